@@ -1,0 +1,56 @@
+# Every target sets up what it needs: python3 with venv, and make, are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+EXAMPLE := examples/01-first-scenario/scenario.yaml
+
+.PHONY: demo test check bench lock format clean help
+
+help: ## Show the targets.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+demo: $(VENV)/.core ## Play the first example.
+	$(BIN)/kubescene run $(EXAMPLE) --out out/first-scenario
+
+test: $(VENV)/.dev ## Run all tests.
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(VENV)/.dev ## Lint, types, layers, spelling.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell src tests docs examples bench tools README.md CONTRIBUTING.md
+
+bench: $(VENV)/.dev ## Measure; prints figures beside their floors.
+	$(BIN)/python bench/run.py
+
+format: $(VENV)/.dev ## Rewrite the sources in house format.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/.dev ## Pin the newest dependencies, hashed, without index addresses.
+	$(PIP) install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --group build pyproject.toml --output-file requirements/core.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --extra server --group build --group dev --group clients \
+	  pyproject.toml --output-file requirements/dev.txt
+
+clean: ## Forget everything that was installed or made.
+	rm -rf $(VENV) .tools out build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kubescene needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet --require-hashes -r requirements/core.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,38 @@
+"""Kubescene rehearses a Kubernetes cluster on a virtual clock.
+
+>>> import kubescene
+>>> result = kubescene.run("examples/01-first-scenario/scenario.yaml")  # doctest: +SKIP
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from kubescene.version import __version__
+
+if TYPE_CHECKING:
+    from kubescene.cluster import Cluster
+    from kubescene.errors import KubesceneError
+    from kubescene.running import Run, run
+    from kubescene.scenario.build import ScenarioBuilder
+
+__all__ = ["Cluster", "KubesceneError", "Run", "ScenarioBuilder", "__version__", "run"]
+
+_HOMES = {
+    "Cluster": "kubescene.cluster",
+    "KubesceneError": "kubescene.errors",
+    "Run": "kubescene.running",
+    "ScenarioBuilder": "kubescene.scenario.build",
+    "run": "kubescene.running",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use, so that `import kubescene` costs nothing.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kubescene' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

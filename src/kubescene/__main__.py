@@ -1,0 +1,5 @@
+"""``python -m kubescene``."""
+
+from kubescene.cli import main
+
+main()

@@ -1,0 +1,35 @@
+"""Who writes. Every write carries an `Actor`, and its role decides what the write means.
+
+A write by a *simulation* controller moves the minor step; the same write by a *presimulation*
+controller is part of settling; the *engine* plays the scenario's operations; a *user* is
+everybody outside, who may not write while a scenario runs.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    ENGINE = "engine"
+    SIMULATION = "simulation"
+    PRESIMULATION = "presimulation"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Name and role; the field manager defaults to the name."""
+
+    name: str
+    role: Role = Role.USER
+    field_manager: str = ""
+
+    @property
+    def manager(self) -> str:
+        return self.field_manager or self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ENGINE = Actor("scenario-engine", Role.ENGINE)

@@ -1,0 +1,11 @@
+"""The kinds that Kubescene's own components speak of."""
+
+from kubescene.api.scheme import GroupVersionKind
+
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+NODE = GroupVersionKind("", "v1", "Node")
+POD = GroupVersionKind("", "v1", "Pod")
+PRIORITY_CLASS = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
+REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
+SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
+SCENARIO = GroupVersionKind("simulation.kube-scheduler-simulator.x-k8s.io", "v1alpha1", "Scenario")

@@ -1,0 +1,78 @@
+"""The ``kubescene`` command and its subcommands."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kubescene.errors import KubesceneError
+from kubescene.version import __version__
+
+RUN_FAILED = 1
+BAD_INPUT = 2
+
+app = typer.Typer(
+    name="kubescene",
+    help="Rehearse a Kubernetes cluster: play scenarios through the scheduler and the controllers.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kubescene {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Rehearse a Kubernetes cluster: play scenarios through the scheduler and the controllers."""
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="The scenario file (YAML or JSON).")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write scenario, timeline, explanations and summary here.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of spec.simulation.seed.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Play a scenario and show what happened.
+
+    Example: kubescene run examples/01-first-scenario/scenario.yaml --out out/first
+    """
+    from kubescene.cli.run import run_scenario
+
+    raise typer.Exit(run_scenario(file, out=out, seed=seed, quiet=quiet))
+
+
+@app.command()
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Scenario files to check.")],
+) -> None:
+    """Check scenario files without playing them.
+
+    Example: kubescene validate examples/*/scenario.yaml
+    """
+    from kubescene.cli.validate import validate_files
+
+    raise typer.Exit(validate_files(files))
+
+
+def main() -> None:
+    """The entry point: errors that Kubescene raises on purpose become one line and a code."""
+    try:
+        app()
+    except KubesceneError as error:
+        sys.stderr.write(f"kubescene: {error}\n")
+        raise SystemExit(BAD_INPUT) from None

@@ -1,0 +1,27 @@
+"""``kubescene validate``."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from kubescene.errors import ScenarioError
+from kubescene.scenario.loading import load_scenario
+from kubescene.scenario.spec import parse_spec
+
+BAD_INPUT = 2
+
+
+def validate_files(files: Iterable[Path]) -> int:
+    """Check each file; prints one line per file and returns the exit code."""
+    code = 0
+    for file in files:
+        try:
+            spec = parse_spec(load_scenario(file))
+        except ScenarioError as error:
+            place = "" if error.where.startswith(str(file)) else f"{file}: "
+            sys.stderr.write(f"{place}{error}\n")
+            code = BAD_INPUT
+        else:
+            steps = len(spec.majors())
+            sys.stdout.write(f"{file}: fine, {len(spec.operations)} operations in {steps} steps\n")
+    return code

@@ -1,0 +1,129 @@
+"""The embedded client: calls the registry, sees the store, never waits.
+
+Watches are store subscriptions, so when a write returns its events have been delivered:
+`wait_seen` has nothing to wait for.
+"""
+
+from typing import Any
+
+from kubescene.actors import Actor
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.selectors import LabelSelector
+from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
+from kubescene.registry import DeleteOptions, Registry, WriteOptions
+from kubescene.store import Change, ChangeType, Record, Subscription
+from kubescene.timeline.events import OperationOrigin
+from kubescene.types import JsonObject
+
+OWNER_INDEX = "owner"
+
+
+class DirectClient:
+    """Reader, Writer and Watcher of one actor over an embedded registry."""
+
+    def __init__(self, registry: Registry, actor: Actor) -> None:
+        self._registry = registry
+        self._store = registry.store
+        self._actor = actor
+
+    @property
+    def actor(self) -> Actor:
+        return self._actor
+
+    # -- Reader ----------------------------------------------------------------------------
+
+    def get(self, ref: ObjectRef) -> JsonObject:
+        resource_type = self._registry.type_of(ref.gvk)
+        return self._store.decoded(self._registry.record(resource_type, ref.namespace, ref.name))
+
+    def find(self, ref: ObjectRef) -> JsonObject | None:
+        record = self._store.get(self._resource(ref.gvk), ref.namespace, ref.name)
+        return None if record is None else self._store.decoded(record)
+
+    def list(
+        self, gvk: GroupVersionKind, *, namespace: str = "", labels: LabelSelector | None = None
+    ) -> Objects:
+        records = self._store.list(self._resource(gvk), namespace)
+        if labels is not None:
+            records = [record for record in records if labels.matches(record.labels)]
+        return [self._store.decoded(record) for record in records]
+
+    def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
+        resource = self._resource(gvk)
+        self._store.add_index(resource, OWNER_INDEX, lambda record: record.owner)
+        records = self._store.indexes.records(resource, OWNER_INDEX, owner_uid)
+        return [self._store.decoded(record) for record in records]
+
+    # -- Writer ----------------------------------------------------------------------------
+
+    def create(self, obj: JsonObject, *, origin: OperationOrigin | None = None) -> Record:
+        return self._registry.create(self._actor, obj, options=self._options(origin))
+
+    def update(self, obj: JsonObject, *, subresource: str = "") -> Record:
+        return self._registry.update(
+            self._actor, obj, subresource=subresource, options=self._options(None)
+        )
+
+    def patch(
+        self,
+        ref: ObjectRef,
+        patch: Any,
+        *,
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        return self._registry.patch(
+            self._actor,
+            self._registry.type_of(ref.gvk),
+            ref.namespace,
+            ref.name,
+            patch,
+            patch_type,
+            subresource=subresource,
+            options=self._options(origin),
+        )
+
+    def delete(
+        self,
+        ref: ObjectRef,
+        *,
+        grace_period_s: int | None = None,
+        uid: str = "",
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        return self._registry.delete(
+            self._actor,
+            self._registry.type_of(ref.gvk),
+            ref.namespace,
+            ref.name,
+            options=DeleteOptions(grace_period_s=grace_period_s, uid=uid),
+            origin=origin,
+        )
+
+    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+        body: JsonObject = {"target": {"kind": "Node", "name": node}}
+        if uid:
+            body["metadata"] = {"uid": uid}
+        return self._registry.bind(self._actor, pod.namespace, pod.name, body)
+
+    def wait_seen(self, revision: int) -> None:
+        if revision > self._store.revision:
+            raise ValueError(f"revision {revision} does not exist yet")
+
+    # -- Watcher ---------------------------------------------------------------------------
+
+    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
+        resource = self._resource(gvk)
+        for record in self._store.list(resource):
+            handler(Change(ChangeType.ADDED, record, None, self._store))
+        return self._store.subscribe(handler, (resource,))
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _resource(self, gvk: GroupVersionKind) -> GroupResource:
+        return self._registry.type_of(gvk).group_resource
+
+    def _options(self, origin: OperationOrigin | None) -> WriteOptions:
+        return WriteOptions(origin=origin, field_manager=self._actor.manager)

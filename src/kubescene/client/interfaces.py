@@ -1,0 +1,130 @@
+"""Reader, Writer, Watcher: what a component may ask of the world.
+
+Every client belongs to one `Actor`. A write is either accepted, and returns the record with its
+revision, or raises an `ApiError`; nothing half-done exists. Over the store, the writer's own
+watch has seen the write when the call returns; over HTTP it has not: `wait_seen` says when.
+
+Objects that a Reader or Watcher hands out are shared and read-only.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from kubescene.actors import Actor
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.selectors import LabelSelector
+from kubescene.store import Change, Record, Subscription
+from kubescene.timeline.events import OperationOrigin
+from kubescene.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """Names one object. ``namespace`` is empty for cluster-scoped kinds."""
+
+    gvk: GroupVersionKind
+    name: str
+    namespace: str = ""
+
+    @classmethod
+    def to(cls, obj: Mapping[str, Any]) -> "ObjectRef":
+        """The reference to an object that carries apiVersion, kind and metadata."""
+        metadata = obj["metadata"]
+        gvk = GroupVersionKind.of(obj["apiVersion"], obj["kind"])
+        return cls(gvk, metadata["name"], metadata.get("namespace", ""))
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.gvk.kind} {place}{self.name}"
+
+
+EventHandler: TypeAlias = Callable[[Change], None]
+"""Called for one change. May enqueue, must not write."""
+
+
+Objects: TypeAlias = list[JsonObject]
+
+
+class Reader(Protocol):
+    """Read what is there now."""
+
+    def get(self, ref: ObjectRef) -> JsonObject:
+        """The object; raises `NotFoundError`."""
+        ...
+
+    def find(self, ref: ObjectRef) -> JsonObject | None:
+        """The object, or None."""
+        ...
+
+    def list(
+        self, gvk: GroupVersionKind, *, namespace: str = "", labels: LabelSelector | None = None
+    ) -> Objects:
+        """All objects, of one namespace if named, ordered by namespace and name."""
+        ...
+
+    def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
+        """Objects whose managing controller has this uid, in order of creation."""
+        ...
+
+
+class Writer(Protocol):
+    """Ask for a change. Each call is one request and, if accepted, one revision."""
+
+    @property
+    def actor(self) -> Actor: ...
+
+    def create(self, obj: JsonObject, *, origin: OperationOrigin | None = None) -> Record:
+        """Create; a namespaced object without a namespace goes to ``default``."""
+        ...
+
+    def update(self, obj: JsonObject, *, subresource: str = "") -> Record:
+        """Replace; refused with `ConflictError` if ``metadata.resourceVersion`` is stale."""
+        ...
+
+    def patch(
+        self,
+        ref: ObjectRef,
+        patch: Any,
+        *,
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        """Change the object as the patch says."""
+        ...
+
+    def delete(
+        self,
+        ref: ObjectRef,
+        *,
+        grace_period_s: int | None = None,
+        uid: str = "",
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        """Delete, honouring finalizers and grace: accepted does not mean gone."""
+        ...
+
+    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+        """Assign a pending pod to a node (the ``binding`` subresource)."""
+        ...
+
+    def wait_seen(self, revision: int) -> None:
+        """Return once this client's own watches have delivered ``revision``."""
+        ...
+
+
+class Watcher(Protocol):
+    """Follow changes."""
+
+    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
+        """Deliver every object that exists as ADDED, then every change, in order.
+
+        Handlers of one client run in the order of their `watch` calls.
+        """
+        ...
+
+
+class Client(Reader, Writer, Watcher, Protocol):
+    """All three, for one actor."""

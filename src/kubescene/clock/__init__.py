@@ -1,0 +1,43 @@
+"""Time and chance. The only package that may read the machine's clock or draw anything at random.
+
+Everything that needs an instant receives a `Clock`; everything that needs chance or a fresh
+identity receives a named stream of `Streams` or an `Identities`. Imports nothing of ours.
+"""
+
+from kubescene.clock.clocks import Clock, ScaledClock, VirtualClock, WallClock
+from kubescene.clock.events import EventQueue, Scheduled
+from kubescene.clock.randomness import Identities, Stream, Streams
+from kubescene.clock.steps import ScenarioStep
+from kubescene.clock.timestamps import (
+    MICROSECOND,
+    MILLISECOND,
+    MINUTE,
+    SECOND,
+    format_duration,
+    format_micro_time,
+    format_time,
+    parse_duration,
+    parse_time,
+)
+
+__all__ = [
+    "MICROSECOND",
+    "MILLISECOND",
+    "MINUTE",
+    "SECOND",
+    "Clock",
+    "EventQueue",
+    "Identities",
+    "ScaledClock",
+    "ScenarioStep",
+    "Scheduled",
+    "Stream",
+    "Streams",
+    "VirtualClock",
+    "WallClock",
+    "format_duration",
+    "format_micro_time",
+    "format_time",
+    "parse_duration",
+    "parse_time",
+]

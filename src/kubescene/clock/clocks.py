@@ -1,0 +1,83 @@
+"""Three paces of one time.
+
+A clock answers two questions: what time is it, and (for the event loop only) please let it
+become this time. `VirtualClock` jumps there, `WallClock` sleeps until then, `ScaledClock` sleeps a
+fraction of it. Nothing else in Kubescene knows which of the three it was given.
+
+Instants are integer nanoseconds since the Unix epoch, so that arithmetic is exact.
+"""
+
+import time
+from typing import Protocol
+
+from kubescene.clock.timestamps import parse_time
+
+DEFAULT_START = parse_time("2026-01-01T00:00:00Z")
+"""Where virtual time begins unless a scenario says otherwise."""
+
+
+class Clock(Protocol):
+    """What components receive. Reading is for everyone, `wait_until` for the event loop."""
+
+    def now(self) -> int:
+        """The current instant."""
+        ...
+
+    def wait_until(self, instant: int) -> None:
+        """Return when `now() >= instant`. Instants that have passed return at once."""
+        ...
+
+
+class VirtualClock:
+    """Stands still until told to move. The pace of every rehearsal."""
+
+    __slots__ = ("_now", "start")
+
+    def __init__(self, start: int = DEFAULT_START) -> None:
+        self.start = start
+        self._now = start
+
+    def now(self) -> int:
+        return self._now
+
+    def wait_until(self, instant: int) -> None:
+        self._now = max(self._now, instant)
+
+    def reset(self, start: int | None = None) -> None:
+        """Begin again, for a new scenario in the same process."""
+        if start is not None:
+            self.start = start
+        self._now = self.start
+
+
+class WallClock:
+    """The machine's time, for serving a live cluster."""
+
+    __slots__ = ()
+
+    def now(self) -> int:
+        return time.time_ns()
+
+    def wait_until(self, instant: int) -> None:
+        if (delay := instant - time.time_ns()) > 0:
+            time.sleep(delay / 1e9)
+
+
+class ScaledClock:
+    """Runs ``rate`` times as fast as the machine's time, for watching a rehearsal happen."""
+
+    __slots__ = ("_origin", "_rate", "start")
+
+    def __init__(self, rate: int, start: int = DEFAULT_START) -> None:
+        if rate < 1:
+            raise ValueError(f"a scaled clock needs a whole rate of at least 1, not {rate}")
+        self._rate = rate
+        self.start = start
+        self._origin = time.monotonic_ns()
+
+    def now(self) -> int:
+        return self.start + (time.monotonic_ns() - self._origin) * self._rate
+
+    def wait_until(self, instant: int) -> None:
+        if (delay := instant - self.now()) > 0:
+            time.sleep(delay / self._rate / 1e9)

@@ -1,0 +1,139 @@
+"""Where a world is put together: clock, store, registry, controllers and scheduler.
+
+A `Cluster` knows nothing of scenarios. Its controllers run only when somebody turns the crank:
+`settle` here, the scenario engine elsewhere.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from kubescene.actors import Actor, Role
+from kubescene.api.builtin import builtin_scheme
+from kubescene.api.kinds import SCENARIO
+from kubescene.api.scheme import ResourceType
+from kubescene.client import DirectClient
+from kubescene.clock import EventQueue, Identities, Streams, VirtualClock
+from kubescene.controllers.builtin.replicaset import replicaset
+from kubescene.controllers.kubelet import KubeletDelays, kubelet
+from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.loops import Controller, ControllerContext
+from kubescene.registry import Registry
+from kubescene.registry.admission import AdmissionChain
+from kubescene.registry.admission_plugins import default_chain
+from kubescene.registry.bootstrap import bootstrap, survives_wipe
+from kubescene.scheduler import kube_scheduler
+from kubescene.settling import settle
+from kubescene.store import Store
+from kubescene.timeline import Instrument, Instruments
+from kubescene.timeline.explanations import Explain
+
+SCHEDULER = "kube-scheduler"
+
+SCENARIO_TYPE = ResourceType(
+    gvk=SCENARIO,
+    plural="scenarios",
+    namespaced=False,
+    singular="scenario",
+    short_names=("scn",),
+    subresources=frozenset({"status"}),
+    custom=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """What a world is made with. The same options give the same world."""
+
+    seed: int = 0
+    start: int | None = None
+    explain: Explain = Explain.AUTO
+    kubelet: KubeletDelays = KubeletDelays()
+
+
+def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
+    """The controllers that every world has, in settle order."""
+    registrations = ControllerRegistrations()
+    registrations.register("replicaset", replicaset)
+    registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
+    registrations.register(SCHEDULER, partial(kube_scheduler, explain=options.explain))
+    return registrations
+
+
+class Cluster:
+    """One simulated cluster on a virtual clock."""
+
+    def __init__(
+        self,
+        options: ClusterOptions = ClusterOptions(),
+        *,
+        controllers: ControllerRegistrations | None = None,
+        instruments: Iterable[Instrument] = (),
+    ) -> None:
+        self.options = options
+        self.clock = VirtualClock() if options.start is None else VirtualClock(options.start)
+        self.events = EventQueue(self.clock)
+        self.streams = Streams(options.seed)
+        self.store = Store()
+        self.scheme = builtin_scheme()
+        self.scheme.register(SCENARIO_TYPE)
+        self._instruments = tuple(instruments)
+        self.instruments = Instruments(*self._instruments)
+        self.registry = Registry(
+            scheme=self.scheme,
+            store=self.store,
+            clock=self.clock,
+            identities=Identities(options.seed),
+            admission=AdmissionChain(default_chain()),
+            instruments=self.instruments,
+        )
+        self.registrations = controllers or builtin_controllers(options)
+        self.controllers: list[Controller] = []
+        bootstrap(self.registry)
+
+    def observe(self, *instruments: Instrument) -> None:
+        """Attach instruments; before controllers start, since those keep what they were given."""
+        self._instruments += instruments
+        self.instruments = Instruments(*self._instruments)
+        self.registry.instruments = self.instruments
+
+    def client(self, actor: Actor) -> DirectClient:
+        """A client that writes in this actor's name."""
+        return DirectClient(self.registry, actor)
+
+    def start(self, names: Sequence[str], role: Role) -> list[Controller]:
+        """Make controllers anew, with fresh state, and let them see what exists."""
+        started = [
+            self.registrations.factory(name)(self._context(Actor(name, role))) for name in names
+        ]
+        self.controllers += started
+        return started
+
+    def settle(self, max_rounds: int = 10_000) -> None:
+        """Run every controller until none has anything to do."""
+        if not self.controllers:
+            self.start(list(self.registrations), Role.PRESIMULATION)
+        settle(self.controllers, max_rounds, objects=lambda: self.object_count)
+
+    def wipe(self) -> None:
+        """Remove everything except what the API server itself owns or a user marked to keep."""
+        for resource in self.store.resources():
+            for record in self.store.list(resource):
+                if not survives_wipe(resource, self.store.decoded(record)):
+                    self.store.remove(resource, record.namespace, record.name)
+
+    @property
+    def object_count(self) -> int:
+        return sum(self.store.count(resource) for resource in self.store.resources())
+
+    def _context(self, actor: Actor) -> ControllerContext:
+        return ControllerContext(
+            client=self.client(actor),
+            clock=self.clock,
+            events=self.events,
+            streams=self.streams,
+            instruments=self.instruments,
+        )
+
+
+__all__ = ["Cluster", "ClusterOptions", "builtin_controllers"]

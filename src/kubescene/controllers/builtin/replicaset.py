@@ -1,0 +1,271 @@
+"""The ReplicaSet controller: as many active pods as asked for, and a status that says so."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.selectors import LabelSelector, from_label_selector
+from kubescene.client import ObjectRef, Reader
+from kubescene.clock import SECOND
+from kubescene.controllers.builtin.pod_ranking import deletion_order
+from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod
+from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan, Request, Write
+from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.loops import ControllerContext
+from kubescene.store import Change, ChangeType
+from kubescene.types import JsonObject
+
+BURST_REPLICAS = 500
+"""At most this many pods are created or deleted in one pass."""
+
+
+class ReplicaSetReconciler:
+    """Keeps every ReplicaSet at ``spec.replicas``.
+
+    Between passes it remembers, per set: the tally of owned pods, orphans that match its selector, and
+    the last refused write (the condition ReplicaFailure).
+    """
+
+    name = "replicaset"
+    kinds: Sequence[GroupVersionKind] = (REPLICA_SET, POD)
+
+    def __init__(self) -> None:
+        self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
+        self._selectors: dict[Request, LabelSelector] = {}
+        self._orphans: defaultdict[str, dict[Request, dict[str, str]]] = defaultdict(dict)
+        self._adoptable: defaultdict[Request, dict[Request, None]] = defaultdict(dict)
+        self._failures: dict[Request, JsonObject] = {}
+
+    # -- watching --------------------------------------------------------------------------
+
+    def observe(self, change: Change) -> Iterable[Request]:
+        if change.record.resource.resource == "replicasets":
+            return self._observe_set(change)
+        return self._observe_pod(change)
+
+    def _observe_set(self, change: Change) -> Iterable[Request]:
+        record = change.record
+        key = Request(record.namespace, record.name)
+        if change.type is ChangeType.DELETED:
+            self._selectors.pop(key, None)
+            self._adoptable.pop(key, None)
+            self._failures.pop(key, None)
+            self._tallies.pop(record.uid, None)
+        elif change.type is ChangeType.ADDED:
+            selector = from_label_selector(change.object["spec"]["selector"])
+            self._selectors[key] = selector
+            for pod, labels in self._orphans[key.namespace].items():
+                if selector.matches(labels):
+                    self._adoptable[key].setdefault(pod)
+        return (key,)
+
+    def _observe_pod(self, change: Change) -> Iterable[Request]:
+        record, previous = change.record, change.previous
+        key = Request(record.namespace, record.name)
+        concerned: dict[Request, None] = {}
+        if previous is not None and previous.owner:
+            gone = change.type is ChangeType.DELETED
+            if gone or previous.owner != record.owner:
+                self._tallies[previous.owner].remove(key)
+                note(concerned, owner_key(change.previous_object))
+        if change.type is ChangeType.DELETED:
+            self._orphans[key.namespace].pop(key, None)
+        elif record.owner:
+            self._orphans[key.namespace].pop(key, None)
+            self._tallies[record.owner].put(key, owned_pod(change.object))
+            note(concerned, owner_key(change.object))
+        else:
+            self._note_orphan(key, record.labels, concerned)
+        return concerned
+
+    def _note_orphan(
+        self, pod: Request, labels: dict[str, str], concerned: dict[Request, None]
+    ) -> None:
+        self._orphans[pod.namespace][pod] = labels
+        for key, selector in self._selectors.items():
+            if key.namespace == pod.namespace and selector.matches(labels):
+                self._adoptable[key].setdefault(pod)
+                concerned.setdefault(key)
+
+    # -- deciding --------------------------------------------------------------------------
+
+    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+        replica_set = reader.find(ObjectRef(REPLICA_SET, request.name, request.namespace))
+        if replica_set is None:
+            return NOTHING
+        tally = self._tallies[replica_set["metadata"]["uid"]]
+        if not replica_set["metadata"].get("deletionTimestamp"):
+            # Pods that change bring this key back, and the status is counted then.
+            if claims := self._claims(request, replica_set, tally, reader):
+                return Plan(claims)
+            if scaling := scaling_writes(replica_set, tally, reader, now):
+                return Plan(scaling)
+            self._failures.pop(request, None)
+        return self._status_plan(request, replica_set, tally, now)
+
+    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+        """A refused create or delete shows up as the condition ReplicaFailure."""
+        if isinstance(error, NotFoundError) and not isinstance(write, Create):
+            return NOTHING
+        replica_set = reader.find(ObjectRef(REPLICA_SET, request.name, request.namespace))
+        if replica_set is None:
+            return NOTHING
+        self._failures[request] = {
+            "type": "ReplicaFailure",
+            "status": "True",
+            "reason": "FailedCreate" if isinstance(write, Create) else "FailedDelete",
+            "message": error.message,
+            "lastTransitionTime": replica_set["metadata"]["creationTimestamp"],
+        }
+        tally = self._tallies[replica_set["metadata"]["uid"]]
+        return self._status_plan(request, replica_set, tally, now=0)
+
+    def _claims(
+        self, request: Request, replica_set: JsonObject, tally: PodTally, reader: Reader
+    ) -> list[Write]:
+        """Release owned pods that no longer match, adopt orphans that do."""
+        selector = self._selectors[request]
+        writes: list[Write] = []
+        if any(not selector.matches(dict(labels)) for labels in tally.active_labels):
+            writes += [
+                release(key, replica_set, reader)
+                for key, pod in tally.pods.items()
+                if pod.active and not selector.matches(dict(pod.labels))
+            ]
+        for key in self._adoptable.pop(request, {}):
+            pod = reader.find(ObjectRef(POD, key.name, key.namespace))
+            if pod is not None and is_adoptable(pod, selector):
+                writes.append(adopt(pod, replica_set))
+        return writes
+
+    def _status_plan(
+        self, request: Request, replica_set: JsonObject, tally: PodTally, now: int
+    ) -> Plan:
+        failure = self._failures.get(request)
+        status, recheck = desired_status(replica_set, tally, now, failure)
+        old = replica_set.get("status") or {}
+        if status == old:
+            return Plan(requeue_after=recheck)
+        removed = {name: None for name in old if name not in status}
+        patch = {"status": {**removed, **status}}
+        write = Patch(ObjectRef.to(replica_set), patch, subresource="status")
+        return Plan((write,), requeue_after=recheck)
+
+
+def scaling_writes(
+    replica_set: JsonObject, tally: PodTally, reader: Reader, now: int
+) -> list[Write]:
+    """Create what is missing or delete what is too much, a burst at a time."""
+    difference = int(replica_set["spec"].get("replicas", 1)) - tally.active
+    if difference > 0:
+        pod = pod_of(replica_set)
+        return [Create(pod)] * min(difference, BURST_REPLICAS)
+    if difference < 0:
+        owned = reader.owned(POD, replica_set["metadata"]["uid"])
+        active = [pod for pod in owned if owned_pod(pod).active]
+        doomed = deletion_order(active, now)[: min(-difference, BURST_REPLICAS)]
+        return [Delete(ObjectRef.to(pod), uid=pod["metadata"]["uid"]) for pod in doomed]
+    return []
+
+
+def note(concerned: dict[Request, None], key: Request | None) -> None:
+    if key is not None:
+        concerned.setdefault(key)
+
+
+def owner_key(pod: JsonObject | None) -> Request | None:
+    """The ReplicaSet that manages the pod, if one does."""
+    metadata = pod["metadata"] if pod else {}
+    for reference in metadata.get("ownerReferences", ()):
+        if reference.get("controller") and reference["kind"] == REPLICA_SET.kind:
+            return Request(metadata["namespace"], reference["name"])
+    return None
+
+
+def owner_reference(replica_set: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": REPLICA_SET.api_version,
+        "kind": REPLICA_SET.kind,
+        "name": replica_set["metadata"]["name"],
+        "uid": replica_set["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def pod_of(replica_set: JsonObject) -> JsonObject:
+    """A new pod from the template, owned by the set."""
+    template = replica_set["spec"]["template"]
+    given = template.get("metadata") or {}
+    metadata: dict[str, Any] = {
+        "generateName": f"{replica_set['metadata']['name']}-",
+        "namespace": replica_set["metadata"]["namespace"],
+    }
+    for field in ("labels", "annotations", "finalizers"):
+        if given.get(field):
+            metadata[field] = given[field]
+    metadata["ownerReferences"] = [owner_reference(replica_set)]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def is_adoptable(pod: JsonObject, selector: LabelSelector) -> bool:
+    summary = owned_pod(pod)
+    owners = pod["metadata"].get("ownerReferences", ())
+    orphaned = not any(reference.get("controller") for reference in owners)
+    return orphaned and summary.active and selector.matches(dict(summary.labels))
+
+
+def adopt(pod: JsonObject, replica_set: JsonObject) -> Patch:
+    references = pod["metadata"].get("ownerReferences", [])
+    patch = {
+        "metadata": {
+            "ownerReferences": [*references, owner_reference(replica_set)],
+            "uid": pod["metadata"]["uid"],
+        }
+    }
+    return Patch(ObjectRef.to(pod), patch)
+
+
+def release(key: Request, replica_set: JsonObject, reader: Reader) -> Patch:
+    """Give up a pod: drop the owner reference, keep the pod."""
+    ref = ObjectRef(POD, key.name, key.namespace)
+    references = reader.get(ref)["metadata"].get("ownerReferences", [])
+    kept = [r for r in references if r["uid"] != replica_set["metadata"]["uid"]]
+    return Patch(ref, {"metadata": {"ownerReferences": kept or None}})
+
+
+def desired_status(
+    replica_set: JsonObject, tally: PodTally, now: int, failure: JsonObject | None
+) -> tuple[JsonObject, int | None]:
+    """The status that fits the pods, and the time until a ready pod becomes available."""
+    spec = replica_set["spec"]
+    waiting = not_yet_available(tally, int(spec.get("minReadySeconds", 0)) * SECOND, now)
+    wanted = (spec["template"].get("metadata") or {}).get("labels") or {}
+    counts = {
+        "fullyLabeledReplicas": tally.matching(wanted),
+        "readyReplicas": tally.ready,
+        "availableReplicas": tally.ready - len(waiting),
+        "terminatingReplicas": tally.terminating,
+    }
+    status: dict[str, Any] = {"replicas": tally.active}
+    status |= {name: count for name, count in counts.items() if count}
+    status["observedGeneration"] = replica_set["metadata"].get("generation", 1)
+    if failure is not None:
+        status["conditions"] = [failure]
+    return status, min(waiting, default=None)
+
+
+def not_yet_available(tally: PodTally, delay: int, now: int) -> list[int]:
+    """For each ready pod that must stay ready a while longer: how much longer."""
+    if not delay:
+        return []
+    ready = (p.ready_since for p in tally.pods.values() if p.active and p.ready_since is not None)
+    return [since + delay - now for since in ready if since + delay > now]
+
+
+def replicaset(context: ControllerContext) -> ReconcilerController:
+    """The factory of the controller."""
+    return ReconcilerController(ReplicaSetReconciler(), context)

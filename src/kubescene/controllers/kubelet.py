@@ -1,0 +1,156 @@
+"""The kubelet stand-in: nodes are ready, assigned pods start, deleted pods stop.
+
+One controller plays the kubelets of all nodes. Delays are zero unless configured; a configured delay
+elapses in virtual time, so only under an advance operation. What it writes is the cluster
+breathing: status of pods and nodes, never part of the timeline.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.api.kinds import NODE, POD
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client import ObjectRef, Reader
+from kubescene.clock import format_time, parse_time
+from kubescene.controllers.reconcile import NOTHING, Delete, Patch, Plan, Request, Write
+from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.loops import ControllerContext
+from kubescene.store import Change, ChangeType
+from kubescene.timeline.significance import KUBELET
+from kubescene.types import JsonObject
+
+READY = "Ready"
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletDelays:
+    """Nanoseconds between assignment and running, and between deletion and disappearance."""
+
+    start: int = 0
+    terminate: int = 0
+
+
+class KubeletReconciler:
+    """Keys with a namespace are pods, keys without are nodes."""
+
+    name = KUBELET
+    kinds: Sequence[GroupVersionKind] = (POD, NODE)
+
+    def __init__(self, delays: KubeletDelays = KubeletDelays()) -> None:
+        self._delays = delays
+
+    def observe(self, change: Change) -> Iterable[Request]:
+        record = change.record
+        if change.type is ChangeType.DELETED:
+            return ()
+        if record.resource.resource == "nodes":
+            return (Request("", record.name),) if change.type is ChangeType.ADDED else ()
+        return (Request(record.namespace, record.name),) if record.node else ()
+
+    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+        if not request.namespace:
+            return self._node(request, reader, now)
+        pod = reader.find(ObjectRef(POD, request.name, request.namespace))
+        if pod is None:
+            return NOTHING
+        if pod["metadata"].get("deletionTimestamp"):
+            return self._stop(pod, now)
+        if pod["status"].get("phase") == "Pending":
+            return self._start(pod, reader, now)
+        return NOTHING
+
+    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+        del request, write, reader
+        if isinstance(error, NotFoundError):
+            return NOTHING
+        raise error
+
+    def _node(self, request: Request, reader: Reader, now: int) -> Plan:
+        ref = ObjectRef(NODE, request.name)
+        node = reader.find(ref)
+        if node is None:
+            return NOTHING
+        conditions = (node.get("status") or {}).get("conditions") or []
+        if any(condition.get("type") == READY for condition in conditions):
+            return NOTHING
+        status = {"conditions": [*conditions, ready_node(format_time(now))]}
+        return Plan((Patch(ref, {"status": status}, subresource="status"),))
+
+    def _start(self, pod: JsonObject, reader: Reader, now: int) -> Plan:
+        if reader.find(ObjectRef(NODE, pod["spec"]["nodeName"])) is None:
+            return NOTHING
+        if wait := remaining(scheduled_at(pod), self._delays.start, now):
+            return Plan(requeue_after=wait)
+        patch = {"status": running(pod, format_time(now))}
+        return Plan((Patch(ObjectRef.to(pod), patch, subresource="status"),))
+
+    def _stop(self, pod: JsonObject, now: int) -> Plan:
+        metadata = pod["metadata"]
+        if self._delays.terminate:
+            grace = int(metadata.get("deletionGracePeriodSeconds", 0)) * 1_000_000_000
+            deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
+            if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
+                return Plan(requeue_after=wait)
+        return Plan((Delete(ObjectRef.to(pod), uid=metadata["uid"], grace_period_s=0),))
+
+
+def remaining(since: int, delay: int, now: int) -> int:
+    """Nanoseconds until ``delay`` has passed since ``since``; zero if it has."""
+    return max(since + delay - now, 0) if delay else 0
+
+
+def scheduled_at(pod: JsonObject) -> int:
+    """When the pod was assigned, to the second."""
+    for condition in pod["status"].get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "True":
+            return parse_time(condition["lastTransitionTime"])
+    return parse_time(pod["metadata"]["creationTimestamp"])
+
+
+def ready_node(now: str) -> JsonObject:
+    return {
+        "type": READY,
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+
+
+def running(pod: JsonObject, now: str) -> dict[str, Any]:
+    """The status of a pod whose containers all run and are ready."""
+    kept = [c for c in pod["status"].get("conditions", ()) if c["type"] == "PodScheduled"]
+    reached = [
+        {"type": name, "status": "True", "lastTransitionTime": now}
+        for name in ("PodReadyToStartContainers", "Initialized", READY, "ContainersReady")
+    ]
+    return {
+        "phase": "Running",
+        "startTime": now,
+        "conditions": [*reached, *kept],
+        "containerStatuses": [
+            container_status(container, now) for container in pod["spec"]["containers"]
+        ],
+    }
+
+
+def container_status(container: JsonObject, now: str) -> JsonObject:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": True,
+        "started": True,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": now}},
+    }
+
+
+def kubelet(
+    context: ControllerContext, delays: KubeletDelays = KubeletDelays()
+) -> ReconcilerController:
+    """The factory of the stand-in."""
+    return ReconcilerController(KubeletReconciler(delays), context)

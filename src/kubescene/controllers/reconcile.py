@@ -1,0 +1,86 @@
+"""What a controller author writes: look at one object, say what should be done.
+
+A `Reconciler` gets a key and a `Reader` and returns a `Plan`: writes in order, and perhaps a time to look
+again. It writes nothing itself, so it can be tested with a store and nothing else; the runtime makes
+the writes and comes back when they have changed something.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client import ObjectRef, Reader
+from kubescene.errors import ApiError
+from kubescene.store import Change
+from kubescene.types import JsonObject
+
+
+class Request(NamedTuple):
+    """The key of the object to look at, never the object: it may have changed since."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    obj: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    ref: ObjectRef
+    patch: Any
+    patch_type: PatchType = PatchType.MERGE
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    ref: ObjectRef
+    uid: str = ""
+    grace_period_s: int | None = None
+
+
+Write = Create | Patch | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do now, in order, and after how many nanoseconds to look again (None: when told)."""
+
+    writes: Sequence[Write] = ()
+    requeue_after: int | None = None
+
+
+NOTHING = Plan()
+
+
+class Reconciler(Protocol):
+    """Moves one kind of object closer to what it asks for."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kinds(self) -> Sequence[GroupVersionKind]:
+        """The kinds to watch; the first is the one whose keys are reconciled."""
+        ...
+
+    def observe(self, change: Change) -> Iterable[Request]:
+        """Note what a change of a watched object says, and name the keys it concerns.
+
+        Called synchronously on every write, before any `reconcile` that could depend on it: the
+        place for counters that would otherwise be recounted each time. Must be cheap.
+        """
+        ...
+
+    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+        """Compare what is with what should be."""
+        ...
+
+    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+        """A planned write was refused. Re-raise ``error`` unless the controller can live with it."""
+        ...

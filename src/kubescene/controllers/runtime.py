@@ -1,0 +1,61 @@
+"""Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
+
+from kubescene.client import Client
+from kubescene.controllers.reconcile import Create, Delete, Patch, Plan, Reconciler, Request, Write
+from kubescene.controllers.workqueue import WorkQueue
+from kubescene.errors import ApiError
+from kubescene.loops import IDLE, ControllerContext, Progress
+from kubescene.store import Change
+
+
+class ReconcilerController:
+    """A `Controller` around a `Reconciler`."""
+
+    def __init__(self, reconciler: Reconciler, context: ControllerContext) -> None:
+        self.name = reconciler.name
+        self._reconciler = reconciler
+        self._context = context
+        self._client: Client = context.client
+        self._queue = WorkQueue()
+        for kind in reconciler.kinds:
+            self._client.watch(kind, self._changed)
+
+    def run_once(self) -> Progress:
+        if not self._queue:
+            return IDLE
+        request = self._queue.pop()
+        plan = self._reconciler.reconcile(request, self._client, self._context.clock.now())
+        wrote = self._carry_out(request, plan)
+        return Progress(wrote=wrote, more=bool(self._queue))
+
+    def _changed(self, change: Change) -> None:
+        for request in self._reconciler.observe(change):
+            self._queue.add(request)
+
+    def _carry_out(self, request: Request, plan: Plan) -> bool:
+        wrote = False
+        for write in plan.writes:
+            try:
+                make(write, self._client)
+                wrote = True
+            except ApiError as error:
+                repair = self._reconciler.refused(request, write, error, self._client)
+                return self._carry_out(request, repair) or wrote
+        if plan.requeue_after is not None:
+            self._context.events.after(
+                plan.requeue_after,
+                lambda: self._queue.add(request),
+                name=f"{self.name} {request.namespace}/{request.name}",
+            )
+        return wrote
+
+
+def make(write: Write, client: Client) -> None:
+    """Carry out one planned write."""
+    match write:
+        case Create(obj):
+            client.create(obj)
+        case Patch(ref, patch, patch_type, subresource):
+            client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
+        case Delete(ref, uid, grace_period_s):
+            client.delete(ref, uid=uid, grace_period_s=grace_period_s)

@@ -1,0 +1,198 @@
+"""Every error that Kubescene raises on purpose.
+
+::
+
+    KubesceneError
+    ├── ApiError                 a refused request; carries a Kubernetes Status
+    │   ├── BadRequestError          400 BadRequest
+    │   ├── ForbiddenError           403 Forbidden
+    │   ├── NotFoundError            404 NotFound
+    │   ├── MethodNotAllowedError    405 MethodNotAllowed
+    │   ├── NotAcceptableError       406 NotAcceptable
+    │   ├── AlreadyExistsError       409 AlreadyExists
+    │   ├── ConflictError            409 Conflict
+    │   ├── ExpiredError             410 Expired
+    │   ├── RequestTooLargeError     413 RequestEntityTooLarge
+    │   ├── UnsupportedMediaTypeError 415 UnsupportedMediaType
+    │   ├── InvalidError             422 Invalid, with one cause per field
+    │   ├── TooManyRequestsError     429 TooManyRequests
+    │   └── InternalError            500 InternalError
+    ├── ScenarioError            a scenario cannot be loaded or played; names file, step and operation
+    ├── PluginError              a scheduler plugin raised; names plugin and extension point
+    ├── ConfigurationError       a component was configured in a way it cannot honour
+    ├── RecorderError            the timeline could not be recorded; ends the run
+    └── ReentrantWriteError      a store subscriber tried to write
+
+Catch broadly (`KubesceneError`) to report, narrowly to recover. A plugin's "no" is a
+`Status` value of the scheduler, never an exception.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class KubesceneError(Exception):
+    """Base of everything that Kubescene raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason for a refusal, tied to a field. ``reason`` is a Kubernetes cause type."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        cause = {"reason": self.reason, "message": self.message}
+        if self.field:
+            cause["field"] = self.field
+        return cause
+
+
+class ApiError(KubesceneError):
+    """A request the API refuses, with all that a Kubernetes ``Status`` says about it."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "",
+        group: str = "",
+        name: str = "",
+        uid: str = "",
+        causes: Sequence[Cause] = (),
+        retry_after_s: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.group = group
+        self.name = name
+        self.uid = uid
+        self.causes = tuple(causes)
+        self.retry_after_s = retry_after_s
+
+    def to_status(self) -> dict[str, Any]:
+        """The Kubernetes ``Status`` object that a client receives."""
+        details: dict[str, Any] = {}
+        for key in ("name", "group", "kind", "uid"):
+            if value := getattr(self, key):
+                details[key] = value
+        if self.causes:
+            details["causes"] = [cause.to_dict() for cause in self.causes]
+        if self.retry_after_s:
+            details["retryAfterSeconds"] = self.retry_after_s
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if details:
+            status["details"] = details
+        status["code"] = self.code
+        return status
+
+
+class BadRequestError(ApiError):
+    code = 400
+    reason = "BadRequest"
+
+
+class ForbiddenError(ApiError):
+    code = 403
+    reason = "Forbidden"
+
+
+class NotFoundError(ApiError):
+    code = 404
+    reason = "NotFound"
+
+
+class MethodNotAllowedError(ApiError):
+    code = 405
+    reason = "MethodNotAllowed"
+
+
+class NotAcceptableError(ApiError):
+    code = 406
+    reason = "NotAcceptable"
+
+
+class AlreadyExistsError(ApiError):
+    code = 409
+    reason = "AlreadyExists"
+
+
+class ConflictError(ApiError):
+    code = 409
+    reason = "Conflict"
+
+
+class ExpiredError(ApiError):
+    code = 410
+    reason = "Expired"
+
+
+class RequestTooLargeError(ApiError):
+    code = 413
+    reason = "RequestEntityTooLarge"
+
+
+class UnsupportedMediaTypeError(ApiError):
+    code = 415
+    reason = "UnsupportedMediaType"
+
+
+class InvalidError(ApiError):
+    code = 422
+    reason = "Invalid"
+
+
+class TooManyRequestsError(ApiError):
+    code = 429
+    reason = "TooManyRequests"
+
+
+class InternalError(ApiError):
+    code = 500
+    reason = "InternalError"
+
+
+class ScenarioError(KubesceneError):
+    """A scenario that cannot be loaded or played.
+
+    ``where`` is the most exact place known: a file with line, or step and operation id.
+    """
+
+    def __init__(self, message: str, *, where: str = "") -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
+
+
+class PluginError(KubesceneError):
+    """A scheduler plugin raised. The original exception is the cause."""
+
+    def __init__(self, message: str, *, plugin: str, extension_point: str) -> None:
+        super().__init__(f"plugin {plugin!r} at {extension_point}: {message}")
+        self.plugin = plugin
+        self.extension_point = extension_point
+
+
+class ConfigurationError(KubesceneError):
+    """A component was configured in a way it cannot honour."""
+
+
+class RecorderError(KubesceneError):
+    """The timeline could not be recorded. A run without its record is worth nothing, so it ends."""
+
+
+class ReentrantWriteError(KubesceneError):
+    """A store subscriber tried to write. Subscribers may enqueue work, never write."""

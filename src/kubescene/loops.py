@@ -1,0 +1,54 @@
+"""Control loops: the one interface through which the engine turns every controller's crank.
+
+A controller never runs by itself. The engine calls `run_once`; the controller does one bounded
+piece of work (a scheduler: one pod; a reconciler: one key) and says how it went. It is done when
+nothing is queued: exact, without waiting or polling.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+from kubescene.client.interfaces import Client
+from kubescene.clock import Clock, EventQueue, Streams
+from kubescene.timeline.instruments import Instruments
+
+
+class Progress(NamedTuple):
+    """``wrote``: at least one write was accepted. ``more``: there is work left that needs no waiting."""
+
+    wrote: bool
+    more: bool
+
+
+IDLE = Progress(wrote=False, more=False)
+
+
+class Controller(Protocol):
+    """One controller. Made anew for every scenario by its `ControllerFactory`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run_once(self) -> Progress:
+        """Do one piece of work on the engine thread and return without waiting.
+
+        An exception ends the run. What has to happen later goes into the context's event queue;
+        that is how time-driven controllers work.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerContext:
+    """What a controller is given: its own client (with its actor) and the world's time and chance."""
+
+    client: Client
+    clock: Clock
+    events: EventQueue
+    streams: Streams
+    instruments: Instruments
+
+
+ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
+"""Starts a controller: it sets up its watches here, so it sees everything from the first object."""

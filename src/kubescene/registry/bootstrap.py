@@ -1,0 +1,73 @@
+"""What a new API server holds before anybody speaks to it, and what survives a wipe."""
+
+from kubescene.actors import ENGINE
+from kubescene.api.scheme import GroupResource
+from kubescene.registry.registry import Registry
+from kubescene.types import JsonObject
+
+KEEP_ANNOTATION = "kubescene.dev/keep"
+
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+SYSTEM_PRIORITIES = {
+    "system-cluster-critical": (
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
+
+_OWNED_BY_SERVER = frozenset(
+    {
+        GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
+        GroupResource("apiregistration.k8s.io", "apiservices"),
+        GroupResource("rbac.authorization.k8s.io", "clusterroles"),
+        GroupResource("rbac.authorization.k8s.io", "clusterrolebindings"),
+        GroupResource("rbac.authorization.k8s.io", "roles"),
+        GroupResource("rbac.authorization.k8s.io", "rolebindings"),
+        GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        GroupResource("simulation.kube-scheduler-simulator.x-k8s.io", "scenarios"),
+    }
+)
+
+
+def bootstrap(registry: Registry) -> None:
+    """Create the system namespaces, their service accounts and the system priority classes."""
+    for name in SYSTEM_NAMESPACES:
+        registry.create(ENGINE, namespace(name))
+    for name, (value, description) in SYSTEM_PRIORITIES.items():
+        registry.create(ENGINE, priority_class(name, value, description))
+
+
+def survives_wipe(resource: GroupResource, obj: JsonObject) -> bool:
+    """Whether a new scenario leaves this object alone."""
+    metadata = obj["metadata"]
+    name = metadata["name"]
+    if (metadata.get("annotations") or {}).get(KEEP_ANNOTATION) == "true":
+        return True
+    if resource in _OWNED_BY_SERVER:
+        return True
+    if resource == GroupResource("", "namespaces"):
+        return name in SYSTEM_NAMESPACES
+    if resource == GroupResource("", "serviceaccounts"):
+        return metadata.get("namespace") in SYSTEM_NAMESPACES and name == "default"
+    if resource == GroupResource("scheduling.k8s.io", "priorityclasses"):
+        return name in SYSTEM_PRIORITIES
+    return False
+
+
+def namespace(name: str) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def priority_class(name: str, value: int, description: str) -> JsonObject:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "description": description,
+    }

@@ -1,0 +1,96 @@
+"""Deletion as a decision: gone now, or marked and waiting.
+
+An object with finalizers, or a pod that was given time to stop, is marked with a deletion timestamp and
+stays; the finalizer's owner or the kubelet finishes it. Everything else goes at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.api.scheme import ResourceType
+from kubescene.clock import SECOND, format_time
+from kubescene.registry.objects import with_metadata
+from kubescene.types import JsonObject
+
+DEFAULT_GRACE_S = 30
+PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """What a deleter may ask for. ``grace_period_s`` None means the object's own wish."""
+
+    grace_period_s: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+    propagation_policy: str = ""
+    dry_run: bool = False
+
+
+def marked(obj: JsonObject, grace_s: int, now: int) -> JsonObject:
+    """The object with its deletion timestamp; a shorter grace replaces a longer one, never the reverse."""
+    metadata = obj["metadata"]
+    known = metadata.get("deletionGracePeriodSeconds")
+    if metadata.get("deletionTimestamp") and known is not None and known <= grace_s:
+        return obj
+    return with_metadata(
+        obj,
+        deletionTimestamp=format_time(now + grace_s * SECOND),
+        deletionGracePeriodSeconds=grace_s,
+        generation=metadata["generation"] + 1 if "generation" in metadata else None,
+    )
+
+
+def grace_of(obj: JsonObject, resource_type: ResourceType, asked: int | None) -> int:
+    """Seconds until the object may be taken away."""
+    if resource_type.kind != "Pod" or resource_type.gvk.group:
+        return 0
+    if not obj["spec"].get("nodeName") or _is_terminal(obj):
+        return 0
+    wish = (
+        obj["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
+        if asked is None
+        else asked
+    )
+    return max(int(wish), 0)
+
+
+def with_propagation(obj: JsonObject, policy: str) -> JsonObject:
+    """The object with the finalizer that its deletion policy asks for."""
+    finalizer = PROPAGATION_FINALIZERS.get(policy)
+    finalizers = [
+        f
+        for f in obj["metadata"].get("finalizers", ())
+        if f not in PROPAGATION_FINALIZERS.values() or not policy
+    ]
+    if finalizer:
+        finalizers.append(finalizer)
+    if finalizers == list(obj["metadata"].get("finalizers", ())):
+        return obj
+    return with_metadata(obj, finalizers=finalizers or None)
+
+
+def must_wait(obj: JsonObject, grace_s: int) -> bool:
+    return grace_s > 0 or is_held(obj)
+
+
+def is_held(obj: JsonObject) -> bool:
+    """Whether a finalizer keeps the object."""
+    spec: Mapping[str, Any] = obj.get("spec") or {}
+    held_by_spec = obj.get("kind") == "Namespace" and bool(spec.get("finalizers"))
+    return bool(obj["metadata"].get("finalizers")) or held_by_spec
+
+
+def is_finished(obj: JsonObject) -> bool:
+    """Whether a marked object has nothing left to wait for."""
+    metadata = obj["metadata"]
+    return (
+        bool(metadata.get("deletionTimestamp"))
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not is_held(obj)
+    )
+
+
+def _is_terminal(pod: JsonObject) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

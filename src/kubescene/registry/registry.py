@@ -1,0 +1,419 @@
+"""The verbs. Each is one path from a request to at most one revision.
+
+Create, for example: find the type, complete the metadata, apply defaults, run admission, validate, ask
+the gate, store, tell the instruments. A dry run takes the same path and stops before the gate.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.actors import Actor
+from kubescene.api import defaults, validation
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
+from kubescene.clock import Clock, Identities
+from kubescene.errors import BadRequestError, ConflictError, NotFoundError
+from kubescene.registry import binding, deletion, strategies
+from kubescene.registry.admission import AdmissionChain, AdmissionRequest
+from kubescene.registry.deletion import DeleteOptions
+from kubescene.registry.gates import OpenGate, WriteGate
+from kubescene.registry.metadata import new_metadata, updated_metadata
+from kubescene.registry.objects import with_part
+from kubescene.registry.patching import apply_patch
+from kubescene.store import Record, Store
+from kubescene.store.records import make_record, versioned
+from kubescene.timeline.events import OperationOrigin
+from kubescene.timeline.instruments import Instruments, ObjectWrite
+from kubescene.types import JsonObject
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What every write may carry."""
+
+    dry_run: bool = False
+    origin: OperationOrigin | None = None
+    field_manager: str = ""
+
+
+NO_OPTIONS = WriteOptions()
+
+
+class Registry:
+    """All verbs over one store."""
+
+    def __init__(
+        self,
+        *,
+        scheme: Scheme,
+        store: Store,
+        clock: Clock,
+        identities: Identities,
+        admission: AdmissionChain,
+        instruments: Instruments | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.store = store
+        self.clock = clock
+        self.identities = identities
+        self.admission = admission
+        self.instruments = instruments or Instruments()
+        self.gate: WriteGate = OpenGate()
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def record(self, resource_type: ResourceType, namespace: str, name: str) -> Record:
+        """The stored record; 404 if there is none."""
+        record = self.store.get(resource_type.group_resource, namespace, name)
+        if record is None:
+            raise not_found(resource_type, name)
+        return record
+
+    def type_of(self, gvk: GroupVersionKind) -> ResourceType:
+        return self.scheme.of_kind(gvk.api_version, gvk.kind)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def create(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        *,
+        namespace: str = "",
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Create an object; its own namespace, if any, must agree with ``namespace``."""
+        resource_type = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        place = resolve_namespace(resource_type, obj, namespace)
+        complete = defaults.drop_nulls(obj)
+        complete = new_metadata(complete, resource_type, place, self.identities, self.clock)
+        complete = defaults.apply_defaults(complete, resource_type.gvk)
+        complete = strategies.initial_status(complete, resource_type)
+        complete = self._admit("create", actor, resource_type, "", complete, None)
+        errors = validation.validate_create(complete, resource_type, namespace=place or None)
+        validation.raise_if_invalid(errors, resource_type, complete["metadata"].get("name", ""))
+        if options.dry_run:
+            return self._unstored(resource_type, complete)
+        self.gate.before_write(actor, resource_type, "")
+        record = self.store.create(resource_type.group_resource, complete)
+        self._tell(actor, "create", resource_type, record, None, options, body=obj)
+        return record
+
+    def update(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
+        resource_type = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        place = resolve_namespace(resource_type, obj, namespace)
+        current = self.record(resource_type, place, obj["metadata"].get("name", ""))
+        check_precondition(resource_type, current, obj["metadata"])
+        change: Callable[[JsonObject], JsonObject] = lambda _: obj  # noqa: E731
+        return self._change(actor, "update", resource_type, subresource, current, change, options)
+
+    def patch(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        namespace: str,
+        name: str,
+        patch: Any,
+        patch_type: PatchType,
+        *,
+        subresource: str = "",
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Change an object as a patch says."""
+        current = self.record(resource_type, namespace, name)
+
+        def change(old: JsonObject) -> JsonObject:
+            new = apply_patch(old, patch, patch_type, resource_type)
+            check_precondition(resource_type, current, new["metadata"])
+            return new
+
+        return self._change(
+            actor,
+            "patch",
+            resource_type,
+            subresource,
+            current,
+            change,
+            options,
+            body=patch,
+            patch_type=patch_type,
+        )
+
+    def bind(
+        self,
+        actor: Actor,
+        namespace: str,
+        name: str,
+        target: JsonObject,
+        *,
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Assign a pod to a node: the ``binding`` subresource."""
+        resource_type = self.scheme.of_kind("v1", "Pod")
+        current = self.record(resource_type, namespace, name)
+        old = self.store.decoded(current)
+        node = binding.target_node(target, old)
+        bound = binding.bound(old, target, node, self.store, self.clock)
+        if options.dry_run:
+            return self._unstored(resource_type, bound)
+        self.gate.before_write(actor, resource_type, "binding")
+        record = self.store.update(resource_type.group_resource, bound)
+        body = {"spec": {"nodeName": node}}
+        self._tell(
+            actor,
+            "bind",
+            resource_type,
+            record,
+            current,
+            options,
+            subresource="binding",
+            body=body,
+            patch_type=PatchType.MERGE,
+        )
+        return record
+
+    def delete(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        options: DeleteOptions,
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        """Delete, or mark for deletion. The record is the object's newest state."""
+        current = self.record(resource_type, namespace, name)
+        old = self.store.decoded(current)
+        check_delete_preconditions(resource_type, current, options)
+        self._admit("delete", actor, resource_type, "", old, old)
+        grace_s = deletion.grace_of(old, resource_type, options.grace_period_s)
+        new = deletion.with_propagation(old, options.propagation_policy)
+        write = WriteOptions(dry_run=options.dry_run, origin=origin)
+        if not deletion.must_wait(new, grace_s):
+            return self._remove(actor, resource_type, current, write)
+        new = deletion.marked(new, grace_s, self.clock.now())
+        if resource_type.kind == "Namespace" and not resource_type.custom:
+            new = with_part(new, "status", {**new.get("status", {}), "phase": "Terminating"})
+        if new is old:
+            return current
+        if options.dry_run:
+            return self._unstored(resource_type, new)
+        self.gate.before_write(actor, resource_type, "")
+        record = self.store.update(resource_type.group_resource, new)
+        self._tell(actor, "delete", resource_type, record, current, write)
+        return record
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _change(
+        self,
+        actor: Actor,
+        verb: str,
+        resource_type: ResourceType,
+        subresource: str,
+        current: Record,
+        change: Callable[[JsonObject], JsonObject],
+        options: WriteOptions,
+        *,
+        body: Any = None,
+        patch_type: str = "",
+    ) -> Record:
+        old = self.store.decoded(current)
+        new = self._prepared(change(old), old, resource_type, subresource)
+        new = self._admit("update", actor, resource_type, subresource, new, old)
+        check = (
+            validation.validate_status_update
+            if subresource == "status"
+            else validation.validate_update
+        )
+        validation.raise_if_invalid(check(new, old, resource_type), resource_type, current.name)
+        if new == old:
+            return current
+        if options.dry_run:
+            return self._unstored(resource_type, new)
+        self.gate.before_write(actor, resource_type, subresource)
+        if deletion.is_finished(new):
+            return self._remove(actor, resource_type, current, options)
+        record = self.store.update(resource_type.group_resource, new)
+        self._tell(
+            actor,
+            verb,
+            resource_type,
+            record,
+            current,
+            options,
+            subresource=subresource,
+            body=body,
+            patch_type=patch_type,
+        )
+        return record
+
+    def _prepared(
+        self, new: JsonObject, old: JsonObject, resource_type: ResourceType, subresource: str
+    ) -> JsonObject:
+        new = updated_metadata(defaults.drop_nulls(new), old)
+        if subresource == "status":
+            return strategies.keep_spec(new, old, resource_type)
+        if resource_type.has_status:
+            new = strategies.keep_status(new, old)
+        new = defaults.apply_defaults(new, resource_type.gvk)
+        if strategies.counts_generations(resource_type) and strategies.spec_changed(new, old):
+            generation = old["metadata"].get("generation", 0) + 1
+            new = with_part(new, "metadata", {**new["metadata"], "generation": generation})
+        return new
+
+    def _admit(
+        self,
+        verb: str,
+        actor: Actor,
+        resource_type: ResourceType,
+        subresource: str,
+        obj: JsonObject,
+        old: JsonObject | None,
+    ) -> JsonObject:
+        metadata = obj["metadata"]
+        return self.admission.admit(
+            AdmissionRequest(
+                verb=verb,
+                resource_type=resource_type,
+                subresource=subresource,
+                namespace=metadata.get("namespace", ""),
+                name=metadata.get("name", ""),
+                actor=actor,
+                obj=obj,
+                old=old,
+                store=self.store,
+                clock=self.clock,
+            )
+        )
+
+    def _remove(
+        self, actor: Actor, resource_type: ResourceType, current: Record, options: WriteOptions
+    ) -> Record:
+        if options.dry_run:
+            return current
+        self.gate.before_write(actor, resource_type, "")
+        record = self.store.remove(resource_type.group_resource, current.namespace, current.name)
+        if not current_is_marked(self.store.decoded(current)):
+            self._tell(actor, "delete", resource_type, record, current, options)
+        return record
+
+    def _unstored(self, resource_type: ResourceType, obj: JsonObject) -> Record:
+        copy = versioned(obj, self.store.revision)
+        return make_record(resource_type.group_resource, copy, self.store.revision)
+
+    def _tell(
+        self,
+        actor: Actor,
+        verb: str,
+        resource_type: ResourceType,
+        record: Record,
+        previous: Record | None,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+        body: Any = None,
+        patch_type: str = "",
+    ) -> None:
+        if not self.instruments.object_written:
+            return
+        write = ObjectWrite(
+            actor=actor,
+            verb=verb,
+            subresource=subresource,
+            api_version=resource_type.api_version,
+            kind=resource_type.kind,
+            record=record,
+            previous=previous,
+            body=body,
+            patch_type=patch_type,
+            origin=options.origin,
+        )
+        for hook in self.instruments.object_written:
+            hook(write)
+
+
+def current_is_marked(obj: JsonObject) -> bool:
+    """Whether the deletion was accepted, and told, before."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def resolve_namespace(resource_type: ResourceType, obj: JsonObject, namespace: str) -> str:
+    """Where the object lives: the request's namespace, its own, or ``default``."""
+    own = (obj.get("metadata") or {}).get("namespace", "")
+    if not resource_type.namespaced:
+        return ""
+    if namespace and own and namespace != own:
+        raise BadRequestError(
+            f"the namespace of the provided object does not match the namespace sent on the request: "
+            f"{own!r} is not {namespace!r}"
+        )
+    return namespace or own or DEFAULT_NAMESPACE
+
+
+def not_found(resource_type: ResourceType, name: str) -> NotFoundError:
+    resource = resource_type.named_resource
+    return NotFoundError(
+        f'{resource} "{name}" not found', name=name, group=resource.group, kind=resource.resource
+    )
+
+
+def conflict(resource_type: ResourceType, name: str, why: str) -> ConflictError:
+    resource = resource_type.named_resource
+    return ConflictError(
+        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+        name=name,
+        group=resource.group,
+        kind=resource.resource,
+    )
+
+
+def check_precondition(resource_type: ResourceType, current: Record, metadata: JsonObject) -> None:
+    """A write that names a revision or uid only applies to exactly that object."""
+    if (version := metadata.get("resourceVersion")) and version != str(current.revision):
+        raise conflict(
+            resource_type,
+            current.name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    if (uid := metadata.get("uid")) and uid != current.uid:
+        raise conflict(
+            resource_type,
+            current.name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}",
+        )
+
+
+def check_delete_preconditions(
+    resource_type: ResourceType, current: Record, options: DeleteOptions
+) -> None:
+    if options.uid and options.uid != current.uid:
+        raise conflict(
+            resource_type,
+            current.name,
+            f"Precondition failed: UID in precondition: {options.uid}, "
+            f"UID in object meta: {current.uid}",
+        )
+    if options.resource_version and options.resource_version != str(current.revision):
+        raise conflict(
+            resource_type,
+            current.name,
+            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
+            f"ResourceVersion in object meta: {current.revision}",
+        )
+
+
+__all__ = ["DeleteOptions", "Registry", "WriteOptions"]

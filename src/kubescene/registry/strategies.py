@@ -1,0 +1,111 @@
+"""Per-kind rules of the generic registry: what a client may not decide.
+
+Which kinds count generations, what status a new object starts with, and which half of an object a
+request may touch: the main resource keeps the stored status, the status subresource keeps the
+stored spec.
+"""
+
+from typing import Any
+
+from kubescene.api.scheme import ResourceType
+from kubescene.registry.objects import with_part
+from kubescene.registry.qos import qos_class
+from kubescene.types import JsonObject
+
+COUNTS_GENERATIONS = frozenset(
+    {
+        "CertificateSigningRequest",
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "FlowSchema",
+        "Ingress",
+        "IngressClass",
+        "Job",
+        "MutatingAdmissionPolicy",
+        "MutatingWebhookConfiguration",
+        "NetworkPolicy",
+        "Pod",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "PriorityLevelConfiguration",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+        "ValidatingAdmissionPolicy",
+        "ValidatingWebhookConfiguration",
+    }
+)
+
+KEEPS_STATUS_ON_CREATE = frozenset({"Node", "APIService"})
+"""Kinds whose author may state a status with the object; everyone else starts empty."""
+
+INITIAL_STATUS: dict[str, JsonObject] = {
+    "Namespace": {"phase": "Active"},
+    "PersistentVolume": {"phase": "Pending"},
+    "PersistentVolumeClaim": {"phase": "Pending"},
+    "PodDisruptionBudget": {
+        "disruptionsAllowed": 0,
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "expectedPods": 0,
+    },
+    "ReplicaSet": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "DaemonSet": {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+    "Service": {"loadBalancer": {}},
+    "HorizontalPodAutoscaler": {"desiredReplicas": 0},
+}
+
+_OUTSIDE_SPEC = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+def counts_generations(resource_type: ResourceType) -> bool:
+    return resource_type.custom or resource_type.kind in COUNTS_GENERATIONS
+
+
+def initial_status(obj: JsonObject, resource_type: ResourceType) -> JsonObject:
+    """A copy with the status that a new object of its kind has."""
+    kind = resource_type.kind
+    if resource_type.has_status is False or kind in KEEPS_STATUS_ON_CREATE:
+        return obj
+    if resource_type.custom:
+        return with_part(obj, "status", None) if "status" in obj else obj
+    if kind == "Pod":
+        return with_part(obj, "status", {"phase": "Pending", "qosClass": qos_class(obj["spec"])})
+    return with_part(obj, "status", INITIAL_STATUS.get(kind, {}))
+
+
+def spec_changed(new: JsonObject, old: JsonObject) -> bool:
+    """Whether anything but metadata and status differs."""
+    names = [name for name in (*new, *old) if name not in _OUTSIDE_SPEC]
+    return any(new.get(name) != old.get(name) for name in names)
+
+
+def keep_status(new: JsonObject, old: JsonObject) -> JsonObject:
+    """For a write to the main resource: the stored status stays."""
+    return with_part(new, "status", old.get("status"))
+
+
+def keep_spec(new: JsonObject, old: JsonObject, resource_type: ResourceType) -> JsonObject:
+    """For a write to the status subresource: everything but the status stays.
+
+    Built-in kinds let labels and annotations through with the status, custom ones do not.
+    """
+    result = with_part(old, "status", new.get("status"))
+    if resource_type.custom:
+        return result
+    metadata: dict[str, Any] = dict(old["metadata"])
+    for field in ("labels", "annotations"):
+        if value := new["metadata"].get(field):
+            metadata[field] = value
+        else:
+            metadata.pop(field, None)
+    return with_part(result, "metadata", metadata)

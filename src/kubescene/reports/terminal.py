@@ -1,0 +1,147 @@
+"""The summary of a run as a person wants to see it in a terminal."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from kubescene.results import NodeUse, Summary
+
+PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
+BAR_WIDTH = 12
+ROWS_SHOWN = 12
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Steps, decisions, nodes and pods that wait, as far as there are any."""
+    console.print(Group(*sections(summary)))
+
+
+def sections(summary: Summary) -> Iterable[RenderableType]:
+    yield headline(summary)
+    if summary.steps:
+        yield steps_table(summary)
+    if summary.placements:
+        yield decisions_table(summary)
+    if summary.nodes:
+        yield nodes_table(summary)
+    if summary.pending:
+        yield pending_table(summary)
+
+
+def headline(summary: Summary) -> RenderableType:
+    phase = Text(summary.phase, style=PHASE_STYLES.get(summary.phase, "bold"))
+    title = Text.assemble((summary.scenario, "bold"), "  ", phase)
+    if summary.message:
+        return Panel(Text(summary.message), title=title, title_align="left", border_style="red")
+    if summary.phase == "Paused":
+        title.append("  (no done operation: it would go on with more operations)", style="dim")
+    return title
+
+
+def plain_table(title: str, *columns: tuple[str, str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name, justify in columns:
+        table.add_column(name, justify=justify, header_style="dim")  # type: ignore[arg-type]
+    return table
+
+
+def steps_table(summary: Summary) -> Table:
+    table = plain_table(
+        "\nSteps",
+        ("step", "right"),
+        ("operations", "right"),
+        ("controller writes", "right"),
+        ("minor steps", "right"),
+        ("pods bound", "right"),
+        ("failed attempts", "right"),
+        ("deleted", "right"),
+    )
+    for step in summary.steps:
+        failed = Text(str(step.failed_attempts), style="yellow" if step.failed_attempts else "")
+        table.add_row(
+            str(step.major),
+            str(step.operations),
+            str(step.controller_writes),
+            str(step.minor_steps),
+            str(step.scheduled),
+            failed,
+            str(step.deleted),
+        )
+    return table
+
+
+def decisions_table(summary: Summary) -> Table:
+    left = summary.placements_total - ROWS_SHOWN
+    more = f" (the last {ROWS_SHOWN} of {summary.placements_total})" if left > 0 else ""
+    table = plain_table(
+        f"\nDecisions{more}",
+        ("step", "right"),
+        ("pod", "left"),
+        ("node", "left"),
+        ("score", "right"),
+        ("runner-up", "left"),
+        ("nodes that fit", "right"),
+    )
+    for placed in summary.placements[-ROWS_SHOWN:]:
+        runner_up = f"{placed.runner_up} {placed.runner_up_score}" if placed.runner_up else "-"
+        table.add_row(
+            placed.step,
+            placed.pod,
+            Text(placed.node, style="green"),
+            "-" if placed.score is None else str(placed.score),
+            runner_up,
+            f"{placed.feasible} of {placed.candidates}",
+        )
+    return table
+
+
+def nodes_table(summary: Summary) -> Table:
+    nodes = sorted(summary.nodes, key=lambda node: -share(node, "cpu"))
+    more = f" (the {ROWS_SHOWN} busiest of {len(nodes)})" if len(nodes) > ROWS_SHOWN else ""
+    table = plain_table(
+        f"\nNodes{more}", ("node", "left"), ("pods", "right"), ("cpu", "left"), ("memory", "left")
+    )
+    for node in nodes[:ROWS_SHOWN]:
+        table.add_row(node.name, str(node.pods), gauge(node, "cpu"), gauge(node, "memory"))
+    return table
+
+
+def pending_table(summary: Summary) -> Table:
+    more = f" ({ROWS_SHOWN} of {len(summary.pending)})" if len(summary.pending) > ROWS_SHOWN else ""
+    table = plain_table(f"\nPods that wait{more}", ("pod", "left"), ("tried", "right"), ("why", "left"))
+    for pod in summary.pending[:ROWS_SHOWN]:
+        table.add_row(Text(pod.pod, style="yellow"), str(pod.attempts), pod.message)
+    return table
+
+
+def share(node: NodeUse, resource: str) -> float:
+    offered = node.allocatable.get(resource, 0)
+    return node.requested.get(resource, 0) / offered if offered else 0.0
+
+
+def gauge(node: NodeUse, resource: str) -> Text:
+    """A bar and the figures: requested of allocatable."""
+    offered = node.allocatable.get(resource, 0)
+    if not offered:
+        return Text("-", style="dim")
+    used = share(node, resource)
+    filled = min(round(used * BAR_WIDTH), BAR_WIDTH)
+    style = "red" if used > 0.95 else "yellow" if used > 0.8 else "green"
+    amounts = f" {amount(resource, node.requested.get(resource, 0))}/{amount(resource, offered)}"
+    return Text.assemble(
+        ("█" * filled, style), ("░" * (BAR_WIDTH - filled), "dim"), f" {used:4.0%}", (amounts, "dim")
+    )
+
+
+def amount(resource: str, value: int) -> str:
+    """Cpu in cores, everything else in binary units."""
+    if resource == "cpu":
+        return f"{value / 1000:g}"
+    for unit in ("", "Ki", "Mi", "Gi", "Ti"):
+        if value < 1024 or unit == "Ti":
+            return f"{value:.3g}{unit}" if isinstance(value, float) else f"{value}{unit}"
+        value /= 1024  # type: ignore[assignment]
+    raise AssertionError("unreachable")

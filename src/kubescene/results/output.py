@@ -1,0 +1,123 @@
+"""The ``--out`` directory: what a run leaves behind.
+
+::
+
+    DIR/scenario.yaml        the Scenario with its status, one timeline event a line
+    DIR/timeline.jsonl       every event as it happened, written during the run
+    DIR/explanations.jsonl   every explained attempt: nodes, filters, scores
+    DIR/summary.json         the short account; written last, so its presence means a complete run
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from kubescene.errors import ConfigurationError
+from kubescene.results.summary import Summary
+from kubescene.timeline import TimelineEvent
+from kubescene.types import JsonObject
+
+SCENARIO_FILE = "scenario.yaml"
+TIMELINE_FILE = "timeline.jsonl"
+EXPLANATIONS_FILE = "explanations.jsonl"
+SUMMARY_FILE = "summary.json"
+
+
+class OutputDirectory:
+    """Opened before the run, closed after it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / SUMMARY_FILE).unlink(missing_ok=True)
+            self._timeline: BinaryIO = (self.path / TIMELINE_FILE).open("wb")
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write results to {self.path}: {error.strerror}; choose another --out"
+            ) from error
+
+    def record(self, event: TimelineEvent) -> None:
+        """The sink of the timeline recorder."""
+        self._timeline.write(event.data)
+        self._timeline.write(b"\n")
+
+    def finish(
+        self,
+        header: JsonObject,
+        events: Iterable[TimelineEvent],
+        explanations: Iterable[bytes],
+        summary: Summary,
+    ) -> None:
+        """Write the rest and close. ``header`` is the Scenario with its status but no timeline."""
+        self._timeline.close()
+        with (self.path / SCENARIO_FILE).open("wb") as file:
+            file.writelines(scenario_yaml(header, events))
+        with (self.path / EXPLANATIONS_FILE).open("wb") as file:
+            file.writelines(row + b"\n" for row in explanations)
+        indent = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        (self.path / SUMMARY_FILE).write_bytes(orjson.dumps(summary.to_dict(), option=indent))
+
+    def close(self) -> None:
+        self._timeline.close()
+
+
+def scenario_yaml(header: JsonObject, events: Iterable[TimelineEvent]) -> Iterator[bytes]:
+    """Readable YAML whose long lists hold one JSON line per item (JSON is YAML).
+
+    Writing every event in block style would take longer than the run.
+    """
+    spec, status = header.get("spec") or {}, dict(header["status"])
+    result = status.pop("scenarioResult")
+    yield from block({k: v for k, v in header.items() if k not in ("spec", "status")})
+    yield b"spec:\n"
+    yield from block({k: v for k, v in spec.items() if k != "operations"}, indent=2)
+    if "operations" in spec:
+        yield b"  operations:\n"
+        yield from (b"  - " + line(orjson.dumps(operation)) for operation in spec["operations"])
+    yield b"status:\n"
+    yield from block(status, indent=2)
+    yield b"  scenarioResult:\n"
+    yield from block({"simulatorVersion": result["simulatorVersion"]}, indent=4)
+    yield from timeline_yaml(events)
+
+
+def timeline_yaml(events: Iterable[TimelineEvent]) -> Iterator[bytes]:
+    """``timeline``, keyed by the major step; an empty one is an empty map."""
+    major = 0
+    for event in events:
+        if not major:
+            yield b"    timeline:\n"
+        if event.step.major != major:
+            major = event.step.major
+            yield f'      "{major}":\n'.encode()
+        yield b"      - " + line(event.data)
+    if not major:
+        yield b"    timeline: {}\n"
+
+
+def block(value: JsonObject, indent: int = 0) -> Iterator[bytes]:
+    """Block-style YAML of a small object."""
+    if not value:
+        return
+    # YAML is imported only when results are written.
+    import yaml
+
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+    for row in text.splitlines():
+        yield (" " * indent + row + "\n").encode()
+
+
+def line(data: bytes) -> bytes:
+    """One flow-style line; characters that YAML readers refuse are escaped."""
+    if data.isascii() and b"\x7f" not in data:
+        return data + b"\n"
+    text = "".join(c if c.isprintable() else escaped(c) for c in data.decode())
+    return text.encode() + b"\n"
+
+
+def escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\U{code:08x}" if code > 0xFFFF else f"\\u{code:04x}"

@@ -1,0 +1,162 @@
+"""`kubescene.run`: one scenario from file to results.
+
+Puts a cluster, the recorders and the engine together, plays the scenario and hands back a `Run`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubescene.actors import Actor
+from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.controllers.kubelet import KubeletDelays
+from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.errors import ScenarioError
+from kubescene.results.output import OutputDirectory
+from kubescene.results.summary import Summary, summarize
+from kubescene.scenario.build import Buildable
+from kubescene.scenario.engine import Engine
+from kubescene.scenario.loading import check_identity, load_scenario
+from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.spec import Simulation, parse_simulation
+from kubescene.timeline import Instrument, TimelineEvent, TimelineRecorder
+from kubescene.timeline.explanations import ExplanationRecorder
+from kubescene.types import JsonObject
+
+USER = Actor("kubescene-run")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run."""
+
+    phase: ScenarioPhase
+    message: str
+    timeline: "Timeline"
+    explanations: tuple[bytes, ...]
+    summary: Summary
+    bad_input: bool
+    engine: Engine
+
+    @property
+    def scenario(self) -> JsonObject:
+        """The Scenario object with its whole status."""
+        return self.engine.result()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The world as the run left it."""
+        return self.engine.cluster
+
+    @property
+    def ok(self) -> bool:
+        return self.phase in (ScenarioPhase.SUCCEEDED, ScenarioPhase.PAUSED)
+
+
+class Timeline:
+    """Every event of a run, encoded; iterating decodes."""
+
+    def __init__(self) -> None:
+        self.events: list[TimelineEvent] = []
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (event.to_dict() for event in self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def lines(self) -> Iterator[bytes]:
+        return (event.data for event in self.events)
+
+    def record(self, event: TimelineEvent) -> None:
+        self.events.append(event)
+
+
+def run(
+    scenario: str | Path | Mapping[str, Any] | Buildable,
+    *,
+    out: str | Path | None = None,
+    seed: int | None = None,
+    controllers: ControllerRegistrations | None = None,
+    instruments: Iterable[Instrument] = (),
+) -> Run:
+    """Play a scenario: a file, an object, or a builder.
+
+    A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read raises
+    `ScenarioError`. With ``out``, the results are also written there.
+    """
+    obj = read(scenario)
+    options = cluster_options(obj, seed)
+    timeline = Timeline()
+    output = OutputDirectory(out) if out is not None else None
+    explanations = ExplanationRecorder()
+    try:
+        cluster = Cluster(
+            options,
+            controllers=controllers or builtin_controllers(options),
+            instruments=(),
+        )
+        recorder = TimelineRecorder(cluster.clock, both(timeline, output))
+        cluster.observe(recorder, explanations, *instruments)
+        record = cluster.client(USER).create(without_status(obj))
+        engine = Engine(cluster, record, recorder)
+        phase = engine.run()
+        message = engine.resource.message
+        summary = summarize(
+            timeline.lines, scenario=record.name, phase=str(phase), message=message
+        )
+        if output is not None:
+            header = engine.resource.header()
+            output.finish(header, timeline.events, explanations.lines, summary)
+    finally:
+        if output is not None:
+            output.close()
+    return Run(
+        phase=phase,
+        message=message,
+        timeline=timeline,
+        explanations=tuple(explanations.lines),
+        summary=summary,
+        bad_input=engine.bad_input,
+        engine=engine,
+    )
+
+
+def read(scenario: str | Path | Mapping[str, Any] | Buildable) -> JsonObject:
+    """The Scenario object, from wherever it comes."""
+    if isinstance(scenario, str | Path):
+        return load_scenario(scenario)
+    obj = scenario.build() if isinstance(scenario, Buildable) else dict(scenario)
+    return check_identity(obj, "scenario")
+
+
+def cluster_options(scenario: JsonObject, seed: int | None) -> ClusterOptions:
+    """What ``spec.simulation`` asks of the cluster; a fault there is reported by the engine."""
+    try:
+        simulation = parse_simulation((scenario.get("spec") or {}).get("simulation"))
+    except ScenarioError:
+        simulation = Simulation()
+    return ClusterOptions(
+        seed=simulation.seed if seed is None else seed,
+        start=simulation.start,
+        explain=simulation.explain,
+        kubelet=KubeletDelays(simulation.kubelet_start, simulation.kubelet_terminate),
+    )
+
+
+def without_status(scenario: JsonObject) -> JsonObject:
+    return {key: value for key, value in scenario.items() if key != "status"}
+
+
+def both(timeline: Timeline, output: OutputDirectory | None) -> Any:
+    """One sink for memory and, if wanted, disk."""
+    if output is None:
+        return timeline.record
+
+    def record(event: TimelineEvent) -> None:
+        timeline.record(event)
+        output.record(event)
+
+    return record

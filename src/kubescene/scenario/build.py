@@ -1,0 +1,147 @@
+"""Writing scenarios in Python.
+
+The builder produces the same object that a YAML file would hold, so what is built can be saved, diffed,
+reviewed and played by anybody::
+
+    scenario = (
+        ScenarioBuilder("two-pods")
+        .step(1).create(node, count=3)
+        .step(2).create(pod_a, pod_b)
+        .step(3).delete("v1", "Node", "node-0").done()
+    )
+    scenario.save("scenario.yaml")
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self, runtime_checkable
+
+from kubescene.api.kinds import SCENARIO
+from kubescene.errors import ScenarioError
+from kubescene.types import JsonObject
+
+
+@runtime_checkable
+class Buildable(Protocol):
+    """Anything that can be turned into an API object, such as ``kubescene.testing.make_pod``."""
+
+    def build(self) -> JsonObject: ...
+
+
+class ScenarioBuilder:
+    """Collects operations step by step. Every method returns the builder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._step = 1
+        self._operations: list[JsonObject] = []
+        self._controllers: JsonObject = {}
+        self._simulation: JsonObject = {}
+
+    def step(self, major: int) -> Self:
+        """The major step that later operations belong to."""
+        if major < 1:
+            raise ScenarioError(f"steps begin at 1, not {major}")
+        self._step = major
+        return self
+
+    def next_step(self) -> Self:
+        return self.step(self._step + 1)
+
+    def create(self, *objects: Buildable | Mapping[str, Any], count: int = 1, id: str = "") -> Self:
+        """Create objects; with ``count``, that many of each, ``$(INDEX)`` replaced in the object."""
+        for obj in objects:
+            body: JsonObject = {"object": plain(obj)}
+            if count != 1:
+                body["count"] = count
+            self._add("createOperation", body, id)
+        return self
+
+    def patch(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        patch: Any,
+        *,
+        namespace: str = "",
+        patch_type: str = "",
+        id: str = "",
+    ) -> Self:
+        """Patch an object; ``patch`` is JSON data or the text of a patch."""
+        body = target(api_version, kind, name, namespace)
+        body["patch"] = patch if isinstance(patch, str) else json.dumps(patch)
+        if patch_type:
+            body["patchType"] = patch_type
+        return self._add("patchOperation", body, id)
+
+    def delete(
+        self, api_version: str, kind: str, name: str, *, namespace: str = "", id: str = ""
+    ) -> Self:
+        return self._add("deleteOperation", target(api_version, kind, name, namespace), id)
+
+    def advance(self, duration: str, *, id: str = "") -> Self:
+        """Let virtual time pass after the step has come to rest: ``advance("5m")``."""
+        return self._add("advanceOperation", {"duration": duration}, id)
+
+    def done(self, *, id: str = "") -> Self:
+        """The scenario succeeds when this step is complete."""
+        return self._add("doneOperation", {}, id)
+
+    def simulate(self, *names: str) -> Self:
+        """The controllers under test, in order; ``kube-scheduler`` unless named otherwise."""
+        self._controllers["simulationControllers"] = {"enabled": [{"name": n} for n in names]}
+        return self
+
+    def disable(self, *names: str) -> Self:
+        """Controllers that must not run; ``"*"`` turns all pre-simulation controllers off."""
+        self._controllers["presimulationControllers"] = {"disabled": [{"name": n} for n in names]}
+        return self
+
+    def settings(self, **simulation: Any) -> Self:
+        """``spec.simulation`` fields by their names there: ``seed``, ``startTime``, ``explain``..."""
+        self._simulation |= simulation
+        return self
+
+    def build(self) -> JsonObject:
+        """The Scenario object."""
+        spec: JsonObject = {"operations": list(self._operations)}
+        if self._controllers:
+            if "simulationControllers" not in self._controllers:
+                self.simulate("kube-scheduler")
+            spec["controllers"] = dict(self._controllers)
+        if self._simulation:
+            spec["simulation"] = dict(self._simulation)
+        return {
+            "apiVersion": SCENARIO.api_version,
+            "kind": SCENARIO.kind,
+            "metadata": {"name": self._name},
+            "spec": spec,
+        }
+
+    def to_yaml(self) -> str:
+        # YAML is imported only by those who write it.
+        import yaml
+
+        return yaml.safe_dump(self.build(), sort_keys=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the scenario file and return its path."""
+        file = Path(path)
+        file.write_text(self.to_yaml(), encoding="utf-8")
+        return file
+
+    def _add(self, field: str, body: JsonObject, operation_id: str) -> Self:
+        operation: JsonObject = {"id": operation_id} if operation_id else {}
+        self._operations.append({**operation, "step": self._step, field: body})
+        return self
+
+
+def plain(obj: Buildable | Mapping[str, Any]) -> JsonObject:
+    return obj.build() if isinstance(obj, Buildable) else dict(obj)
+
+
+def target(api_version: str, kind: str, name: str, namespace: str) -> JsonObject:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"typeMeta": {"apiVersion": api_version, "kind": kind}, "objectMeta": metadata}

@@ -1,0 +1,251 @@
+"""The phase machine: plays one scenario on one cluster.
+
+A major step goes through the table of the Scenario API: operations, settle, then the simulation
+controllers one loop at a time, each write followed by a settle, until all have nothing left to do.
+Every change of phase is stored, and so visible to a watch, before its work starts. The engine is also
+the registry's `WriteGate`: it moves the minor step just before a simulation controller's first write
+of a loop, and turns outsiders away while a scenario runs.
+"""
+
+from collections.abc import Sequence
+
+import orjson
+
+from kubescene.actors import ENGINE, Actor, Role
+from kubescene.api.scheme import ResourceType
+from kubescene.clock import ScenarioStep, parse_duration
+from kubescene.cluster import Cluster
+from kubescene.errors import ForbiddenError, KubesceneError, ScenarioError
+from kubescene.loops import Controller
+from kubescene.scenario.operations import OperationRunner
+from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.resource import ScenarioResource
+from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
+from kubescene.settling import settle
+from kubescene.store import Record
+from kubescene.timeline import OperationOrigin, StepPhaseChange, TimelineRecorder
+from kubescene.timeline.significance import moves_step
+from kubescene.types import JsonObject
+
+
+class Engine:
+    """Plays the scenario behind a stored record."""
+
+    def __init__(self, cluster: Cluster, record: Record, recorder: TimelineRecorder) -> None:
+        self.cluster = cluster
+        self._recorder = recorder
+        self.resource = ScenarioResource(cluster.store, record)
+        self._scenario = cluster.store.decoded(record)
+        self._spec = ScenarioSpec(())
+        self._operations = OperationRunner(cluster.client(ENGINE), cluster.scheme)
+        self._simulation: Sequence[Controller] = ()
+        self._presimulation: Sequence[Controller] = ()
+        self._loop_counted = False
+        self.bad_input = False
+
+    # -- the life of a scenario ------------------------------------------------------------
+
+    def run(self) -> ScenarioPhase:
+        """Play to the end. Never raises for what the scenario did wrong: that is ``Failed``."""
+        try:
+            self._spec = parse_spec(self._scenario)
+            self._check_controllers()
+        except ScenarioError as error:
+            self.bad_input = True
+            return self._end(ScenarioPhase.FAILED, str(error))
+        self._begin()
+        try:
+            for major in self._spec.majors():
+                if self._play_step(major):
+                    return self._end(ScenarioPhase.SUCCEEDED)
+        except KubesceneError as error:
+            self._publish()
+            return self._end(ScenarioPhase.FAILED, str(error))
+        finally:
+            self.cluster.registry.gate = _Frozen(self.resource)
+        return self._end(ScenarioPhase.PAUSED)
+
+    def result(self) -> JsonObject:
+        """The Scenario with its status, free of anything that differs between equal runs."""
+        obj: JsonObject = orjson.loads(self.resource.data)
+        return obj
+
+    def _check_controllers(self) -> None:
+        registered = list(self.cluster.registrations)
+        known = f"registered are: {', '.join(registered)}"
+        where = "spec.controllers.simulationControllers.enabled"
+        if not self._spec.simulation_controllers:
+            raise ScenarioError(f"at least one controller is needed; {known}", where=where)
+        named = (*self._spec.simulation_controllers, *(self._spec.presimulation_enabled or ()))
+        for name in named:
+            if name not in registered:
+                raise ScenarioError(f"no controller is named {name!r}; {known}", where=where)
+
+    def _begin(self) -> None:
+        cluster = self.cluster
+        cluster.wipe()
+        cluster.registry.gate = self
+        names = self._spec.presimulation_controllers(list(cluster.registrations))
+        self._presimulation = cluster.start(names, Role.PRESIMULATION)
+        self._simulation = cluster.start(self._spec.simulation_controllers, Role.SIMULATION)
+        self.resource.phase = ScenarioPhase.RUNNING
+        self.resource.write()
+
+    def _end(self, phase: ScenarioPhase, message: str = "") -> ScenarioPhase:
+        self.resource.phase = phase
+        self.resource.message = message
+        self.resource.write()
+        for hook in self.cluster.instruments.run_ended:
+            hook(str(phase), message)
+        return phase
+
+    # -- one major step --------------------------------------------------------------------
+
+    def _play_step(self, major: int) -> bool:
+        """Returns whether the step held a done operation."""
+        self._enter(StepPhase.OPERATING, step=ScenarioStep(major, 0))
+        operations = self._spec.at(major)
+        for operation in operations:
+            self._operate(operation)
+        self._settle()
+        self._work()
+        for operation in operations:
+            if operation.kind is OperationKind.ADVANCE:
+                self._advance(operation)
+        self._enter(StepPhase.FINISHED, controller="")
+        self._publish()
+        self.resource.write()
+        for hook in self.cluster.instruments.step_finished:
+            hook(self.resource.step)
+        return any(operation.kind is OperationKind.DONE for operation in operations)
+
+    def _operate(self, operation: Operation) -> None:
+        if operation.kind in (OperationKind.DONE, OperationKind.ADVANCE):
+            self._recorder.record(
+                operation.kind.value,
+                {"operation": operation.body},
+                actor=ENGINE,
+                origin=OperationOrigin(operation.id, operation.body),
+            )
+        else:
+            self._operations.run(operation)
+
+    def _advance(self, operation: Operation) -> None:
+        """Let time pass: every due instant is a small step of its own, minor steps continuing."""
+        clock, events = self.cluster.clock, self.cluster.events
+        deadline = clock.now() + parse_duration(operation.body["duration"])
+        while (due := events.peek()) is not None and due <= deadline:
+            self._move_time(due)
+            events.run_due()
+            self._enter(StepPhase.OPERATING, controller="")
+            self._settle()
+            self._work()
+        self._move_time(deadline)
+
+    def _move_time(self, instant: int) -> None:
+        self.cluster.clock.wait_until(instant)
+        for hook in self.cluster.instruments.time_advanced:
+            hook(instant)
+
+    def _work(self) -> None:
+        """Phases 3 to 7: until every simulation controller has nothing left to do."""
+        turn = 0
+        while turn < len(self._simulation):
+            controller = self._simulation[turn]
+            self._enter(StepPhase.OPERATING_COMPLETED, controller=controller.name)
+            self._enter(StepPhase.CONTROLLER_RUNNING)
+            turn = 0 if self._run_controller(controller) else turn + 1
+
+    def _run_controller(self, controller: Controller) -> bool:
+        """One turn. True if it (or the settling it caused) wrote: then all may have work again."""
+        self._loop_counted = False
+        revision = self.cluster.store.revision
+        while True:
+            progress = controller.run_once()
+            if self._loop_counted:
+                self._settle()
+                return True
+            if not progress.more:
+                break
+        # Conditions of failed attempts do not move the step, but others may want to react.
+        if self.cluster.store.revision != revision and self._settle():
+            return True
+        self._enter(StepPhase.CONTROLLER_COMPLETED)
+        return False
+
+    def _settle(self) -> bool:
+        return settle(
+            self._presimulation,
+            self._spec.simulation.max_settle_rounds,
+            objects=lambda: self.cluster.object_count,
+        )
+
+    def _enter(
+        self,
+        phase: StepPhase,
+        *,
+        step: ScenarioStep | None = None,
+        controller: str | None = None,
+    ) -> None:
+        resource = self.resource
+        resource.step_phase = phase
+        if step is not None:
+            resource.step = step
+        if controller is not None:
+            resource.controller = controller
+        resource.write()
+        for hook in self.cluster.instruments.phase_changed:
+            hook(StepPhaseChange(resource.step, str(phase), resource.controller))
+
+    def _publish(self) -> None:
+        """Move what the current major step recorded into ``status.scenarioResult``."""
+        major = self.resource.step.major
+        if events := self._recorder.take(major):
+            self.resource.add_result(major, events)
+
+    # -- the gate --------------------------------------------------------------------------
+
+    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+        if actor.role is Role.SIMULATION:
+            if not self._loop_counted and moves_step(
+                kind=resource_type.kind, subresource=subresource
+            ):
+                self._pause()
+        elif actor.role is Role.USER:
+            refuse_outsider(self.resource, actor, resource_type)
+
+    def _pause(self) -> None:
+        self._loop_counted = True
+        step = self.resource.step.next_minor()
+        limit = self._spec.simulation.max_minor_steps
+        if step.minor > limit:
+            raise ScenarioError(
+                f"more than {limit} minor steps: {self.resource.controller} keeps writing; "
+                "raise spec.simulation.maxMinorSteps if that is meant",
+                where=f"step {step}",
+            )
+        self._enter(StepPhase.CONTROLLER_PAUSED, step=step)
+
+
+class _Frozen:
+    """The gate after a run: a paused scenario still keeps outsiders away."""
+
+    def __init__(self, resource: ScenarioResource) -> None:
+        self._resource = resource
+
+    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+        del subresource
+        if actor.role is Role.USER and self._resource.phase is ScenarioPhase.PAUSED:
+            refuse_outsider(self._resource, actor, resource_type)
+
+
+def refuse_outsider(resource: ScenarioResource, actor: Actor, resource_type: ResourceType) -> None:
+    """While a scenario runs only Scenarios themselves may be written by anybody else."""
+    if resource_type.kind == "Scenario":
+        return
+    raise ForbiddenError(
+        f'{resource_type.named_resource} is forbidden: scenario "{resource.name}" is '
+        f"{resource.phase}, and {actor.name} is not one of its controllers; wait until it ends or delete it",
+        group=resource_type.gvk.group,
+        kind=resource_type.plural,
+    )

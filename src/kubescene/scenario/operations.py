@@ -1,0 +1,110 @@
+"""Carrying out one scenario operation through a client, as the engine."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupVersionKind, Scheme
+from kubescene.client import Client, ObjectRef
+from kubescene.errors import ApiError, BadRequestError, ScenarioError
+from kubescene.scenario.spec import Operation, OperationKind
+from kubescene.timeline.events import OperationOrigin
+from kubescene.types import JsonObject
+
+INDEX_MARK = "$(INDEX)"
+
+
+class OperationRunner:
+    """Plays create, patch and delete operations. A refused one ends the scenario."""
+
+    def __init__(self, client: Client, scheme: Scheme) -> None:
+        self._client = client
+        self._scheme = scheme
+        self._verbs: dict[OperationKind, Callable[[Operation], None]] = {
+            OperationKind.CREATE: self._create,
+            OperationKind.PATCH: self._patch,
+            OperationKind.DELETE: self._delete,
+        }
+
+    def run(self, operation: Operation) -> None:
+        """Carry it out; raises `ScenarioError` that says what the API answered."""
+        try:
+            self._verbs[operation.kind](operation)
+        except ApiError as error:
+            verb = operation.kind.value.lower()
+            raise ScenarioError(
+                f"{verb} was refused: {error.message}", where=operation.where
+            ) from error
+
+    def _create(self, operation: Operation) -> None:
+        body = operation.body
+        count = body.get("count", 1)
+        for index in range(count):
+            obj = instance(body["object"], index)
+            name = operation.id if count == 1 else f"{operation.id}-{index}"
+            self._client.create(obj, origin=OperationOrigin(name, {**body, "object": obj}))
+
+    def _patch(self, operation: Operation) -> None:
+        ref = self._target(operation.body)
+        patch_type = self._patch_type(operation.body, ref.gvk)
+        self._client.patch(
+            ref,
+            decode_patch(operation.body["patch"]),
+            patch_type=patch_type,
+            origin=OperationOrigin(operation.id, operation.body),
+        )
+
+    def _delete(self, operation: Operation) -> None:
+        options = operation.body.get("deleteOptions") or {}
+        self._client.delete(
+            self._target(operation.body),
+            grace_period_s=options.get("gracePeriodSeconds"),
+            uid=(options.get("preconditions") or {}).get("uid", ""),
+            origin=OperationOrigin(operation.id, operation.body),
+        )
+
+    def _target(self, body: JsonObject) -> ObjectRef:
+        types, metadata = body["typeMeta"], body["objectMeta"]
+        resource_type = self._scheme.of_kind(types["apiVersion"], types["kind"])
+        namespace = metadata.get("namespace", "default") if resource_type.namespaced else ""
+        return ObjectRef(resource_type.gvk, metadata["name"], namespace)
+
+    def _patch_type(self, body: JsonObject, gvk: GroupVersionKind) -> PatchType:
+        given = body.get("patchType", body.get("PatchType"))
+        if given:
+            return PatchType.parse(given)
+        custom = self._scheme.of_kind(gvk.api_version, gvk.kind).custom
+        return PatchType.MERGE if custom else PatchType.STRATEGIC
+
+
+def decode_patch(text: str) -> Any:
+    """A patch is JSON, or YAML as people like to write it."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        pass
+    # YAML is only imported for patches that are not JSON.
+    from kubescene.scenario.loading import load_yaml
+
+    documents = load_yaml(text, "patch")
+    if len(documents) != 1:
+        raise BadRequestError("the patch must be one JSON or YAML document")
+    return documents[0]
+
+
+def instance(template: JsonObject, index: int) -> JsonObject:
+    """The object with every ``$(INDEX)`` replaced."""
+    replaced = _replace(template, str(index))
+    assert isinstance(replaced, dict)
+    return replaced
+
+
+def _replace(value: Any, index: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(INDEX_MARK, index)
+    if isinstance(value, dict):
+        return {_replace(key, index): _replace(member, index) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_replace(member, index) for member in value]
+    return value

@@ -1,0 +1,282 @@
+"""A scenario's spec in the one form that the engine reads.
+
+`parse_spec` takes the object as its author wrote it (the merged KEP's ``operations``, or the drafts'
+``events``) and returns frozen values, or raises `ScenarioError` naming index, id and fault. The schema
+admits operations that this refuses, as the KEP wants: such a scenario becomes ``Failed`` before
+anything is touched.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from kubescene.api.patches import PatchType
+from kubescene.clock import parse_duration, parse_time
+from kubescene.errors import ScenarioError
+from kubescene.timeline.explanations import Explain
+from kubescene.types import JsonObject
+
+DEFAULT_SIMULATION_CONTROLLER = "kube-scheduler"
+MAX_STEP = 2**31 - 1
+MAX_COUNT = 1_000_000
+MAX_MINOR_STEPS = 1_000_000
+MAX_SETTLE_ROUNDS = 10_000
+
+
+class OperationKind(StrEnum):
+    """The field that makes an operation what it is, by the type name of the drafts."""
+
+    CREATE = "Create"
+    PATCH = "Patch"
+    DELETE = "Delete"
+    DONE = "Done"
+    ADVANCE = "Advance"
+
+    @property
+    def field(self) -> str:
+        return f"{self.value.lower()}Operation"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. ``body`` is its ``*Operation`` value as written."""
+
+    id: str
+    index: int
+    step: int
+    kind: OperationKind
+    body: JsonObject
+
+    @property
+    def where(self) -> str:
+        return f"step {self.step}, operation {self.id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """``spec.simulation``: our extensions to the KEP."""
+
+    seed: int = 0
+    start: int | None = None
+    explain: Explain = Explain.AUTO
+    max_minor_steps: int = MAX_MINOR_STEPS
+    max_settle_rounds: int = MAX_SETTLE_ROUNDS
+    kubelet_start: int = 0
+    kubelet_terminate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSpec:
+    """Operations in list order, and who plays."""
+
+    operations: tuple[Operation, ...]
+    simulation_controllers: tuple[str, ...] = (DEFAULT_SIMULATION_CONTROLLER,)
+    disabled: frozenset[str] = frozenset()
+    presimulation_enabled: tuple[str, ...] | None = None
+    simulation: Simulation = field(default_factory=Simulation)
+
+    def majors(self) -> list[int]:
+        """The steps that have operations, ascending."""
+        return sorted({operation.step for operation in self.operations})
+
+    def at(self, major: int) -> list[Operation]:
+        """The operations of one major step, in list order."""
+        return [operation for operation in self.operations if operation.step == major]
+
+    def presimulation_controllers(self, registered: Sequence[str]) -> list[str]:
+        """Every registered controller that is neither simulated nor disabled, in settle order."""
+        if "*" in self.disabled:
+            return list(self.presimulation_enabled or ())
+        return [
+            name
+            for name in registered
+            if name not in self.simulation_controllers and name not in self.disabled
+        ]
+
+
+def parse_spec(scenario: Mapping[str, Any]) -> ScenarioSpec:
+    """Normalise ``scenario['spec']``."""
+    spec = scenario.get("spec")
+    if not isinstance(spec, Mapping):
+        raise ScenarioError("spec is missing: a Scenario needs spec.operations", where="spec")
+    operations, events = spec.get("operations") or [], spec.get("events") or []
+    if operations and events:
+        raise ScenarioError(
+            "spec.operations and spec.events are both set: keep one of them", where="spec"
+        )
+    parsed = [_operation(item, index, draft=False) for index, item in enumerate(operations)]
+    parsed += [_operation(item, index, draft=True) for index, item in enumerate(events)]
+    _check_ids(parsed)
+    _check_advance_is_last(parsed)
+    controllers = _controllers(spec.get("controllers"))
+    return ScenarioSpec(
+        operations=tuple(parsed), simulation=parse_simulation(spec.get("simulation")), **controllers
+    )
+
+
+def _operation(item: Any, index: int, *, draft: bool) -> Operation:
+    place = f"spec.{'events' if draft else 'operations'}[{index}]"
+    if not isinstance(item, Mapping):
+        raise ScenarioError("an operation must be an object", where=place)
+    name = item.get("id") or f"op-{index + 1}"
+    where = f"{place} (id {name!r})"
+    step = item.get("step")
+    if not isinstance(step, int) or isinstance(step, bool) or not 1 <= step <= MAX_STEP:
+        raise ScenarioError(f"step must be a whole number of at least 1, not {step!r}", where=where)
+    present = [kind for kind in OperationKind if item.get(kind.field) is not None]
+    if len(present) != 1:
+        names = ", ".join(kind.field for kind in OperationKind)
+        found = ", ".join(kind.field for kind in present) or "none"
+        raise ScenarioError(f"exactly one of {names} must be set; found: {found}", where=where)
+    kind = present[0]
+    if draft and item.get("operation") != kind.value:
+        raise ScenarioError(
+            f"operation is {item.get('operation')!r} but {kind.field} is set", where=where
+        )
+    body = item[kind.field]
+    if not isinstance(body, Mapping):
+        raise ScenarioError(f"{kind.field} must be an object", where=where)
+    operation = Operation(str(name), index, step, kind, dict(body))
+    _CHECKS[kind](operation.body, f"{where}.{kind.field}")
+    return operation
+
+
+def _check_create(body: JsonObject, where: str) -> None:
+    obj = body.get("object")
+    if not isinstance(obj, Mapping) or not obj.get("kind") or not obj.get("apiVersion"):
+        raise ScenarioError("object must be an API object with apiVersion and kind", where=where)
+    count = body.get("count", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_COUNT:
+        raise ScenarioError(f"count must be 1..{MAX_COUNT}, not {count!r}", where=where)
+    _refuse_dry_run(body, "createOptions", where)
+
+
+def _check_patch(body: JsonObject, where: str) -> None:
+    _check_target(body, where)
+    if not isinstance(body.get("patch"), str):
+        raise ScenarioError("patch must be a string that holds the patch", where=where)
+    given = body.get("patchType", body.get("PatchType"))
+    if given:
+        try:
+            PatchType.parse(given)
+        except ValueError as error:
+            raise ScenarioError(str(error), where=where) from error
+    _refuse_dry_run(body, "patchOptions", where)
+
+
+def _check_delete(body: JsonObject, where: str) -> None:
+    _check_target(body, where)
+    _refuse_dry_run(body, "deleteOptions", where)
+
+
+def _check_done(body: JsonObject, where: str) -> None:
+    if body.get("done", True) is not True:
+        raise ScenarioError("done must be true", where=where)
+
+
+def _check_advance(body: JsonObject, where: str) -> None:
+    duration = body.get("duration")
+    try:
+        nanoseconds = parse_duration(duration) if isinstance(duration, str) else 0
+    except ValueError as error:
+        raise ScenarioError(str(error), where=where) from error
+    if nanoseconds <= 0:
+        raise ScenarioError(
+            f"duration must be longer than zero, such as 5m, not {duration!r}", where=where
+        )
+
+
+_CHECKS = {
+    OperationKind.CREATE: _check_create,
+    OperationKind.PATCH: _check_patch,
+    OperationKind.DELETE: _check_delete,
+    OperationKind.DONE: _check_done,
+    OperationKind.ADVANCE: _check_advance,
+}
+
+
+def _check_target(body: JsonObject, where: str) -> None:
+    types, metadata = body.get("typeMeta"), body.get("objectMeta")
+    if not isinstance(types, Mapping) or not types.get("kind") or not types.get("apiVersion"):
+        raise ScenarioError("typeMeta needs apiVersion and kind", where=where)
+    if not isinstance(metadata, Mapping) or not metadata.get("name"):
+        raise ScenarioError("objectMeta needs name", where=where)
+
+
+def _refuse_dry_run(body: JsonObject, options: str, where: str) -> None:
+    if (body.get(options) or {}).get("dryRun"):
+        raise ScenarioError(
+            f"{options}.dryRun makes no sense in a scenario: remove it", where=where
+        )
+
+
+def _check_ids(operations: Sequence[Operation]) -> None:
+    seen: dict[str, int] = {}
+    for operation in operations:
+        if operation.id in seen:
+            raise ScenarioError(
+                f"id {operation.id!r} is used twice, at index {seen[operation.id]} and "
+                f"{operation.index}: every operation needs its own",
+                where="spec.operations",
+            )
+        seen[operation.id] = operation.index
+
+
+def _check_advance_is_last(operations: Sequence[Operation]) -> None:
+    for step in sorted({operation.step for operation in operations}):
+        kinds = [o for o in operations if o.step == step and o.kind is not OperationKind.DONE]
+        for operation in kinds[:-1]:
+            if operation.kind is OperationKind.ADVANCE:
+                raise ScenarioError(
+                    "an advanceOperation must be the last operation of its step (before a done)",
+                    where=f"spec.operations[{operation.index}] (id {operation.id!r})",
+                )
+
+
+def _controllers(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ScenarioError("must be an object", where="spec.controllers")
+    simulated = _names(value.get("simulationControllers"), "simulationControllers", "enabled")
+    key = "presimulationControllers"
+    before = value.get(key, value.get("preSimulationControllers"))
+    enabled = _names(before, key, "enabled")
+    return {
+        "simulation_controllers": tuple(simulated),
+        "disabled": frozenset(_names(before, key, "disabled")),
+        "presimulation_enabled": tuple(enabled) if enabled else None,
+    }
+
+
+def _names(value: Any, field_name: str, part: str) -> list[str]:
+    items = (value or {}).get(part) or []
+    names = [item.get("name", item.get("Name")) for item in items]
+    if not all(isinstance(name, str) and name for name in names):
+        raise ScenarioError(
+            "every entry needs a name", where=f"spec.controllers.{field_name}.{part}"
+        )
+    return names
+
+
+def parse_simulation(value: Any) -> Simulation:
+    """``spec.simulation``; unknown members are a fault, since they would be ignored silently."""
+    given = dict(value or {})
+    kubelet = dict(given.pop("kubelet", None) or {})
+    where = "spec.simulation"
+    try:
+        simulation = Simulation(
+            seed=int(given.pop("seed", 0)),
+            start=parse_time(start) if (start := given.pop("startTime", None)) else None,
+            explain=Explain(given.pop("explain", "Auto")),
+            max_minor_steps=int(given.pop("maxMinorSteps", MAX_MINOR_STEPS)),
+            max_settle_rounds=int(given.pop("maxSettleRounds", MAX_SETTLE_ROUNDS)),
+            kubelet_start=parse_duration(kubelet.pop("startDelay", "0")),
+            kubelet_terminate=parse_duration(kubelet.pop("terminateDelay", "0")),
+        )
+    except (ValueError, TypeError) as error:
+        raise ScenarioError(str(error), where=where) from error
+    if unknown := sorted([*given, *(f"kubelet.{name}" for name in kubelet)]):
+        raise ScenarioError(f"unknown fields: {', '.join(unknown)}", where=where)
+    return simulation

@@ -1,0 +1,57 @@
+"""Per-node plugins in whole-cluster form: one call per node, answers gathered in an array."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import Codes, FilterPlugin, Rows, ScorePlugin, Scores
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import Code, Status
+
+
+class AdaptedFilter:
+    """Numbers the statuses of a per-node Filter: 1 is the first one ever seen, and so on."""
+
+    def __init__(self, plugin: FilterPlugin) -> None:
+        self._plugin = plugin
+        self._numbers: dict[Hashable, int] = {}
+        self._statuses: list[Status] = []
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        infos, judge = nodes.infos, self._plugin.filter
+        codes = [self._number(state, judge(state, pod, infos[row])) for row in rows.tolist()]
+        return np.array(codes, dtype=np.int64)
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        del state, pod
+        return self._statuses[code - 1]
+
+    def _number(self, state: CycleState, status: Status) -> int:
+        if status.code is Code.SUCCESS:
+            return 0
+        state.filter_errors |= not status.code.is_rejection
+        found = self._numbers.get(status)
+        if found is None:
+            self._statuses.append(status)
+            found = self._numbers[status] = len(self._statuses)
+        return found
+
+
+class AdaptedScore:
+    def __init__(self, plugin: ScorePlugin) -> None:
+        self._plugin = plugin
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        infos, judge = nodes.infos, self._plugin.score
+        return np.array([judge(state, pod, infos[row]) for row in rows.tolist()], dtype=np.int64)
+
+
+def adapt_filter(plugin: Any) -> AdaptedFilter:
+    return AdaptedFilter(plugin)
+
+
+def adapt_score(plugin: Any) -> AdaptedScore:
+    return AdaptedScore(plugin)

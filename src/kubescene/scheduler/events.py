@@ -1,0 +1,130 @@
+"""What a change means for pods that wait: cluster events, and who is interested in them.
+
+A change of a node or pod is broken down into events as kube-scheduler does. Plugins register the
+events that may help the pods they rejected; `Hints` finds, for an event, the plugins that want to hear
+of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TypeAlias
+
+from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    QueueingHint,
+)
+from kubescene.scheduler.requests import pod_requests
+from kubescene.types import ReadOnlyObject
+
+POD_ADDED = ClusterEvent(EventResource.POD, Action.ADD)
+POD_DELETED = ClusterEvent(EventResource.POD, Action.DELETE)
+POD_UPDATED = ClusterEvent(EventResource.POD, Action.UPDATE)
+NODE_ADDED = ClusterEvent(EventResource.NODE, Action.ADD)
+NODE_DELETED = ClusterEvent(EventResource.NODE, Action.DELETE)
+TIMEOUT = ClusterEvent(EventResource.ANY, Action.ALL)
+"""A pod has waited for so long that it is tried again whatever happened."""
+
+_NODE_TAINT = Action.UPDATE_NODE_TAINT
+
+
+def node_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
+    """The events of a node update; heartbeats and images make none."""
+    actions: list[Action] = []
+    old, new = before.get("spec") or {}, after.get("spec") or {}
+    if old.get("unschedulable") and not new.get("unschedulable"):
+        actions.append(_NODE_TAINT)
+    if _status(before, "allocatable") != _status(after, "allocatable"):
+        actions.append(Action.UPDATE_NODE_ALLOCATABLE)
+    if _metadata(before, "labels") != _metadata(after, "labels"):
+        actions.append(Action.UPDATE_NODE_LABEL)
+    if (old.get("taints") or []) != (new.get("taints") or []):
+        actions.append(_NODE_TAINT)
+    if _conditions(before) != _conditions(after):
+        actions.append(Action.UPDATE_NODE_CONDITION)
+    if _metadata(before, "annotations") != _metadata(after, "annotations"):
+        actions.append(Action.UPDATE_NODE_ANNOTATION)
+    if _status(before, "declaredFeatures") != _status(after, "declaredFeatures"):
+        actions.append(Action.UPDATE_NODE_DECLARED_FEATURE)
+    return [ClusterEvent(EventResource.NODE, action) for action in actions]
+
+
+def pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
+    """The events of a pod update, a general one if it changed nothing in particular."""
+    actions: list[Action] = []
+    old, new = before.get("spec") or {}, after.get("spec") or {}
+    if _metadata(before, "labels") != _metadata(after, "labels"):
+        actions.append(Action.UPDATE_POD_LABEL)
+    if _scaled_down(before, after):
+        actions.append(Action.UPDATE_POD_SCALE_DOWN)
+    if old.get("schedulingGates") and not new.get("schedulingGates"):
+        actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    if len(old.get("tolerations") or ()) != len(new.get("tolerations") or ()):
+        actions.append(Action.UPDATE_POD_TOLERATION)
+    if _status(before, "resourceClaimStatuses") != _status(after, "resourceClaimStatuses"):
+        actions.append(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    return [ClusterEvent(EventResource.POD, action) for action in actions] or [POD_UPDATED]
+
+
+def matches(registered: ClusterEvent, incoming: ClusterEvent) -> bool:
+    """Whether a plugin that registered one event is to be asked about another."""
+    if registered.resource not in (incoming.resource, EventResource.ANY):
+        return False
+    return bool(registered.action & incoming.action) and incoming.action <= registered.action
+
+
+Interest: TypeAlias = tuple[str, QueueingHint | None]
+"""A plugin and its hint; without a hint it always says Queue."""
+
+
+class Hints:
+    """The registrations of one profile."""
+
+    def __init__(self, events: Mapping[str, Sequence[EventRegistration]]) -> None:
+        self._registrations = [
+            (plugin, registration.event, registration.hint)
+            for plugin, registrations in events.items()
+            for registration in _completed(registrations)
+        ]
+        self.interested = cache(self._interested)
+
+    def _interested(self, event: ClusterEvent) -> tuple[Interest, ...]:
+        return tuple(
+            (plugin, hint)
+            for plugin, registered, hint in self._registrations
+            if matches(registered, event)
+        )
+
+
+def _completed(registrations: Sequence[EventRegistration]) -> list[EventRegistration]:
+    """A plugin that waits for new nodes is also told when taints go away.
+
+    Before its taints are removed, other plugins may have hidden a new node from it.
+    """
+    nodes = [each.event.action for each in registrations if each.event.resource == "Node"]
+    covered = any(action & _NODE_TAINT for action in nodes)
+    if covered or not any(action & Action.ADD for action in nodes):
+        return list(registrations)
+    return [*registrations, EventRegistration(ClusterEvent(EventResource.NODE, _NODE_TAINT))]
+
+
+def _scaled_down(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
+    if before.get("spec") == after.get("spec") and before.get("status") == after.get("status"):
+        return False
+    old, new = pod_requests(before), pod_requests(after)
+    return any(amount > new.get(name, 0) for name, amount in old.items())
+
+
+def _status(obj: ReadOnlyObject, field: str) -> object:
+    return (obj.get("status") or {}).get(field) or None
+
+
+def _metadata(obj: ReadOnlyObject, field: str) -> object:
+    return obj["metadata"].get(field) or None
+
+
+def _conditions(obj: ReadOnlyObject) -> dict[str, str]:
+    listed = (obj.get("status") or {}).get("conditions") or ()
+    return {each.get("type", ""): each.get("status", "") for each in listed}

@@ -1,0 +1,185 @@
+"""Why a pod was not placed, in the words of kube-scheduler, and why it was, for those who ask.
+
+`Diagnosis` gathers what Filter said during one cycle. Verdicts stay numbers until a message, a
+PostFilter plugin or an explanation needs them in words.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from kubescene.scheduler.scoring import Scored
+from kubescene.scheduler.search import Found
+from kubescene.scheduler.status import Code, Status
+from kubescene.scheduler.verdicts import Filtering
+from kubescene.timeline.attempts import Explanation, FilterGroup
+
+
+class Diagnosis:
+    """What is known about the nodes that cannot run a pod."""
+
+    __slots__ = (
+        "_absent",
+        "_filtering",
+        "_found",
+        "_groups",
+        "_narrowed_by",
+        "_nominated",
+        "_pre_filter",
+        "error",
+        "filter_plugins",
+        "nodes",
+        "post_filter_message",
+        "recorded",
+    )
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self.nodes = nodes
+        self.recorded = 0
+        """The number of nodes with a status of their own."""
+        self.error = ""
+        self.post_filter_message = ""
+        self.filter_plugins: tuple[str, ...] = ()
+        self._absent: Status | None = None
+        self._pre_filter: Status | None = None
+        self._narrowed_by: tuple[str, ...] = ()
+        self._nominated: dict[int, Status] = {}
+        self._found: Found | None = None
+        self._filtering: Filtering | None = None
+        self._groups: list[tuple[Status, list[int]]] | None = None
+
+    # -- gathering -------------------------------------------------------------------------
+
+    def reject_all(self, status: Status) -> None:
+        """PreFilter turned the pod away."""
+        self._pre_filter = self._absent = status
+
+    def narrow(self, plugins: Sequence[str]) -> None:
+        """PreFilter plugins left only some nodes to look at."""
+        if plugins:
+            self._narrowed_by = tuple(sorted(plugins))
+            text = f"node(s) didn't satisfy plugin(s) [{' '.join(self._narrowed_by)}]"
+            self._absent = Status(Code.UNRESOLVABLE, (text,))
+
+    def record(self, row: int, status: Status) -> None:
+        """The nominated node was tried and refused."""
+        self._nominated[row] = status
+        self.recorded = len(self._nominated)
+
+    def examine(self, found: Found, filtering: Filtering) -> None:
+        """The search is over."""
+        self._found = found
+        self._filtering = filtering
+        self.recorded = found.rows.size - found.feasible.size
+        if self._nominated:
+            seen = set(found.rows.tolist())
+            self._nominated = {r: s for r, s in self._nominated.items() if r not in seen}
+            self.recorded += len(self._nominated)
+
+    # -- telling ---------------------------------------------------------------------------
+
+    def groups(self) -> list[tuple[Status, list[int]]]:
+        """Refused rows by status, in order of first appearance in the search."""
+        if self._groups is None:
+            self._groups = [(status, [row]) for row, status in self._nominated.items()]
+            self._groups += self._found_groups()
+        return self._groups
+
+    def _found_groups(self) -> list[tuple[Status, list[int]]]:
+        if self._found is None or self._filtering is None:
+            return []
+        rows, verdicts = self._found.rows, self._found.verdicts
+        refused = np.flatnonzero(verdicts)
+        by_verdict: dict[int, list[int]] = {}
+        for verdict, row in zip(verdicts[refused].tolist(), rows[refused].tolist(), strict=True):
+            by_verdict.setdefault(verdict, []).append(row)
+        describe = self._filtering.describe
+        return [(describe(verdict), members) for verdict, members in by_verdict.items()]
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """Who refused the pod, sorted by name."""
+        return self._rejectors(pending=False)
+
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        return self._rejectors(pending=True)
+
+    def _rejectors(self, *, pending: bool) -> tuple[str, ...]:
+        statuses = [status for status, _ in self._found_groups()]
+        if self._pre_filter is not None:
+            statuses.append(self._pre_filter)
+        names = {each.plugin for each in statuses if (each.code is Code.PENDING) is pending}
+        if not pending:
+            names.update(self._narrowed_by)
+        return tuple(sorted(names))
+
+    def message(self) -> str:
+        """The text of the pod's condition."""
+        total = len(self.nodes)
+        text = f"0/{total} nodes are available:"
+        if self._pre_filter is not None:
+            text += f" {self._pre_filter.message}."
+        elif histogram := self._histogram():
+            text += f" {', '.join(histogram)}."
+        if self.post_filter_message:
+            text += f" {self.post_filter_message}"
+        return text
+
+    def _histogram(self) -> list[str]:
+        counts: Counter[str] = Counter()
+        for status, rows in self.groups():
+            for reason in status.reasons:
+                counts[reason] += len(rows)
+        if self._absent is not None and self.recorded < len(self.nodes):
+            for reason in self._absent.reasons:
+                counts[reason] += len(self.nodes) - self.recorded
+        return sorted(f"{count} {reason}" for reason, count in counts.items())
+
+    def statuses(self) -> Mapping[str, Status]:
+        """A status for every node, as PostFilter plugins get it."""
+        absent = self._absent or Status.unresolvable()
+        by_name = dict.fromkeys(self.nodes, absent)
+        for status, rows in self.groups():
+            for row in rows:
+                by_name[self.nodes[row]] = status
+        return by_name
+
+    def filter_groups(self) -> tuple[FilterGroup, ...]:
+        """The refused nodes for an explanation, those that were not looked at included."""
+        groups = [
+            FilterGroup(status.plugin, status.code, status.reasons, sorted(rows))
+            for status, rows in self.groups()
+        ]
+        if self._absent is not None:
+            refused = {row for group in groups for row in group.nodes}
+            if self._found is not None:
+                refused.update(self._found.rows.tolist())
+            others = [row for row in range(len(self.nodes)) if row not in refused]
+            plugin = self._absent.plugin or ", ".join(self._narrowed_by)
+            groups.append(FilterGroup(plugin, self._absent.code, self._absent.reasons, others))
+        return tuple(groups)
+
+    def examined(self) -> list[int]:
+        return [] if self._found is None else self._found.rows.tolist()
+
+
+def explain_attempt(
+    nodes: Sequence[str],
+    diagnosis: Diagnosis,
+    found: Found | None = None,
+    scored: Scored | None = None,
+) -> Explanation:
+    """All that is known about an attempt, per node and plugin."""
+    feasible = [] if found is None else found.feasible.tolist()
+    return Explanation(
+        nodes=nodes,
+        examined=diagnosis.examined() or feasible,
+        feasible=feasible,
+        filters=diagnosis.filter_groups(),
+        filter_plugins=diagnosis.filter_plugins,
+        scored=() if scored is None else feasible,
+        scores=() if scored is None else tuple(scored.columns),
+        totals=() if scored is None else scored.totals.tolist(),
+    )

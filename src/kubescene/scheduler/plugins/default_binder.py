@@ -1,0 +1,33 @@
+"""DefaultBinder: tells the API server where the pod runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client.interfaces import Client, ObjectRef
+from kubescene.errors import ApiError
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import Handle, Plugin
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import SUCCESS, Status
+
+POD = GroupVersionKind("", "v1", "Pod")
+
+
+class DefaultBinder:
+    name = "DefaultBinder"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        try:
+            self._client.bind(ObjectRef(POD, pod.name, pod.namespace), node, uid=pod.uid)
+        except ApiError as error:
+            return Status.error(error.message)
+        return SUCCESS
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del arguments
+    return DefaultBinder(handle.client)

@@ -1,0 +1,54 @@
+"""NodeName: a pod that names its node runs nowhere else."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    Codes,
+    EventRegistration,
+    EventResource,
+    Handle,
+    Plugin,
+    Reads,
+    Rows,
+)
+from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import SUCCESS, Status
+
+
+class NodeName:
+    name = "NodeName"
+    reads = Reads.NODE
+    REASON = "node(s) didn't match the requested node name"
+    REFUSED = Status.unresolvable(REASON)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if fits(pod, node.name) else self.REFUSED
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        if not pod.node:
+            return np.zeros(rows.size, dtype=np.int64)
+        names = nodes.names
+        refused = [not fits(pod, names[row]) for row in rows.tolist()]
+        return np.array(refused, dtype=np.int64)
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        return self.REFUSED
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return [EventRegistration(ClusterEvent(EventResource.NODE, Action.ADD))]
+
+
+def fits(pod: PodInfo, node: str) -> bool:
+    return not pod.node or pod.node == node
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del arguments, handle
+    return NodeName()

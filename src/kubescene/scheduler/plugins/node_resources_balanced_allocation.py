@@ -1,0 +1,111 @@
+"""NodeResourcesBalancedAllocation: prefer nodes whose resources a pod brings into balance.
+
+A node is balanced if its resources are used to the same share. Rated is what the pod changes: the
+balance with it against the balance without it; about 75 means no change.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import (
+    MAX_NODE_SCORE,
+    EventRegistration,
+    Handle,
+    Plugin,
+    Reads,
+    Rows,
+    Scores,
+)
+from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.requests import CPU, MEMORY, is_scalar
+from kubescene.scheduler.status import SKIP, SUCCESS, Status
+
+_HALF = MAX_NODE_SCORE // 2
+_DEFAULT_RESOURCES = ({"name": CPU}, {"name": MEMORY})
+
+
+class NodeResourcesBalancedAllocation:
+    name = "NodeResourcesBalancedAllocation"
+    reads = Reads.NODE
+
+    def __init__(self, resources: Sequence[str]) -> None:
+        self._resources = tuple(resources)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
+        asks = any(pod.requests.get(name) for name in self._resources)
+        return SUCCESS if asks else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        before: list[float] = []
+        after: list[float] = []
+        for resource in self._resources:
+            asked, offered = pod.requests.get(resource, 0), node.allocatable.get(resource, 0)
+            if offered == 0 or (asked == 0 and is_scalar(resource)):
+                continue
+            # Converted first, as upstream does: beyond 2**53 the quotients would differ.
+            used, whole = node.requested.get(resource, 0), float(offered)
+            before.append(min(1.0, float(used) / whole))
+            after.append(min(1.0, float(used + asked) / whole))
+        return _HALF + (_HALF + balance(after) - balance(before)) // 2
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        before, after, known = [], [], []
+        for resource in self._resources:
+            asked = pod.requests.get(resource, 0)
+            if asked == 0 and is_scalar(resource):
+                continue
+            offered = nodes.allocatable(resource).take(rows)
+            used = nodes.requested(resource).take(rows)
+            exists = offered > 0
+            divisor = np.where(exists, offered, 1)
+            known.append(exists)
+            before.append(np.minimum(1.0, used / divisor) * exists)
+            after.append(np.minimum(1.0, (used + asked) / divisor) * exists)
+        change = _balances(after, known, rows.size) - _balances(before, known, rows.size)
+        return _HALF + (_HALF + change) // 2
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return ()
+
+
+def balance(shares: Sequence[float]) -> int:
+    """100 if all shares are equal, less the more they differ."""
+    if len(shares) < 2:
+        return MAX_NODE_SCORE
+    if len(shares) == 2:
+        return int((1 - abs((shares[0] - shares[1]) / 2)) * MAX_NODE_SCORE)
+    total = 0.0
+    for share in shares:
+        total += share
+    mean, squares = total / len(shares), 0.0
+    for share in shares:
+        squares += (share - mean) * (share - mean)
+    return int((1 - math.sqrt(squares / len(shares))) * MAX_NODE_SCORE)
+
+
+def _balances(
+    shares: list[NDArray[np.float64]], known: list[NDArray[np.bool_]], count: int
+) -> Scores:
+    """`balance` over all nodes; the plain case of two resources on every node as array operations."""
+    if len(shares) == 2 and known[0].all() and known[1].all():
+        spread = np.abs((shares[0] - shares[1]) / 2)
+        return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
+    columns = [column.tolist() for column in shares]
+    exists = [column.tolist() for column in known]
+    answers = [
+        balance([column[at] for column, has in zip(columns, exists, strict=True) if has[at]])
+        for at in range(count)
+    ]
+    return np.array(answers, dtype=np.int64)
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del handle
+    resources = arguments.get("resources") or _DEFAULT_RESOURCES
+    return NodeResourcesBalancedAllocation([each["name"] for each in resources])

@@ -1,0 +1,223 @@
+"""NodeResourcesFit: a node must have enough left of everything the pod requests.
+
+All resources that fall short are reported. If the pod asks for more than the node has
+altogether, no preemption can help. Scoring prefers nodes with more left (LeastAllocated).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import (
+    MAX_NODE_SCORE,
+    Action,
+    ClusterEvent,
+    Codes,
+    EventRegistration,
+    EventResource,
+    Handle,
+    Hint,
+    Plugin,
+    Reads,
+    Rows,
+    Scores,
+)
+from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    Amounts,
+    is_scalar,
+    node_allocatable,
+    pod_requests,
+)
+from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.store import Change
+from kubescene.types import ReadOnlyObject
+
+TOO_MANY_PODS = "Too many pods"
+_ORDER = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_UNRESOLVABLE = 1 << 46
+_DEFAULT_RESOURCES = ({"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1})
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What has to be checked for a pod: resource and amount, in order of the reasons."""
+
+    amounts: tuple[tuple[str, int], ...]
+
+    def reasons(self, code: int) -> tuple[str, ...]:
+        reasons = [TOO_MANY_PODS] if code & 1 else []
+        for bit, (resource, _) in enumerate(self.amounts, 1):
+            if code >> bit & 1:
+                reasons.append(f"Insufficient {resource}")
+        return tuple(reasons)
+
+
+class NodeResourcesFit:
+    name = "NodeResourcesFit"
+    reads = Reads.NODE
+
+    def __init__(self, weights: Sequence[tuple[str, int]]) -> None:
+        self._weights = tuple(weights)
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[Status, frozenset[str] | None]:
+        return SUCCESS, None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        code = shortages(checks_of(pod), node.allocatable, node.requested)
+        return self.describe(state, pod, code) if code else SUCCESS
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        used, offered = nodes.requested(PODS).take(rows), nodes.allocatable(PODS).take(rows)
+        codes = (used >= offered).astype(np.int64)
+        for bit, (resource, amount) in enumerate(checks_of(pod).amounts, 1):
+            offered = nodes.allocatable(resource).take(rows)
+            short = np.flatnonzero(amount > offered - nodes.requested(resource).take(rows))
+            if short.size:
+                codes[short] |= 1 << bit
+                codes[amount > offered] |= _UNRESOLVABLE
+        return codes
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        rejection = Code.UNRESOLVABLE if code & _UNRESOLVABLE else Code.UNSCHEDULABLE
+        return Status(rejection, checks_of(pod).reasons(code))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        total = weights = 0
+        for resource, weight in self._weights:
+            asked = pod.pod_class.scoring_requests.get(resource, 0)
+            offered = node.allocatable.get(resource, 0)
+            if offered == 0 or (asked == 0 and is_scalar(resource)):
+                continue
+            total += weight * least_allocated(_used(node, resource) + asked, offered)
+            weights += weight
+        return total // weights if weights else 0
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        total = np.zeros(rows.size, dtype=np.int64)
+        weights = np.zeros(rows.size, dtype=np.int64)
+        for resource, weight in self._weights:
+            asked = pod.pod_class.scoring_requests.get(resource, 0)
+            if asked == 0 and is_scalar(resource):
+                continue
+            offered = nodes.allocatable(resource).take(rows)
+            free = offered - _used_column(nodes, resource).take(rows) - asked
+            np.maximum(free, 0, out=free)
+            exists = offered > 0
+            total += weight * (free * MAX_NODE_SCORE // np.where(exists, offered, 1)) * exists
+            weights += weight * exists
+        return total // np.maximum(weights, 1)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)
+        pod = ClusterEvent(EventResource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN)
+        return [
+            EventRegistration(pod, _after_pod_change),
+            EventRegistration(node, _after_node_change),
+        ]
+
+
+def checks_of(pod: PodInfo) -> Checks:
+    return pod.pod_class.compiled("NodeResourcesFit", _compile)
+
+
+def _compile(spec: ReadOnlyObject) -> Checks:
+    return make_checks(pod_requests({"spec": spec}))
+
+
+def make_checks(requests: Amounts) -> Checks:
+    scalars = sorted(name for name in requests if is_scalar(name))
+    return Checks(
+        tuple((name, requests[name]) for name in (*_ORDER, *scalars) if requests.get(name, 0) > 0)
+    )
+
+
+def shortages(checks: Checks, allocatable: Amounts, requested: Amounts) -> int:
+    """0 if the pod fits, else one bit per shortage; the highest bit says that it never will."""
+    code = int(requested[PODS] >= allocatable[PODS])
+    for bit, (resource, amount) in enumerate(checks.amounts, 1):
+        offered = allocatable.get(resource, 0)
+        if amount > offered - requested.get(resource, 0):
+            code |= 1 << bit
+            if amount > offered:
+                code |= _UNRESOLVABLE
+    return code
+
+
+def least_allocated(requested: int, offered: int) -> int:
+    """The share that stays free, in percent."""
+    return 0 if requested > offered else (offered - requested) * MAX_NODE_SCORE // offered
+
+
+def _used(node: NodeInfo, resource: str) -> int:
+    if resource == CPU:
+        return node.nonzero_cpu
+    if resource == MEMORY:
+        return node.nonzero_memory
+    return node.requested.get(resource, 0)
+
+
+def _used_column(nodes: NodeTable, resource: str) -> Scores:
+    if resource == CPU:
+        return nodes.nonzero_cpu
+    if resource == MEMORY:
+        return nodes.nonzero_memory
+    return nodes.requested(resource)
+
+
+def _after_pod_change(pod: PodInfo, change: Change) -> Hint:
+    """A pod left a node or asks for less."""
+    changed = change.object
+    placed = bool(changed.get("spec", {}).get("nodeName"))
+    if change.record.uid == pod.uid:
+        return Hint.QUEUE
+    if _is_gone(change):
+        nominated = bool((changed.get("status") or {}).get("nominatedNodeName"))
+        return Hint.QUEUE if placed or nominated else Hint.SKIP
+    before = change.previous_object
+    if not placed or before is None:
+        return Hint.SKIP
+    return Hint.QUEUE if _asks_less(before, changed, pod) else Hint.SKIP
+
+
+def _is_gone(change: Change) -> bool:
+    return change.type == "DELETED" or change.record.phase in ("Succeeded", "Failed")
+
+
+def _asks_less(before: ReadOnlyObject, after: ReadOnlyObject, pod: PodInfo) -> bool:
+    old, new = pod_requests(before), pod_requests(after)
+    return any(old.get(name, 0) > new.get(name, 0) for name, _ in checks_of(pod).amounts)
+
+
+def _after_node_change(pod: PodInfo, change: Change) -> Hint:
+    """A node came or offers something else: would the pod fit if the node were empty?"""
+    offered = node_allocatable(change.object)
+    checks = checks_of(pod)
+    if any(amount > offered.get(name, 0) for name, amount in checks.amounts) or not offered[PODS]:
+        return Hint.SKIP
+    if change.previous_object is None:
+        return Hint.QUEUE
+    before = node_allocatable(change.previous_object)
+    names = (PODS, *(name for name, _ in checks.amounts))
+    grew = any(offered.get(name, 0) > before.get(name, 0) for name in names)
+    return Hint.QUEUE if grew else Hint.SKIP
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del handle
+    strategy = arguments.get("scoringStrategy") or {}
+    resources = strategy.get("resources") or _DEFAULT_RESOURCES
+    return NodeResourcesFit([(each["name"], each.get("weight") or 1) for each in resources])

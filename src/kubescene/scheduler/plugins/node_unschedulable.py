@@ -1,0 +1,76 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the taint of cordoned nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kubescene.api.selectors import find_untolerated
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    Codes,
+    EventRegistration,
+    EventResource,
+    Handle,
+    Hint,
+    Plugin,
+    Reads,
+    Rows,
+)
+from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.store import Change
+from kubescene.types import ReadOnlyObject
+
+TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+class NodeUnschedulable:
+    name = "NodeUnschedulable"
+    reads = Reads.NODE
+    REASON = "node(s) were unschedulable"
+    REFUSED = Status.unresolvable(REASON)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return self.REFUSED if node.unschedulable and not tolerates_cordon(pod) else SUCCESS
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        if tolerates_cordon(pod):
+            return np.zeros(rows.size, dtype=np.int64)
+        return nodes.unschedulable.take(rows).astype(np.int64)
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        return self.REFUSED
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)
+        tolerations = ClusterEvent(EventResource.POD, Action.UPDATE_POD_TOLERATION)
+        return [
+            EventRegistration(node, _after_node_change),
+            EventRegistration(tolerations, _after_toleration_change),
+        ]
+
+
+def tolerates_cordon(pod: PodInfo) -> bool:
+    return pod.pod_class.compiled("NodeUnschedulable", _covers_cordon)
+
+
+def _covers_cordon(spec: ReadOnlyObject) -> bool:
+    return find_untolerated([TAINT], spec.get("tolerations") or ()) is None
+
+
+def _after_node_change(pod: PodInfo, change: Change) -> Hint:
+    return Hint.SKIP if (change.object.get("spec") or {}).get("unschedulable") else Hint.QUEUE
+
+
+def _after_toleration_change(pod: PodInfo, change: Change) -> Hint:
+    own = change.record.uid == pod.uid
+    return Hint.QUEUE if own and _covers_cordon(change.object["spec"]) else Hint.SKIP
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del arguments, handle
+    return NodeUnschedulable()

@@ -1,0 +1,19 @@
+"""PrioritySort: higher priority first, then who has been waiting longer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubescene.scheduler.interfaces import Handle, Plugin
+from kubescene.scheduler.pods import PodInfo
+
+
+class PrioritySort:
+    name = "PrioritySort"
+
+    def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[Any, ...]:
+        return (-pod.priority, timestamp)
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del arguments, handle
+    return PrioritySort()

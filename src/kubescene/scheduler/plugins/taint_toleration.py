@@ -1,0 +1,131 @@
+"""TaintToleration: taints keep pods away that do not tolerate them.
+
+``NoSchedule`` and ``NoExecute`` refuse the node; each untolerated ``PreferNoSchedule`` makes it less attractive.
+Nodes share few different lists of taints, so a class of pods judges each list once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kubescene.api.selectors import find_untolerated, tolerates
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    Codes,
+    EventRegistration,
+    EventResource,
+    Handle,
+    Hint,
+    Plugin,
+    Reads,
+    Rows,
+    Scores,
+)
+from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.normalizing import normalize_by_maximum
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.store import Change
+from kubescene.types import ReadOnlyObject
+
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+
+
+class TaintToleration:
+    name = "TaintToleration"
+    reads = Reads.NODE
+    REASON = "node(s) had untolerated taint(s)"
+    REFUSED = Status.unresolvable(REASON)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        if not node.taints or find_untolerated(node.taints, pod.pod_class.tolerations) is None:
+            return SUCCESS
+        return self.REFUSED
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        return _verdicts(pod, nodes).refused.take(nodes.taint_ids.take(rows))
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        return self.REFUSED
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return count_unpreferred(node.taints, pod.pod_class.tolerations) if node.taints else 0
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        return _verdicts(pod, nodes).unpreferred.take(nodes.taint_ids.take(rows))
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return normalize_by_maximum(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)
+        tolerations = ClusterEvent(EventResource.POD, Action.UPDATE_POD_TOLERATION)
+        return [
+            EventRegistration(node, _after_node_change),
+            EventRegistration(tolerations, _after_toleration_change),
+        ]
+
+
+def count_unpreferred(
+    taints: Sequence[ReadOnlyObject], tolerations: Sequence[ReadOnlyObject]
+) -> int:
+    """How many ``PreferNoSchedule`` taints the tolerations do not cover."""
+    relevant = [each for each in tolerations if each.get("effect", "") in ("", PREFER_NO_SCHEDULE)]
+    return sum(
+        taint.get("effect") == PREFER_NO_SCHEDULE
+        and not any(tolerates(each, taint) for each in relevant)
+        for taint in taints
+    )
+
+
+class _Verdicts:
+    """What a class of pods makes of each different list of taints, by its number."""
+
+    __slots__ = ("refused", "unpreferred")
+
+    def __init__(self) -> None:
+        self.refused: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.unpreferred: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def judge(
+        self,
+        taint_sets: Sequence[Sequence[ReadOnlyObject]],
+        tolerations: Sequence[ReadOnlyObject],
+    ) -> None:
+        refused = [find_untolerated(taints, tolerations) is not None for taints in taint_sets]
+        unpreferred = [count_unpreferred(taints, tolerations) for taints in taint_sets]
+        self.refused = np.array(refused, dtype=np.int64)
+        self.unpreferred = np.array(unpreferred, dtype=np.int64)
+
+
+def _verdicts(pod: PodInfo, nodes: NodeTable) -> _Verdicts:
+    verdicts = pod.pod_class.compiled("TaintToleration", lambda _: _Verdicts())
+    if verdicts.refused.size < len(nodes.taint_sets):
+        verdicts.judge(nodes.taint_sets, pod.pod_class.tolerations)
+    return verdicts
+
+
+def _after_node_change(pod: PodInfo, change: Change) -> Hint:
+    was_kept_out = change.previous_object is None or _keeps_out(change.previous_object, pod)
+    return Hint.QUEUE if was_kept_out and not _keeps_out(change.object, pod) else Hint.SKIP
+
+
+def _after_toleration_change(pod: PodInfo, change: Change) -> Hint:
+    return Hint.QUEUE if change.record.uid == pod.uid else Hint.SKIP
+
+
+def _keeps_out(node: ReadOnlyObject, pod: PodInfo) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return find_untolerated(taints, pod.pod_class.tolerations) is not None
+
+
+def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+    del arguments, handle
+    return TaintToleration()

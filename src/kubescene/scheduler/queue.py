@@ -1,0 +1,382 @@
+"""Where pending pods wait, and who is next.
+
+Three places, as in kube-scheduler. The *active* heap holds pods that are ready. The *backoff* heaps hold pods
+that failed a moment ago: one for those that plugins rejected, one for those that ran into an error. The
+*unschedulable* set holds the rest: pods that wait for an event which a plugin that rejected them
+registered, and pods that PreEnqueue keeps out.
+
+A scheduler with nothing better to do takes rejected pods out of their backoff early, so
+backoff delays nobody in a quiet cluster. Pods that ran into an error are never taken early.
+
+Events that arrive while a pod is in flight (popped, its fate not yet known) are remembered and held
+against the plugins that rejected it when it comes back.
+
+Time is virtual and often stands still, so each enqueue takes a timestamp of its own, at least one nanosecond
+after the last: order never depends on anything but arrival.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from kubescene.clock import MINUTE, SECOND, Clock
+from kubescene.scheduler.config import Backoff
+from kubescene.scheduler.events import TIMEOUT, Hints
+from kubescene.scheduler.interfaces import ClusterEvent, EventResource, Hint
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import Status
+from kubescene.store import Change
+
+UNSCHEDULABLE_LIMIT = 5 * MINUTE
+LEFTOVER_PERIOD = 30 * SECOND
+
+PreEnqueue = Callable[[PodInfo], Status]
+"""The PreEnqueue plugins of the pod's profile: success, or the status of the plugin that gates it."""
+
+
+class Place(Enum):
+    """Where a pod waits."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    ERROR_BACKOFF = "error backoff"
+    UNSCHEDULABLE = "unschedulable"
+    IN_FLIGHT = "in flight"
+
+
+class Strategy(Enum):
+    """What an event means for a pod, the stronger the higher."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+class QueuedPod:
+    """A pending pod and its history of attempts."""
+
+    __slots__ = (
+        "attempts",
+        "consecutive_errors",
+        "flushed_at",
+        "gated_by",
+        "pending_plugins",
+        "place",
+        "pod",
+        "ticket",
+        "timestamp",
+        "unschedulable_count",
+        "unschedulable_plugins",
+    )
+
+    def __init__(self, pod: PodInfo, timestamp: int) -> None:
+        self.pod = pod
+        self.timestamp = timestamp
+        self.attempts = 0
+        self.unschedulable_count = 0
+        self.consecutive_errors = 0
+        self.unschedulable_plugins: frozenset[str] = frozenset()
+        self.pending_plugins: frozenset[str] = frozenset()
+        self.gated_by = ""
+        self.flushed_at = 0
+        self.place = Place.ACTIVE
+        self.ticket = 0
+
+    @property
+    def rejected(self) -> bool:
+        """Whether plugins turned it away; otherwise its last attempt ended in an error."""
+        return bool(self.unschedulable_plugins or self.pending_plugins)
+
+    @property
+    def waiting_since(self) -> int:
+        return max(self.timestamp, self.flushed_at)
+
+
+class _Heap:
+    """A heap from which entries can be taken out of the middle: they are left behind as husks."""
+
+    __slots__ = ("_entries", "_tickets", "place", "size")
+
+    def __init__(self, place: Place, tickets: "count[int]") -> None:
+        self.place = place
+        self.size = 0
+        self._tickets = tickets
+        self._entries: list[tuple[Any, int, QueuedPod]] = []
+
+    def push(self, entry: QueuedPod, key: Any) -> None:
+        entry.place, entry.ticket = self.place, next(self._tickets)
+        heappush(self._entries, (key, entry.ticket, entry))
+        self.size += 1
+
+    def peek(self) -> QueuedPod | None:
+        entries = self._entries
+        while entries and entries[0][2].ticket != entries[0][1]:
+            heappop(entries)
+        return entries[0][2] if entries else None
+
+    def pop(self) -> QueuedPod | None:
+        entry = self.peek()
+        if entry is not None:
+            heappop(self._entries)
+            self.size -= 1
+            entry.ticket = 0
+        return entry
+
+    def discard(self, entry: QueuedPod) -> None:
+        entry.ticket = 0
+        self.size -= 1
+
+
+class SchedulingQueue:
+    """All pending pods of one scheduler, over all its profiles."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        sort_key: Callable[[PodInfo, int], tuple[Any, ...]],
+        pre_enqueue: PreEnqueue,
+        hints: Mapping[str, Hints],
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._clock = clock
+        self._sort_key = sort_key
+        self._pre_enqueue = pre_enqueue
+        self._hints = hints
+        self._backoff = backoff or Backoff()
+        self._last_timestamp = 0
+        tickets = count(1)
+        self._active = _Heap(Place.ACTIVE, tickets)
+        self._rejected = _Heap(Place.BACKOFF, tickets)
+        self._failed = _Heap(Place.ERROR_BACKOFF, tickets)
+        self._heaps = {heap.place: heap for heap in (self._active, self._rejected, self._failed)}
+        self._unschedulable: dict[str, QueuedPod] = {}
+        self._in_flight: dict[str, list[tuple[ClusterEvent, Change]]] = {}
+        self._pods: dict[str, QueuedPod] = {}
+        self.cycle = 0
+
+    # -- asking ----------------------------------------------------------------------------
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `pop` would return a pod now."""
+        return self._active.size > 0 or self._rejected.size > 0
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def get(self, uid: str) -> QueuedPod | None:
+        return self._pods.get(uid)
+
+    def waiting(self, place: Place) -> list[PodInfo]:
+        """The pods in one place, in order of arrival in the queue."""
+        return [each.pod for each in self._pods.values() if each.place is place]
+
+    def next_flush(self) -> int | None:
+        """When `flush` may next have something to do; None if nobody waits for time to pass."""
+        instants = []
+        if (failed := self._failed.peek()) is not None:
+            instants.append(self.backoff_expiry(failed) + SECOND)
+        if self._unschedulable:
+            oldest = min(each.waiting_since for each in self._unschedulable.values())
+            due = oldest + UNSCHEDULABLE_LIMIT
+            instants.append((due // LEFTOVER_PERIOD + 1) * LEFTOVER_PERIOD)
+        return min(instants, default=None)
+
+    def backoff_expiry(self, entry: QueuedPod) -> int:
+        """Whole seconds: the end of the pod's backoff, rounded down."""
+        failures = entry.consecutive_errors or entry.unschedulable_count
+        end = entry.timestamp + self._backoff.seconds(failures) * SECOND
+        return end // SECOND * SECOND
+
+    def is_backing_off(self, entry: QueuedPod) -> bool:
+        if not (entry.consecutive_errors or entry.unschedulable_count):
+            return False
+        return self.backoff_expiry(entry) >= self._clock.now() // SECOND * SECOND
+
+    # -- pods come, change and go ----------------------------------------------------------
+
+    def add(self, pod: PodInfo) -> None:
+        """A pending pod was created."""
+        entry = self._pods[pod.uid] = QueuedPod(pod, self._timestamp())
+        self._activate(entry)
+
+    def update(self, pod: PodInfo, change: Change, events: Iterable[ClusterEvent]) -> None:
+        """A pending pod was changed; ``events`` say how."""
+        entry = self._pods.get(pod.uid)
+        if entry is None:
+            self.add(pod)
+            return
+        entry.pod = pod
+        if entry.place is Place.IN_FLIGHT:
+            self._in_flight[pod.uid].extend((event, change) for event in events)
+        elif entry.place is Place.UNSCHEDULABLE:
+            for event in events:
+                if self._requeue(entry, self._strategy(entry, event, change)):
+                    return
+
+    def delete(self, uid: str) -> QueuedPod | None:
+        """A pending pod is gone, or was bound by someone else."""
+        entry = self._pods.pop(uid, None)
+        if entry is None:
+            return None
+        if entry.place is Place.UNSCHEDULABLE:
+            del self._unschedulable[uid]
+        elif entry.place in self._heaps:
+            self._heaps[entry.place].discard(entry)
+        return entry
+
+    # -- attempts --------------------------------------------------------------------------
+
+    def pop(self) -> QueuedPod | None:
+        """Take the next pod: an active one, or else the first to end its backoff."""
+        entry = self._active.pop() or self._rejected.pop()
+        if entry is None:
+            return None
+        self.cycle += 1
+        entry.attempts += 1
+        entry.place = Place.IN_FLIGHT
+        self._in_flight[entry.pod.uid] = []
+        return entry
+
+    def done(self, entry: QueuedPod) -> None:
+        """The attempt is over and the pod needs no other one."""
+        uid = entry.pod.uid
+        self._in_flight.pop(uid, None)
+        if self._pods.get(uid) is entry:
+            del self._pods[uid]
+
+    def put_back(
+        self, entry: QueuedPod, plugins: Iterable[str], pending: Iterable[str] = ()
+    ) -> None:
+        """The attempt failed: plugins rejected the pod or, if none did, something went wrong."""
+        uid = entry.pod.uid
+        arrived = self._in_flight.pop(uid, [])
+        if self._pods.get(uid) is not entry:
+            return
+        entry.unschedulable_plugins = frozenset(plugins)
+        entry.pending_plugins = frozenset(pending)
+        if entry.rejected:
+            entry.unschedulable_count += 1
+            entry.consecutive_errors = 0
+        else:
+            entry.consecutive_errors += 1
+        entry.timestamp = self._timestamp()
+        entry.flushed_at = 0
+        if not self._requeue(entry, self._replay(entry, arrived)):
+            self._park(entry)
+
+    def _replay(self, entry: QueuedPod, arrived: list[tuple[ClusterEvent, Change]]) -> Strategy:
+        if not entry.rejected:
+            return Strategy.AFTER_BACKOFF
+        strategies = (self._strategy(entry, event, change) for event, change in arrived)
+        return max(strategies, key=lambda each: each.value, default=Strategy.SKIP)
+
+    # -- events ----------------------------------------------------------------------------
+
+    def notify(
+        self, event: ClusterEvent, change: Change, *, highest_priority: int | None = None
+    ) -> None:
+        """Something happened: bring back the pods that it may help.
+
+        With ``highest_priority``, pods of a higher priority are not considered.
+        """
+        if not self._is_of_interest(event):
+            return
+        for arrived in self._in_flight.values():
+            arrived.append((event, change))
+        for entry in list(self._unschedulable.values()):
+            if highest_priority is None or entry.pod.priority <= highest_priority:
+                self._requeue(entry, self._strategy(entry, event, change))
+
+    def retry_failed(self) -> int:
+        """Make pods that wait after an error ready at once; returns how many."""
+        moved = 0
+        while (entry := self._failed.pop()) is not None:
+            self._activate(entry)
+            moved += 1
+        return moved
+
+    def flush(self) -> None:
+        """Time has passed: end backoffs, and try pods again that have waited for too long."""
+        now = self._clock.now()
+        for heap in (self._rejected, self._failed):
+            while (entry := heap.peek()) is not None and not self.is_backing_off(entry):
+                heap.pop()
+                self._activate(entry)
+        if now % LEFTOVER_PERIOD == 0:
+            self._flush_leftovers(now)
+
+    def _flush_leftovers(self, now: int) -> None:
+        for entry in list(self._unschedulable.values()):
+            if now - entry.waiting_since > UNSCHEDULABLE_LIMIT:
+                entry.flushed_at = now
+                self._requeue(entry, self._strategy(entry, TIMEOUT, None))
+
+    def _is_of_interest(self, event: ClusterEvent) -> bool:
+        if not self._unschedulable and not self._in_flight:
+            return False
+        return any(hints.interested(event) for hints in self._hints.values())
+
+    def _strategy(self, entry: QueuedPod, event: ClusterEvent, change: Change | None) -> Strategy:
+        """What an event means for one pod that waits."""
+        if not entry.rejected or event.resource is EventResource.ANY:
+            return Strategy.AFTER_BACKOFF
+        strategy = Strategy.SKIP
+        rejectors = entry.unschedulable_plugins | entry.pending_plugins
+        for plugin, hint in self._hints[entry.pod.scheduler_name].interested(event):
+            if plugin not in rejectors or change is None:
+                continue
+            if hint is not None and hint(entry.pod, change) is Hint.SKIP:
+                continue
+            if plugin in entry.pending_plugins:
+                return Strategy.IMMEDIATELY
+            strategy = Strategy.AFTER_BACKOFF
+        return strategy
+
+    # -- moving ----------------------------------------------------------------------------
+
+    def _requeue(self, entry: QueuedPod, strategy: Strategy) -> bool:
+        """Move a pod out of the unschedulable set, if it is worth it and nothing gates it."""
+        if strategy is Strategy.SKIP:
+            return False
+        if strategy is Strategy.AFTER_BACKOFF and self.is_backing_off(entry):
+            return self._back_off(entry)
+        return self._activate(entry)
+
+    def _activate(self, entry: QueuedPod) -> bool:
+        if self._gate(entry):
+            return False
+        self._unschedulable.pop(entry.pod.uid, None)
+        self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
+        return True
+
+    def _back_off(self, entry: QueuedPod) -> bool:
+        if self._gate(entry):
+            return False
+        self._unschedulable.pop(entry.pod.uid, None)
+        expiry = self.backoff_expiry(entry)
+        if entry.rejected:
+            self._rejected.push(entry, (expiry, self._sort_key(entry.pod, entry.timestamp)))
+        else:
+            self._failed.push(entry, expiry)
+        return True
+
+    def _gate(self, entry: QueuedPod) -> bool:
+        status = self._pre_enqueue(entry.pod)
+        if status.ok:
+            entry.gated_by = ""
+            return False
+        entry.gated_by = status.plugin
+        entry.unschedulable_plugins |= {status.plugin}
+        self._park(entry)
+        return True
+
+    def _park(self, entry: QueuedPod) -> None:
+        entry.place = Place.UNSCHEDULABLE
+        self._unschedulable[entry.pod.uid] = entry
+
+    def _timestamp(self) -> int:
+        self._last_timestamp = max(self._last_timestamp + 1, self._clock.now())
+        return self._last_timestamp

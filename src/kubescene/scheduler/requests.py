@@ -1,0 +1,191 @@
+"""How much a pod asks for, by the arithmetic of kube-scheduler.
+
+Containers add up; init containers run before them and only raise the floor, except sidecars
+(``restartPolicy: Always``), which keep running and add up as well. Requests of the pod itself
+replace those of its containers, and overhead comes on top. Sums are taken exactly, in nano-units, and
+rounded up once at the end: cpu to thousandths, everything else to whole units.
+
+Scoring uses a second sum in which a container that asks for no cpu or memory counts as asking for
+100m or 200Mi, so that pods without requests do not all pile up on one node.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from kubescene.api.quantity import MAX_INT64, parse
+from kubescene.types import ReadOnlyObject
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+
+DEFAULT_MILLI_CPU = 100
+DEFAULT_MEMORY = 200 * 1024 * 1024
+
+_NANO = 10**9
+_MILLI = 10**6
+_BASIC = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
+_DEFAULTS = {CPU: DEFAULT_MILLI_CPU * _MILLI, MEMORY: DEFAULT_MEMORY * _NANO}
+
+Nanos: TypeAlias = dict[str, int]
+"""Exact amounts by resource name, in nano-units."""
+
+Amounts: TypeAlias = dict[str, int]
+"""Rounded amounts by resource name: cpu in thousandths, the rest in whole units."""
+
+
+def is_scalar(name: str) -> bool:
+    """Resources that are counted beside the basic ones; any other name is ignored."""
+    if name.startswith(("hugepages-", "attachable-volumes-")):
+        return True
+    return "/" in name and ("kubernetes.io/" in name or not name.startswith("requests."))
+
+
+def is_extended(name: str) -> bool:
+    """A resource that Kubernetes itself knows nothing about, such as ``example.com/gpu``."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def is_counted(name: str) -> bool:
+    return name in _BASIC or is_scalar(name)
+
+
+def rounded(amounts: Mapping[str, int]) -> Amounts:
+    """The counted resources among exact amounts, in the units of the scheduler."""
+    return {name: _units(name, nanos) for name, nanos in amounts.items() if is_counted(name)}
+
+
+def node_allocatable(node: ReadOnlyObject) -> Amounts:
+    """What a node offers, its number of pods included."""
+    listed = (node.get("status") or {}).get("allocatable") or {}
+    amounts = rounded(_nanos(listed))
+    amounts[PODS] = parse(listed[PODS]).value() if PODS in listed else 0
+    return amounts
+
+
+def pod_requests(pod: ReadOnlyObject) -> Amounts:
+    """What the pod takes from a node."""
+    return rounded(_total(pod))
+
+
+def nonzero_requests(pod: ReadOnlyObject) -> tuple[int, int]:
+    """Cpu and memory as scoring counts them for pods on a node."""
+    total = _total(pod)
+    defaults = _DEFAULTS
+    if _has_pod_level(pod):
+        defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in total}
+    assumed = rounded(_total(pod, defaults=defaults)) if defaults else rounded(total)
+    return assumed.get(CPU, 0), assumed.get(MEMORY, 0)
+
+
+def scoring_requests(pod: ReadOnlyObject) -> Amounts:
+    """The incoming pod as NodeResourcesFit scores it: with defaults, blind to pod-level requests."""
+    return rounded(_total(pod, defaults=_DEFAULTS, pod_level=False))
+
+
+def resized(status: ReadOnlyObject) -> bool:
+    """Whether a status reports resources, which then count beside those of the spec."""
+    return "resources" in status or any("resources" in each for each in _statuses(status))
+
+
+def _total(
+    pod: ReadOnlyObject, *, defaults: Mapping[str, int] | None = None, pod_level: bool = True
+) -> Nanos:
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    total = _containers_total(spec, status, defaults or {})
+    if pod_level and _has_pod_level(pod):
+        total.update(_pod_level(spec, status))
+    _add(total, _nanos(spec.get("overhead") or {}))
+    return total
+
+
+def _containers_total(
+    spec: ReadOnlyObject, status: ReadOnlyObject, defaults: Mapping[str, int]
+) -> Nanos:
+    reported = {each["name"]: each for each in _statuses(status) if each.get("resources")}
+    infeasible = _resize_infeasible(status)
+    total: Nanos = {}
+    for container in spec.get("containers") or ():
+        _add(total, _container(container, reported, infeasible, defaults))
+    sidecars: Nanos = {}
+    floor: Nanos = {}
+    for container in spec.get("initContainers") or ():
+        sidecar = container.get("restartPolicy") == "Always"
+        asked = _container(container, reported if sidecar else {}, infeasible, defaults)
+        if sidecar:
+            _add(total, asked)
+            _add(sidecars, asked)
+            _raise(floor, sidecars)
+        else:
+            _add(asked, sidecars)
+            _raise(floor, asked)
+    _raise(total, floor)
+    return total
+
+
+def _container(
+    container: ReadOnlyObject,
+    reported: Mapping[str, ReadOnlyObject],
+    infeasible: bool,
+    defaults: Mapping[str, int],
+) -> Nanos:
+    asked = _nanos((container.get("resources") or {}).get("requests") or {})
+    if status := reported.get(container.get("name", "")):
+        if infeasible:
+            asked = {}
+        _raise(asked, _nanos(status["resources"].get("requests") or {}))
+        _raise(asked, _nanos(status.get("allocatedResources") or {}))
+    for name, amount in defaults.items():
+        asked.setdefault(name, amount)
+    return asked
+
+
+def _pod_level(spec: ReadOnlyObject, status: ReadOnlyObject) -> Nanos:
+    asked = _nanos(spec["resources"].get("requests") or {})
+    if reported := status.get("resources"):
+        if _resize_infeasible(status):
+            asked = {}
+        _raise(asked, _nanos(reported.get("requests") or {}))
+        _raise(asked, _nanos(status.get("allocatedResources") or {}))
+    return {name: amount for name, amount in asked.items() if _settable_on_pod(name)}
+
+
+def _has_pod_level(pod: ReadOnlyObject) -> bool:
+    requests = ((pod.get("spec") or {}).get("resources") or {}).get("requests") or {}
+    return any(_settable_on_pod(name) for name in requests)
+
+
+def _settable_on_pod(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def _resize_infeasible(status: ReadOnlyObject) -> bool:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodResizePending":
+            return bool(condition.get("reason") == "Infeasible")
+    return False
+
+
+def _statuses(status: ReadOnlyObject) -> Iterable[Mapping[str, Any]]:
+    yield from status.get("containerStatuses") or ()
+    yield from status.get("initContainerStatuses") or ()
+
+
+def _nanos(listed: ReadOnlyObject) -> Nanos:
+    return {name: parse(amount).nanos for name, amount in listed.items()}
+
+
+def _add(total: Nanos, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(total: Nanos, floor: Mapping[str, int]) -> None:
+    for name, amount in floor.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount
+
+
+def _units(name: str, nanos: int) -> int:
+    return min(-(-nanos // (_MILLI if name == CPU else _NANO)), MAX_INT64)

@@ -1,0 +1,208 @@
+"""The framework of one profile: its plugins, made, checked and wrapped, by extension point.
+
+`POINTS` says what a plugin must have to stand at a point; this is verified when the
+profile is built, not when a pod is waiting. Every call into a plugin goes through a guard that turns
+whatever it raises into a `PluginError` naming plugin and point. Filter and Score plugins that are written
+per node are given the whole-cluster form here, so that the rest of the scheduler knows only one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from kubescene.errors import ConfigurationError, KubesceneError, PluginError
+from kubescene.scheduler.adapters import adapt_filter, adapt_score
+from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    Codes,
+    EventRegistration,
+    EventResource,
+    Handle,
+    Plugin,
+    Reads,
+    Rows,
+    Scores,
+)
+from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.registry import PluginRegistry
+from kubescene.scheduler.status import Status
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+POINTS: Mapping[ExtensionPoint, tuple[tuple[str, ...], ...]] = {
+    ExtensionPoint.PRE_ENQUEUE: (("pre_enqueue",),),
+    ExtensionPoint.QUEUE_SORT: (("sort_key",),),
+    ExtensionPoint.PRE_FILTER: (("pre_filter",),),
+    ExtensionPoint.FILTER: (("filter_nodes", "describe"), ("filter",)),
+    ExtensionPoint.POST_FILTER: (("post_filter",),),
+    ExtensionPoint.PRE_SCORE: (("pre_score",),),
+    ExtensionPoint.SCORE: (("score_nodes",), ("score",)),
+    ExtensionPoint.RESERVE: (("reserve", "unreserve"),),
+    ExtensionPoint.PERMIT: (("permit",),),
+    ExtensionPoint.PRE_BIND: (("pre_bind",),),
+    ExtensionPoint.BIND: (("bind",),),
+    ExtensionPoint.POST_BIND: (("post_bind",),),
+}
+"""Per point, the methods a plugin needs: all of one of the alternatives."""
+
+EVERY_EVENT = (EventRegistration(ClusterEvent(EventResource.ANY, Action.ALL)),)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterExtension:
+    """A Filter plugin in whole-cluster form; ``one`` is its per-node form, if it has both."""
+
+    name: str
+    position: int
+    per_node: bool
+    filter_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Codes]
+    describe: Callable[[CycleState, PodInfo, int], Status]
+    one: Callable[[CycleState, PodInfo, NodeInfo], Status] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreExtension:
+    """A Score plugin in whole-cluster form; ``one`` is its per-node form, if it has both."""
+
+    name: str
+    weight: int
+    per_node: bool
+    score_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
+    normalize: Callable[[CycleState, PodInfo, Scores], Scores] | None
+    one: Callable[[CycleState, PodInfo, NodeInfo], int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A plugin at a point that has one method; ``undo`` is the other half of Reserve."""
+
+    name: str
+    call: Callable[..., Any]
+    undo: Callable[..., None] | None = None
+
+
+class Framework:
+    """The plugins of one profile."""
+
+    def __init__(self, profile: Profile, registry: PluginRegistry, handle: Handle) -> None:
+        self.profile = profile
+        self.plugins: dict[str, Plugin] = {
+            name: registry.make(name, profile.arguments.get(name, {}), handle)
+            for name in profile.plugin_names()
+        }
+        for point in ExtensionPoint:
+            for enabled in profile.at(point):
+                _require(self.plugins[enabled.name], enabled.name, point)
+        self._check_counts()
+        self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
+        self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
+        self.pre_filter = self._extensions(ExtensionPoint.PRE_FILTER, "pre_filter")
+        self.post_filter = self._extensions(ExtensionPoint.POST_FILTER, "post_filter")
+        self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
+        self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
+        self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
+        self.pre_bind = self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
+        self.bind = self._extensions(ExtensionPoint.BIND, "bind")
+        self.post_bind = self._extensions(ExtensionPoint.POST_BIND, "post_bind")
+        self.filters = tuple(
+            self._filter(position, enabled)
+            for position, enabled in enumerate(profile.at(ExtensionPoint.FILTER), 1)
+        )
+        self.scores = tuple(self._score(each) for each in profile.at(ExtensionPoint.SCORE))
+
+    @property
+    def name(self) -> str:
+        return self.profile.scheduler_name
+
+    def events(self) -> dict[str, Sequence[EventRegistration]]:
+        """Per plugin, the events that may help a pod it rejected."""
+        return {name: _registrations(plugin) for name, plugin in self.plugins.items()}
+
+    def _check_counts(self) -> None:
+        sorts = self.profile.at(ExtensionPoint.QUEUE_SORT)
+        if len(sorts) != 1:
+            raise ConfigurationError(
+                "only one queue sort plugin required for profile with scheduler name "
+                f'"{self.name}", but got {len(sorts)}'
+            )
+        if not self.profile.at(ExtensionPoint.BIND):
+            raise ConfigurationError(
+                f'at least one bind plugin is needed for profile with scheduler name "{self.name}"'
+            )
+
+    def _extensions(
+        self, point: ExtensionPoint, method: str, undo: str = ""
+    ) -> tuple[Extension, ...]:
+        return tuple(
+            Extension(
+                enabled.name,
+                guarded(getattr(self.plugins[enabled.name], method), enabled.name, point),
+                guarded(getattr(self.plugins[enabled.name], undo), enabled.name, point)
+                if undo
+                else None,
+            )
+            for enabled in self.profile.at(point)
+        )
+
+    def _filter(self, position: int, enabled: EnabledPlugin) -> FilterExtension:
+        plugin: Any = self.plugins[enabled.name]
+        name, point = enabled.name, ExtensionPoint.FILTER
+        whole = plugin if hasattr(plugin, "filter_nodes") else adapt_filter(plugin)
+        one = getattr(plugin, "filter", None)
+        return FilterExtension(
+            name,
+            position,
+            getattr(plugin, "reads", Reads.CLUSTER) is Reads.NODE,
+            guarded(whole.filter_nodes, name, point),
+            guarded(whole.describe, name, point),
+            guarded(one, name, point) if one is not None else None,
+        )
+
+    def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
+        plugin: Any = self.plugins[enabled.name]
+        name, point = enabled.name, ExtensionPoint.SCORE
+        whole = plugin if hasattr(plugin, "score_nodes") else adapt_score(plugin)
+        one, normalize = getattr(plugin, "score", None), getattr(plugin, "normalize", None)
+        return ScoreExtension(
+            name,
+            enabled.weight,
+            getattr(plugin, "reads", Reads.CLUSTER) is Reads.NODE,
+            guarded(whole.score_nodes, name, point),
+            guarded(normalize, name, point) if normalize is not None else None,
+            guarded(one, name, point) if one is not None else None,
+        )
+
+
+def guarded(call: T, plugin: str, point: ExtensionPoint) -> T:
+    """The same callable, raising `PluginError` for whatever goes wrong inside."""
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except KubesceneError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"{type(error).__name__}: {error}", plugin=plugin, extension_point=point
+            ) from error
+
+    return cast("T", run)
+
+
+def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
+    alternatives = POINTS[point]
+    if any(all(hasattr(plugin, method) for method in methods) for methods in alternatives):
+        return
+    wanted = " or ".join(" and ".join(methods) for methods in alternatives)
+    raise ConfigurationError(
+        f'plugin "{name}" does not extend {point} plugin: it has no method {wanted}'
+    )
+
+
+def _registrations(plugin: Any) -> Sequence[EventRegistration]:
+    register = getattr(plugin, "events_to_register", None)
+    return EVERY_EVENT if register is None else tuple(register())

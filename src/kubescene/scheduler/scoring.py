@@ -1,0 +1,220 @@
+"""Which of the feasible nodes is best.
+
+Each Score plugin rates every feasible node; after normalisation its scores lie in 0..100 and enter the
+total times the plugin's weight. As in `verdicts`, the raw scores of plugins that read nothing but
+the node are kept per class of pods and made anew only for nodes that changed; those that need
+no normalisation are kept as one weighted sum.
+
+Among equal totals the winner is the one that kube-scheduler's heap brings to its top: the first in
+*pre-order* of the binary tree that a heap lays over the list.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.interfaces import Rows, Scores
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.runtime import ScoreExtension
+from kubescene.timeline.attempts import ScoreColumn
+
+_FEW_ROWS = 4
+_CELLS_KEPT = 4_000_000
+_LEVELS = 32
+_MAX = np.uint64(100)
+
+
+class ScoringError(Exception):
+    """Scores that cannot be used; the attempt ends with this text."""
+
+
+@dataclass(slots=True)
+class Scored:
+    """Totals over the rows, and per plugin its column if somebody wants to know."""
+
+    totals: Scores
+    columns: list[ScoreColumn] = field(default_factory=list)
+
+
+class ClassScores:
+    """The kept raw scores of one class of pods: one line per plugin, and their weighted sum."""
+
+    __slots__ = ("active", "layout", "raw", "seen", "sums")
+
+    def __init__(self, layout: int, rows: int, active: "_Split") -> None:
+        self.layout = layout
+        self.active = active
+        self.seen = np.full(rows, -1, dtype=np.int64)
+        self.raw = np.zeros((len(active.kept), rows), dtype=np.int64)
+        self.sums = np.zeros(rows, dtype=np.int64)
+
+
+class _Split:
+    __slots__ = ("kept", "normalized", "others")
+
+    def __init__(self, active: list[ScoreExtension]) -> None:
+        self.kept = tuple(each for each in active if each.per_node)
+        self.normalized = tuple(
+            (line, each) for line, each in enumerate(self.kept) if each.normalize is not None
+        )
+        self.others = tuple(each for each in active if not each.per_node)
+
+
+class ScoreChain:
+    """The Score plugins of one profile over one node table."""
+
+    def __init__(self, scores: tuple[ScoreExtension, ...], nodes: NodeTable) -> None:
+        self.scores = scores
+        self.nodes = nodes
+        self._kept: OrderedDict[PodClass, ClassScores] = OrderedDict()
+        self._splits: dict[frozenset[str], _Split] = {}
+
+    def score(
+        self, state: CycleState, pod: PodInfo, rows: Rows, *, explain: bool = False
+    ) -> Scored:
+        """Rate ``rows``; the PreScores have run."""
+        split = self._split(state.skipped_scores)
+        kept = self._scores(pod, split)
+        stale = np.flatnonzero(kept.seen.take(rows) != self.nodes.versions.take(rows))
+        if stale.size:
+            self._renew(state, pod, kept, rows.take(stale))
+        scored = Scored(kept.sums.take(rows))
+        for line, extension in split.normalized:
+            self._add(extension, state, pod, kept.raw[line].take(rows), scored)
+        for extension in split.others:
+            raw = extension.score_nodes(state, pod, self.nodes, rows)
+            self._add(extension, state, pod, raw, scored)
+        if explain:
+            scored.columns = self._columns(state, pod, kept, rows)
+        return scored
+
+    def _split(self, skipped: set[str]) -> _Split:
+        key = frozenset(skipped)
+        found = self._splits.get(key)
+        if found is None:
+            found = self._splits[key] = _Split([e for e in self.scores if e.name not in key])
+        return found
+
+    def _scores(self, pod: PodInfo, split: _Split) -> ClassScores:
+        nodes = self.nodes
+        kept = self._kept.get(pod.pod_class)
+        if kept is None or kept.layout != nodes.layout or kept.active is not split:
+            kept = self._kept[pod.pod_class] = ClassScores(nodes.layout, len(nodes), split)
+            while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(pod.pod_class)
+        return kept
+
+    def _add(
+        self,
+        extension: ScoreExtension,
+        state: CycleState,
+        pod: PodInfo,
+        raw: Scores,
+        scored: Scored,
+    ) -> None:
+        final = _final(extension, state, pod, raw)
+        scored.totals += final if extension.weight == 1 else final * extension.weight
+
+    def _renew(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
+        if rows.size <= _FEW_ROWS and all(each.one is not None for each in kept.active.kept):
+            for row in rows.tolist():
+                self._renew_row(state, pod, kept, row)
+        else:
+            self._renew_rows(state, pod, kept, rows)
+        kept.seen[rows] = self.nodes.versions.take(rows)
+
+    def _renew_row(self, state: CycleState, pod: PodInfo, kept: ClassScores, row: int) -> None:
+        info, total = self.nodes.infos[row], 0
+        for line, extension in enumerate(kept.active.kept):
+            assert extension.one is not None
+            score = extension.one(state, pod, info)
+            kept.raw[line, row] = score
+            if extension.normalize is None:
+                if not 0 <= score <= 100:
+                    raise _invalid(extension, score)
+                total += extension.weight * score
+        kept.sums[row] = total
+
+    def _renew_rows(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
+        sums = np.zeros(rows.size, dtype=np.int64)
+        for line, extension in enumerate(kept.active.kept):
+            scores = extension.score_nodes(state, pod, self.nodes, rows)
+            kept.raw[line, rows] = scores
+            if extension.normalize is None:
+                _check(extension, scores)
+                sums += scores * extension.weight
+        kept.sums[rows] = sums
+
+    def _columns(
+        self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows
+    ) -> list[ScoreColumn]:
+        lines = {extension.name: line for line, extension in enumerate(kept.active.kept)}
+        columns = []
+        for extension in self.scores:
+            if extension.name in state.skipped_scores:
+                continue
+            if extension.name in lines:
+                raw = kept.raw[lines[extension.name]].take(rows)
+            else:
+                raw = extension.score_nodes(state, pod, self.nodes, rows)
+            final = _final(extension, state, pod, raw)
+            columns.append(
+                ScoreColumn(extension.name, extension.weight, raw.tolist(), final.tolist())
+            )
+        return columns
+
+
+def pick(totals: Scores) -> int:
+    """The position of the winner."""
+    best = np.flatnonzero(totals == totals.max())
+    if best.size == 1:
+        return int(best[0])
+    return int(best[pre_order(totals.size).take(best).argmin()])
+
+
+_pre_order: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+def pre_order(count: int) -> NDArray[np.int64]:
+    """For positions 0..count-1 of a heap, keys that sort as pre-order does.
+
+    The path to position i is spelled by the bits of i+1 behind the leading one; pre-order compares
+    paths like words, a shorter word first.
+    """
+    global _pre_order  # noqa: PLW0603 - a cache of a pure function
+    if _pre_order.size < count:
+        depths = [(position + 1).bit_length() for position in range(2 * count)]
+        keys = [
+            ((position + 1) << (_LEVELS - depth)) * _LEVELS * 2 + depth
+            for position, depth in enumerate(depths)
+        ]
+        _pre_order = np.array(keys, dtype=np.int64)
+    return _pre_order
+
+
+def _final(extension: ScoreExtension, state: CycleState, pod: PodInfo, raw: Scores) -> Scores:
+    if extension.normalize is None:
+        final = raw
+    else:
+        final = extension.normalize(state, pod, raw)
+    _check(extension, final)
+    return final
+
+
+def _check(extension: ScoreExtension, scores: Scores) -> None:
+    # As unsigned numbers negative scores are huge, so one look at the maximum finds both faults.
+    if scores.size and scores.view(np.uint64).max() > _MAX:
+        wrong = np.flatnonzero((scores < 0) | (scores > 100))[0]
+        raise _invalid(extension, int(scores[wrong]))
+
+
+def _invalid(extension: ScoreExtension, score: int) -> ScoringError:
+    return ScoringError(
+        f'applying score defaultWeights on Score plugins: plugin "{extension.name}" returns an '
+        f"invalid score {score}, it should in the range of [0, 100] after normalizing"
+    )

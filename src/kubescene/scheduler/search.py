@@ -1,0 +1,107 @@
+"""How many nodes are looked at, and which: the sampling search of kube-scheduler.
+
+In a large cluster the search stops once it has found enough nodes. It starts where the last one ended,
+so that all nodes get their turn. We follow the order of a scheduler with ``parallelism: 1``: nodes are
+examined one after the other until one more than wanted was found; that last one is dropped. Judging runs
+in chunks, and what a chunk judged beyond the end of the search is thrown away.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kubescene.scheduler.interfaces import Codes, Rows
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.verdicts import Filtering
+
+MIN_FEASIBLE_NODES = 100
+MIN_PERCENTAGE = 5
+_SMALLEST_CHUNK = 64
+
+
+def nodes_to_find(count: int, percentage: int = 0) -> int:
+    """How many feasible nodes are enough among ``count``; percentage 0 adapts to the count."""
+    if count < MIN_FEASIBLE_NODES:
+        return count
+    if percentage == 0:
+        percentage = max(50 - count // 125, MIN_PERCENTAGE)
+    return max(count * percentage // 100, MIN_FEASIBLE_NODES)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``rows`` were examined, in this order, with these verdicts; ``feasible`` are those that pass."""
+
+    rows: Rows
+    verdicts: Codes
+    feasible: Rows
+
+
+def search(filtering: "NominatedFiltering", ring: Rows, start: int, wanted: int) -> Found:
+    """Examine rows from ``start`` on. ``ring`` holds all candidates twice in a row."""
+    count = ring.size // 2
+    at = found = 0
+    parts: list[Found] = []
+    while at < count and found <= wanted:
+        size = min(count - at, max(wanted + 1 - found, _SMALLEST_CHUNK))
+        rows = ring[start + at : start + at + size]
+        verdicts = filtering.judge(rows)
+        passing = np.flatnonzero(verdicts == 0)
+        if found + passing.size > wanted:
+            end = passing[wanted - found]
+            rows, verdicts, passing = rows[:end], verdicts[:end], passing[: wanted - found]
+            found = wanted + 1
+        found += passing.size
+        at += size
+        parts.append(Found(rows, verdicts, rows.take(passing)))
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _joined(parts: list[Found]) -> Found:
+    if not parts:
+        nothing = np.zeros(0, dtype=np.intp)
+        return Found(nothing, np.zeros(0, dtype=np.int64), nothing)
+    return Found(
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.verdicts for part in parts]),
+        np.concatenate([part.feasible for part in parts]),
+    )
+
+
+class NominatedFiltering:
+    """Filter that keeps room for pods which preempted others and wait for their node.
+
+    A node to which pods of the same or a higher priority are nominated must be able to run this pod
+    both with and without them.
+    """
+
+    __slots__ = ("_filtering", "_nodes", "_nominated")
+
+    def __init__(
+        self, filtering: Filtering, nodes: NodeTable, nominations: Nominations, pod: PodInfo
+    ) -> None:
+        self._filtering = filtering
+        self._nodes = nodes
+        self._nominated: dict[int, list[PodInfo]] = {}
+        for name, pods in nominations.rivals(pod):
+            if (row := nodes.row_of(name)) is not None:
+                self._nominated[row] = pods
+
+    def judge(self, rows: Rows) -> Codes:
+        verdicts = self._filtering.judge(rows)
+        for row, pods in self._nominated.items():
+            for at in np.flatnonzero(rows == row).tolist():
+                verdicts[at] = self._judge_with(row, pods) or verdicts[at]
+        return verdicts
+
+    def _judge_with(self, row: int, pods: list[PodInfo]) -> int:
+        name = self._nodes.names[row]
+        for pod in pods:
+            self._nodes.add_pod(pod, name)
+        try:
+            return self._filtering.judge_anew(row)
+        finally:
+            for pod in reversed(pods):
+                self._nodes.remove_pod(pod, name)

@@ -1,0 +1,21 @@
+"""One history of every object: records, revisions, indexes and watches.
+
+The store knows bytes, keys and revisions. What an object must look like, who may write it and what
+happens on deletion is the registry's business. One thread owns every write; readers of any
+thread see immutable records.
+"""
+
+from kubescene.store.records import Record
+from kubescene.store.store import Change, ChangeType, Store, Subscriber, Subscription
+from kubescene.store.watch import Watch, WatchOverflowError
+
+__all__ = [
+    "Change",
+    "ChangeType",
+    "Record",
+    "Store",
+    "Subscriber",
+    "Subscription",
+    "Watch",
+    "WatchOverflowError",
+]

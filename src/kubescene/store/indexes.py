@@ -1,0 +1,59 @@
+"""Records findable by more than their name: pods by node, pods by controller."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from kubescene.api.scheme import GroupResource
+from kubescene.store.records import Record
+
+KeyFunction: TypeAlias = Callable[[Record], str]
+"""The key of a record, or an empty string if it does not belong into the index."""
+
+
+class Index:
+    """One index over one resource. Within a key, records keep the order of their creation."""
+
+    __slots__ = ("_entries", "key")
+
+    def __init__(self, key: KeyFunction) -> None:
+        self.key = key
+        self._entries: dict[str, dict[tuple[str, str], Record]] = {}
+
+    def update(self, previous: Record | None, current: Record | None) -> None:
+        before = self.key(previous) if previous is not None else ""
+        after = self.key(current) if current is not None else ""
+        if before and previous is not None and before != after:
+            entries = self._entries[before]
+            del entries[previous.key]
+            if not entries:
+                del self._entries[before]
+        if after and current is not None:
+            self._entries.setdefault(after, {})[current.key] = current
+
+    def records(self, key: str) -> list[Record]:
+        return list(self._entries.get(key, {}).values())
+
+
+class Indexes:
+    """All indexes of a store."""
+
+    def __init__(self) -> None:
+        self._by_resource: dict[GroupResource, dict[str, Index]] = {}
+
+    def add(
+        self, resource: GroupResource, name: str, key: KeyFunction, records: Iterable[Record]
+    ) -> None:
+        indexes = self._by_resource.setdefault(resource, {})
+        if name not in indexes:
+            index = indexes[name] = Index(key)
+            for record in records:
+                index.update(None, record)
+
+    def update(self, previous: Record | None, current: Record | None) -> None:
+        record = current or previous
+        assert record is not None
+        for index in self._by_resource.get(record.resource, {}).values():
+            index.update(previous, current)
+
+    def records(self, resource: GroupResource, name: str, key: str) -> list[Record]:
+        return self._by_resource[resource][name].records(key)

@@ -1,0 +1,67 @@
+"""A consumer's own backlog of changes, filled by the store, drained at the consumer's pace.
+
+The writer never waits: a watch whose backlog is full is cut off and its consumer finds out when it
+drains. That is the only place where threads meet, and it needs no lock, since a deque's
+append and popleft are atomic.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from kubescene.api.scheme import GroupResource
+from kubescene.errors import KubesceneError
+from kubescene.store.store import Change, Store
+
+DEFAULT_BACKLOG = 100_000
+
+
+class WatchOverflowError(KubesceneError):
+    """The consumer was too slow; it has to list again and start a new watch."""
+
+
+class Watch:
+    """Changes of some resources after a revision, in order."""
+
+    def __init__(
+        self,
+        store: Store,
+        resources: Iterable[GroupResource],
+        *,
+        since: int,
+        backlog: int = DEFAULT_BACKLOG,
+        wake: Callable[[], None] | None = None,
+    ) -> None:
+        self._resources = tuple(resources)
+        self._limit = backlog
+        self._wake = wake
+        self._overflowed = False
+        self._changes: deque[Change] = deque(
+            change
+            for change in store.history.since(since)
+            if change.record.resource in self._resources
+        )
+        self._subscription = store.subscribe(self._push, self._resources)
+
+    def drain(self) -> list[Change]:
+        """Everything since the last call; raises `WatchOverflowError` once after a cut-off."""
+        drained = []
+        while self._changes:
+            drained.append(self._changes.popleft())
+        if not drained and self._overflowed:
+            raise WatchOverflowError(
+                f"more than {self._limit} changes were waiting: list again and watch from there"
+            )
+        return drained
+
+    def close(self) -> None:
+        self._subscription.cancel()
+
+    def _push(self, change: Change) -> None:
+        if self._overflowed:
+            return
+        if len(self._changes) >= self._limit:
+            self._overflowed = True
+        else:
+            self._changes.append(change)
+        if self._wake is not None:
+            self._wake()

@@ -1,0 +1,90 @@
+"""What a scheduler reports of one attempt at one pod, kept as arrays until somebody asks.
+
+The scheduler fills an `Explanation` only if an instrument wants one; turning indexes into names
+and building the KEP's ``pluginResults`` happens here, lazily.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.store import Record
+
+
+@dataclass(frozen=True, slots=True)
+class FilterGroup:
+    """Nodes that one plugin rejected for the same reasons. Indexes point into ``Explanation.nodes``."""
+
+    plugin: str
+    code: int
+    reasons: tuple[str, ...]
+    nodes: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """One score plugin over the scored nodes, in their order."""
+
+    plugin: str
+    weight: int
+    raw: Sequence[int]
+    normalized: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why, per node and plugin.
+
+    ``nodes`` are all names in snapshot order. ``examined`` are the indexes that Filter looked at (a
+    sampling search stops early), ``scored`` those that were scored, in the search's order.
+    """
+
+    nodes: Sequence[str]
+    examined: Sequence[int]
+    feasible: Sequence[int]
+    filters: tuple[FilterGroup, ...]
+    filter_plugins: tuple[str, ...]
+    scored: Sequence[int] = ()
+    scores: tuple[ScoreColumn, ...] = ()
+    totals: Sequence[int] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The compact form of the side file: groups and columns over node indexes."""
+        return {
+            "feasible": [int(index) for index in self.feasible],
+            "filters": [
+                {
+                    "plugin": group.plugin,
+                    "code": group.code,
+                    "reasons": list(group.reasons),
+                    "nodes": [int(index) for index in group.nodes],
+                }
+                for group in self.filters
+            ],
+            "scored": [int(index) for index in self.scored],
+            "scores": {
+                column.plugin: {
+                    "weight": column.weight,
+                    "raw": [int(value) for value in column.raw],
+                    "normalized": [int(value) for value in column.normalized],
+                }
+                for column in self.scores
+            },
+            "totals": [int(total) for total in self.totals],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingAttempt:
+    """One attempt: bound to ``node``, or not, with the message the pod's condition got."""
+
+    pod: Record
+    scheduler: str
+    node: str = ""
+    message: str = ""
+    reason: str = ""
+    nominated: str = ""
+    plugins: tuple[str, ...] = ()
+    evaluated: int = 0
+    feasible: int = 0
+    explanation: Explanation | None = None

@@ -1,0 +1,91 @@
+"""Hooks that let an observer follow a run without the run knowing the observer.
+
+An `Instrument` overrides the hooks it wants; `Instruments` groups them per hook, so that a hook
+nobody overrides costs one attribute look-up. Hooks run synchronously on the engine thread. They
+must not write. An exception in a hook ends the run: a run without its record is worth nothing.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubescene.actors import Actor
+from kubescene.clock import ScenarioStep
+from kubescene.store import Record
+
+if TYPE_CHECKING:
+    from kubescene.timeline.attempts import SchedulingAttempt
+    from kubescene.timeline.events import OperationOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWrite:
+    """One accepted write.
+
+    ``verb`` is ``create``, ``update``, ``patch``, ``delete`` or ``bind``. ``record`` is the state after it, for a
+    delete the last state before. ``body`` is what the writer sent: the object for a create, the
+    patch for a patch. ``origin`` is set when a scenario operation asked for the write.
+    """
+
+    actor: Actor
+    verb: str
+    subresource: str
+    api_version: str
+    kind: str
+    record: Record
+    previous: Record | None
+    body: Any = None
+    patch_type: str = ""
+    origin: "OperationOrigin | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepPhaseChange:
+    """The scenario moved to another step phase. Called before the work of that phase starts."""
+
+    step: ScenarioStep
+    phase: str
+    controller: str
+
+
+class Instrument:
+    """Subclass and override what you want to see. Every hook is optional."""
+
+    def object_written(self, write: ObjectWrite) -> None:
+        """A write was accepted and its subscribers were told."""
+
+    def pod_attempted(self, attempt: "SchedulingAttempt") -> None:
+        """A scheduler finished one attempt at one pod; its writes were already made."""
+
+    def phase_changed(self, change: StepPhaseChange) -> None:
+        """A step phase begins."""
+
+    def time_advanced(self, now: int) -> None:
+        """Virtual time moved to ``now``."""
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        """A major step came to rest."""
+
+    def run_ended(self, phase: str, message: str) -> None:
+        """The scenario reached ``Succeeded``, ``Paused`` or ``Failed``."""
+
+
+HOOKS = tuple(name for name in vars(Instrument) if not name.startswith("_"))
+
+
+class Instruments:
+    """A fixed set of instruments; each attribute is the tuple of overridden hooks of that name."""
+
+    __slots__ = HOOKS
+
+    def __init__(self, *instruments: Instrument) -> None:
+        for hook in HOOKS:
+            overridden = [
+                getattr(instrument, hook)
+                for instrument in instruments
+                if getattr(type(instrument), hook) is not getattr(Instrument, hook)
+            ]
+            setattr(self, hook, tuple(overridden))
+
+
+for _hook in HOOKS:
+    Instruments.__annotations__[_hook] = "tuple[Any, ...]"

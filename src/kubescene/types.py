@@ -1,0 +1,20 @@
+"""Names for the shapes that several packages pass around. No behaviour lives here."""
+
+from collections.abc import Mapping
+from typing import Any, NewType, TypeAlias
+
+JsonValue: TypeAlias = Any
+"""Anything JSON can hold. ``Any`` stands only at this edge."""
+
+JsonObject: TypeAlias = dict[str, Any]
+"""A decoded API object. Once handed out it is read-only: change goes through a client."""
+
+ReadOnlyObject: TypeAlias = Mapping[str, Any]
+
+Revision = NewType("Revision", int)
+"""Position in the store's single history; ``resourceVersion`` is its decimal form."""
+
+Uid = NewType("Uid", str)
+
+Nanoseconds: TypeAlias = int
+"""Instants are nanoseconds since the Unix epoch, durations are nanoseconds: always exact integers."""
