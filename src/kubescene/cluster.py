@@ -15,7 +15,7 @@ from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.clock import EventQueue, Identities, Streams, VirtualClock
 from kubescene.controllers.builtin.replicaset import replicaset
-from kubescene.controllers.kubelet import KubeletDelays, kubelet
+from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.loops import Controller, ControllerContext
 from kubescene.registry import Registry
@@ -48,7 +48,7 @@ class ClusterOptions:
     seed: int = 0
     start: int | None = None
     explain: Explain = Explain.AUTO
-    kubelet: KubeletDelays = KubeletDelays()
+    kubelet: KubeletDelays = NO_DELAYS
 
 
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
@@ -65,11 +65,12 @@ class Cluster:
 
     def __init__(
         self,
-        options: ClusterOptions = ClusterOptions(),
+        options: ClusterOptions | None = None,
         *,
         controllers: ControllerRegistrations | None = None,
         instruments: Iterable[Instrument] = (),
     ) -> None:
+        options = options or ClusterOptions()
         self.options = options
         self.clock = VirtualClock() if options.start is None else VirtualClock(options.start)
         self.events = EventQueue(self.clock)

@@ -17,7 +17,7 @@
     │   ├── InvalidError             422 Invalid, with one cause per field
     │   ├── TooManyRequestsError     429 TooManyRequests
     │   └── InternalError            500 InternalError
-    ├── ScenarioError            a scenario cannot be loaded or played; names file, step and operation
+    ├── ScenarioError            a scenario cannot be loaded or played; says where
     ├── PluginError              a scheduler plugin raised; names plugin and extension point
     ├── ConfigurationError       a component was configured in a way it cannot honour
     ├── RecorderError            the timeline could not be recorded; ends the run

@@ -15,7 +15,10 @@ from kubescene.timeline.instruments import Instruments
 
 
 class Progress(NamedTuple):
-    """``wrote``: at least one write was accepted. ``more``: there is work left that needs no waiting."""
+    """How a loop went.
+
+    ``wrote``: at least one write was accepted. ``more``: work is left that needs no waiting.
+    """
 
     wrote: bool
     more: bool
@@ -41,7 +44,7 @@ class Controller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What a controller is given: its own client (with its actor) and the world's time and chance."""
+    """What a controller is given: a client of its own, and the world's time and chance."""
 
     client: Client
     clock: Clock

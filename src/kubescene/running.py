@@ -84,8 +84,8 @@ def run(
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
-    A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read raises
-    `ScenarioError`. With ``out``, the results are also written there.
+    A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read
+    raises `ScenarioError`. With ``out``, the results are also written there.
     """
     obj = read(scenario)
     options = cluster_options(obj, seed)
@@ -104,9 +104,7 @@ def run(
         engine = Engine(cluster, record, recorder)
         phase = engine.run()
         message = engine.resource.message
-        summary = summarize(
-            timeline.lines, scenario=record.name, phase=str(phase), message=message
-        )
+        summary = summarize(timeline.lines, scenario=record.name, phase=str(phase), message=message)
         if output is not None:
             header = engine.resource.header()
             output.finish(header, timeline.events, explanations.lines, summary)

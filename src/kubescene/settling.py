@@ -42,5 +42,6 @@ def settle(
         if rounds > max_rounds and rounds > max_rounds + ROUNDS_PER_OBJECT * objects():
             names = ", ".join(f"{name} ({count} writes)" for name, count in writers.most_common())
             raise LivelockError(
-                f"the controllers did not come to rest after {rounds} rounds; still writing: {names}"
+                f"the controllers did not come to rest after {rounds} rounds; "
+                f"still writing: {names}"
             )

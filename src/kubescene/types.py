@@ -17,4 +17,4 @@ Revision = NewType("Revision", int)
 Uid = NewType("Uid", str)
 
 Nanoseconds: TypeAlias = int
-"""Instants are nanoseconds since the Unix epoch, durations are nanoseconds: always exact integers."""
+"""Instants (since the Unix epoch) and durations: always exact integers."""

@@ -244,9 +244,13 @@ def node(ready: str | None, labels: dict[str, str] | None = None, **spec: Any) -
             "Ready",
             "gpu,worker",
         ),
-        (node("True", {"node-role.kubernetes.io/": "x", "kubernetes.io/role": ""}), "Ready", "<none>"),
+        (
+            node("True", {"node-role.kubernetes.io/": "x", "kubernetes.io/role": ""}),
+            "Ready",
+            "<none>",
+        ),
     ],
-)  # fmt: skip
+)
 def test_nodes(obj: JsonObject, status: str, roles: str) -> None:
     assert row("nodes", obj)[:5] == ["n", status, roles, "24h", "v1.36.4"]
 
@@ -255,7 +259,7 @@ def test_nodes(obj: JsonObject, status: str, roles: str) -> None:
     ("spec", "status", "cells"),
     [
         (
-            {"type": "ClusterIP", "clusterIPs": ["10.1.1.1"], "ports": [{"port": 80, "protocol": "TCP"}]},
+            {"type": "ClusterIP", "clusterIPs": ["10.1.1.1"], "ports": [{"port": 80}]},
             {},
             ["ClusterIP", "10.1.1.1", "<none>", "80/TCP"],
         ),
@@ -293,7 +297,7 @@ def test_nodes(obj: JsonObject, status: str, roles: str) -> None:
         ),
     ],
     ids=["cluster-ip", "node-port", "pending", "load-balancer", "external-name", "headless"],
-)  # fmt: skip
+)
 def test_services(spec: JsonObject, status: JsonObject, cells: list[str]) -> None:
     obj = {"metadata": {"name": "s"}, "spec": spec, "status": status}
     assert row("services", obj)[1:5] == cells
@@ -456,7 +460,7 @@ WIDGET: JsonObject = {
         ("string", ".spec.none", "<no value>"),
         ("string", '.status.conditions[?(@.type=="Ready")].status', "True"),
         ("string", ".status.conditions[?(@.type=='Synced')].status", "False"),
-        ("string", ".status.conditions[?(@.type==\"Gone\")].status", None),
+        ("string", '.status.conditions[?(@.type=="Gone")].status', None),
         ("integer", ".status.nodes[?(@.n>1)].n", 2),
         ("integer", ".status.nodes[1:].n", 2),
         ("string", r".metadata.labels.app\.kubernetes\.io/name", "web"),
@@ -466,7 +470,7 @@ WIDGET: JsonObject = {
         ("date", ".spec.tags[0]", "<invalid>"),
         ("date", ".spec.absent", None),
     ],
-)  # fmt: skip
+)
 def test_columns_of_custom_resources(kind: str, path: str, cell: Any) -> None:
     columns = crd_columns([{"name": "X", "type": kind, "jsonPath": path}])
     assert columns.row(WIDGET, NOW) == ["w", cell]

@@ -17,6 +17,8 @@ INT64 = (-(2**63), 2**63 - 1)
 
 _RFC3339 = "2006-01-02T15:04:05Z07:00"
 _RFC3339_MICRO = "2006-01-02T15:04:05.000000Z07:00"
+# Go also takes one-digit hours and a decimal comma, and stores them in proper form. Objects are
+# stored as they came here, so what is not RFC 3339 is refused.
 _DATE_TIME = tuple(
     (layout, re.compile(pattern, re.ASCII))
     for layout, pattern in (
@@ -33,15 +35,15 @@ _DATE_TIME = tuple(
         ("05", r"\d{2}"),
     )
 )
-_FRACTION = ("", re.compile(r"([.,]\d+)?", re.ASCII))
-_MICROSECONDS = (".000000", re.compile(r"[.,]\d{6}", re.ASCII))
+_FRACTION = ("", re.compile(r"(\.\d+)?", re.ASCII))
+_MICROSECONDS = (".000000", re.compile(r"\.\d{6}", re.ASCII))
 _ZONE = ("Z07:00", re.compile(r"Z|[+-]\d{2}:\d{2}", re.ASCII))
-_RANGES = (
-    ("01", "month", 1, 12),
-    ("15", "hour", 0, 23),
-    ("04", "minute", 0, 59),
-    ("05", "second", 0, 59),
-)
+_RANGES = {
+    "01": ("month", 1, 12),
+    "15": ("hour", 0, 23),
+    "04": ("minute", 0, 59),
+    "05": ("second", 0, 59),
+}
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -202,31 +204,38 @@ def _no_text(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _instant(value: str, *, micro: bool) -> str:
+    """Read element by element, as Go does, so that the first complaint is the same."""
     layout = _RFC3339_MICRO if micro else _RFC3339
     fraction = _MICROSECONDS if micro else _FRACTION
     position = 0
-    read: dict[str, int] = {}
+    read: dict[str, str] = {}
     for element, pattern in (*_DATE_TIME, fraction, _ZONE):
         found = pattern.match(value, position)
         if found is None:
             rest = value[position:]
             return f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{element}"'
-        if found[0].isdigit():
-            read[element] = int(found[0])
+        if wrong := _out_of_range(element, found[0]):
+            return f'parsing time "{value}": {wrong} out of range'
+        read[element] = found[0]
         position = found.end()
-    return _out_of_range(value, read) or _extra_text(value, position)
+    return _after_reading(value, position, read)
 
 
-def _out_of_range(value: str, read: dict[str, int]) -> str:
-    for element, name, low, high in _RANGES:
-        if not low <= read[element] <= high:
-            return f'parsing time "{value}": {name} out of range'
-    year, month = read["2006"], read["01"]
+def _out_of_range(element: str, text: str) -> str:
+    """What is out of range; empty if nothing is. Offsets may be as large as 24:60."""
+    if element == "Z07:00" and text != "Z":
+        if int(text[1:3]) > 24:
+            return "time zone offset hour"
+        return "time zone offset minute" if int(text[4:6]) > 60 else ""
+    name, low, high = _RANGES.get(element, ("", 0, 0))
+    return name if name and not low <= int(text) <= high else ""
+
+
+def _after_reading(value: str, position: int, read: dict[str, str]) -> str:
+    if rest := value[position:]:
+        return f'parsing time "{value}": extra text: "{rest}"'
+    year, month = int(read["2006"]), int(read["01"])
     leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= read["02"] <= _MONTH_DAYS[month - 1] + leap:
+    if not 1 <= int(read["02"]) <= _MONTH_DAYS[month - 1] + leap:
         return f'parsing time "{value}": day out of range'
     return ""
-
-
-def _extra_text(value: str, position: int) -> str:
-    return f'parsing time "{value}": extra text: "{value[position:]}"' if value[position:] else ""

@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 
 class ScenarioStep(NamedTuple):
-    """Ordered like hours and minutes. Major: the user's operations. Minor: a controller's writes."""
+    """Ordered like hours and minutes.
+
+    Major: the user's operations. Minor: a controller's writes.
+    """
 
     major: int
     minor: int

@@ -1,7 +1,7 @@
 """The kubelet stand-in: nodes are ready, assigned pods start, deleted pods stop.
 
-One controller plays the kubelets of all nodes. Delays are zero unless configured; a configured delay
-elapses in virtual time, so only under an advance operation. What it writes is the cluster
+One controller plays the kubelets of all nodes. Delays are zero unless configured; a configured
+delay elapses in virtual time, so only under an advance operation. What it writes is the cluster
 breathing: status of pods and nodes, never part of the timeline.
 """
 
@@ -32,13 +32,16 @@ class KubeletDelays:
     terminate: int = 0
 
 
+NO_DELAYS = KubeletDelays()
+
+
 class KubeletReconciler:
     """Keys with a namespace are pods, keys without are nodes."""
 
     name = KUBELET
     kinds: Sequence[GroupVersionKind] = (POD, NODE)
 
-    def __init__(self, delays: KubeletDelays = KubeletDelays()) -> None:
+    def __init__(self, delays: KubeletDelays = NO_DELAYS) -> None:
         self._delays = delays
 
     def observe(self, change: Change) -> Iterable[Request]:
@@ -150,7 +153,7 @@ def container_status(container: JsonObject, now: str) -> JsonObject:
 
 
 def kubelet(
-    context: ControllerContext, delays: KubeletDelays = KubeletDelays()
+    context: ControllerContext, delays: KubeletDelays = NO_DELAYS
 ) -> ReconcilerController:
     """The factory of the stand-in."""
     return ReconcilerController(KubeletReconciler(delays), context)

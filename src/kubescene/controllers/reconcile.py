@@ -1,8 +1,8 @@
 """What a controller author writes: look at one object, say what should be done.
 
-A `Reconciler` gets a key and a `Reader` and returns a `Plan`: writes in order, and perhaps a time to look
-again. It writes nothing itself, so it can be tested with a store and nothing else; the runtime makes
-the writes and comes back when they have changed something.
+A `Reconciler` gets a key and a `Reader` and returns a `Plan`: writes in order, and perhaps a time
+to look again. It writes nothing itself, so it can be tested with a store and nothing else; the
+runtime makes the writes and comes back when they have changed something.
 """
 
 from collections.abc import Iterable, Sequence
@@ -82,5 +82,8 @@ class Reconciler(Protocol):
         ...
 
     def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
-        """A planned write was refused. Re-raise ``error`` unless the controller can live with it."""
+        """A planned write was refused.
+
+        Re-raise ``error`` unless the controller can live with it.
+        """
         ...

@@ -1,7 +1,7 @@
 """The ordered admission chain: plugins that complete or refuse a request before validation.
 
-Each plugin sees who asks and returns the object, changed or not; objects are read-only, so a change is
-a copy. The order is kube-apiserver's.
+Each plugin sees who asks and returns the object, changed or not; objects are read-only, so a
+change is a copy. The order is kube-apiserver's.
 """
 
 from collections.abc import Sequence

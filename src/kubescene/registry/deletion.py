@@ -1,7 +1,7 @@
 """Deletion as a decision: gone now, or marked and waiting.
 
-An object with finalizers, or a pod that was given time to stop, is marked with a deletion timestamp and
-stays; the finalizer's owner or the kubelet finishes it. Everything else goes at once.
+An object with finalizers, or a pod that was given time to stop, is marked with a deletion
+timestamp and stays; the finalizer's owner or the kubelet finishes it. Everything else goes at once.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class DeleteOptions:
 
 
 def marked(obj: JsonObject, grace_s: int, now: int) -> JsonObject:
-    """The object with its deletion timestamp; a shorter grace replaces a longer one, never the reverse."""
+    """The object with its deletion timestamp; a later deletion can only shorten the grace."""
     metadata = obj["metadata"]
     known = metadata.get("deletionGracePeriodSeconds")
     if metadata.get("deletionTimestamp") and known is not None and known <= grace_s:

@@ -9,7 +9,7 @@ _COMPUTE = ("cpu", "memory")
 
 
 def qos_class(spec: Mapping[str, Any]) -> str:
-    """``Guaranteed``, ``Burstable`` or ``BestEffort``; pod-level resources win where they are set."""
+    """Guaranteed, Burstable or BestEffort; pod-level resources win where they are set."""
     parts = [spec["resources"]] if spec.get("resources") else _container_resources(spec)
     requests = [_positive(part.get("requests")) for part in parts]
     limits = [_positive(part.get("limits")) for part in parts]

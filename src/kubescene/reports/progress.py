@@ -56,7 +56,9 @@ class ProgressReporter(Instrument):
 
     def step_finished(self, step: ScenarioStep) -> None:
         if self._progress is None:
-            self._console.print(f"step {step.major} at rest after {step.minor} minor steps: {self._counts()}")
+            self._console.print(
+                f"step {step.major} at rest after {step.minor} minor steps: {self._counts()}"
+            )
         else:
             self._progress.update(self._task, advance=1, description=self._counts())
 

@@ -111,7 +111,9 @@ def nodes_table(summary: Summary) -> Table:
 
 def pending_table(summary: Summary) -> Table:
     more = f" ({ROWS_SHOWN} of {len(summary.pending)})" if len(summary.pending) > ROWS_SHOWN else ""
-    table = plain_table(f"\nPods that wait{more}", ("pod", "left"), ("tried", "right"), ("why", "left"))
+    table = plain_table(
+        f"\nPods that wait{more}", ("pod", "left"), ("tried", "right"), ("why", "left")
+    )
     for pod in summary.pending[:ROWS_SHOWN]:
         table.add_row(Text(pod.pod, style="yellow"), str(pod.attempts), pod.message)
     return table
@@ -132,7 +134,10 @@ def gauge(node: NodeUse, resource: str) -> Text:
     style = "red" if used > 0.95 else "yellow" if used > 0.8 else "green"
     amounts = f" {amount(resource, node.requested.get(resource, 0))}/{amount(resource, offered)}"
     return Text.assemble(
-        ("█" * filled, style), ("░" * (BAR_WIDTH - filled), "dim"), f" {used:4.0%}", (amounts, "dim")
+        ("█" * filled, style),
+        ("░" * (BAR_WIDTH - filled), "dim"),
+        f" {used:4.0%}",
+        (amounts, "dim"),
     )
 
 

@@ -1,5 +1,12 @@
 """What a run tells: read from the timeline alone, so that every kind of run is analysed alike."""
 
-from kubescene.results.summary import NodeUse, PendingPod, Placement, StepSummary, Summary, summarize
+from kubescene.results.summary import (
+    NodeUse,
+    PendingPod,
+    Placement,
+    StepSummary,
+    Summary,
+    summarize,
+)
 
 __all__ = ["NodeUse", "PendingPod", "Placement", "StepSummary", "Summary", "summarize"]

@@ -31,8 +31,8 @@ class Object(msgspec.Struct, frozen=True):
 
     kind: str = ""
     metadata: Metadata = Metadata()
-    spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it for every instance
-    status: dict[str, Any] = {}  # noqa: RUF012
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class PluginResults(msgspec.Struct, frozen=True):
-    score: dict[str, dict[str, Score]] = {}  # noqa: RUF012
+    score: dict[str, dict[str, Score]] = {}
 
 
 class Cut(msgspec.Struct, frozen=True):

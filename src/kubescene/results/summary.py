@@ -124,7 +124,9 @@ class _Fold:
         summary = self._summary
         summary.steps = [self._steps[major] for major in sorted(self._steps)]
         uses = {
-            name: NodeUse(name, allocatable=known_resources(node_allocatable({"status": node.status})))
+            name: NodeUse(
+                name, allocatable=known_resources(node_allocatable({"status": node.status}))
+            )
             for name, node in self._nodes.items()
         }
         for node, requests in self._bound.values():
@@ -150,7 +152,10 @@ class _Fold:
     def _scheduled(self, event: Event, result: PodResult) -> None:
         key = pod_key(result.pod)
         self._waiting.pop(key, None)
-        self._bound[key] = (result.bound_to, known_resources(pod_requests({"spec": result.pod.spec})))
+        self._bound[key] = (
+            result.bound_to,
+            known_resources(pod_requests({"spec": result.pod.spec})),
+        )
         self._summary.placements_total += 1
         if len(self._summary.placements) < PLACEMENTS_KEPT:
             self._summary.placements.append(placement(event, result))

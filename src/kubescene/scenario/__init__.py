@@ -1,7 +1,7 @@
 """KEP-140's Scenario: what happens, step by step, and the engine that plays it.
 
-`build` writes scenarios, `loading` reads them, `spec` is their normalised form, `engine` turns the crank,
-`resource` is the live object that watchers see.
+`build` writes scenarios, `loading` reads them, `spec` is their normalised form, `engine` turns the
+crank, `resource` is the live object that watchers see.
 """
 
 from kubescene.scenario.build import ScenarioBuilder

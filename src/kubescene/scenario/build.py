@@ -1,7 +1,7 @@
 """Writing scenarios in Python.
 
-The builder produces the same object that a YAML file would hold, so what is built can be saved, diffed,
-reviewed and played by anybody::
+The builder produces the same object that a YAML file would hold, so what is built can be saved,
+diffed, reviewed and played by anybody::
 
     scenario = (
         ScenarioBuilder("two-pods")
@@ -50,7 +50,10 @@ class ScenarioBuilder:
         return self.step(self._step + 1)
 
     def create(self, *objects: Buildable | Mapping[str, Any], count: int = 1, id: str = "") -> Self:
-        """Create objects; with ``count``, that many of each, ``$(INDEX)`` replaced in the object."""
+        """Create objects.
+
+        With ``count``, that many of each, ``$(INDEX)`` replaced in the object.
+        """
         for obj in objects:
             body: JsonObject = {"object": plain(obj)}
             if count != 1:
@@ -100,7 +103,7 @@ class ScenarioBuilder:
         return self
 
     def settings(self, **simulation: Any) -> Self:
-        """``spec.simulation`` fields by their names there: ``seed``, ``startTime``, ``explain``..."""
+        """``spec.simulation``, by its field names: ``seed``, ``startTime``, ``explain`` ..."""
         self._simulation |= simulation
         return self
 

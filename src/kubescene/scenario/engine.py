@@ -2,9 +2,9 @@
 
 A major step goes through the table of the Scenario API: operations, settle, then the simulation
 controllers one loop at a time, each write followed by a settle, until all have nothing left to do.
-Every change of phase is stored, and so visible to a watch, before its work starts. The engine is also
-the registry's `WriteGate`: it moves the minor step just before a simulation controller's first write
-of a loop, and turns outsiders away while a scenario runs.
+Every change of phase is stored, and so visible to a watch, before its work starts. The engine is
+also the registry's `WriteGate`: it moves the minor step just before a simulation controller's
+first write of a loop, and turns outsiders away while a scenario runs.
 """
 
 from collections.abc import Sequence
@@ -245,7 +245,8 @@ def refuse_outsider(resource: ScenarioResource, actor: Actor, resource_type: Res
         return
     raise ForbiddenError(
         f'{resource_type.named_resource} is forbidden: scenario "{resource.name}" is '
-        f"{resource.phase}, and {actor.name} is not one of its controllers; wait until it ends or delete it",
+        f"{resource.phase}, and {actor.name} is not one of its controllers; "
+        "wait until it ends or delete it",
         group=resource_type.gvk.group,
         kind=resource_type.plural,
     )

@@ -56,7 +56,7 @@ _UniqueKeyLoader.yaml_implicit_resolvers = {
 def load_yaml(text: str | bytes, source: str) -> list[Any]:
     """All documents of a YAML (or JSON) text; empty ones are dropped."""
     try:
-        documents = list(yaml.load_all(text, Loader=_UniqueKeyLoader))  # noqa: S506 - a safe loader
+        documents = list(yaml.load_all(text, Loader=_UniqueKeyLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source

@@ -1,9 +1,9 @@
 """A scenario's spec in the one form that the engine reads.
 
-`parse_spec` takes the object as its author wrote it (the merged KEP's ``operations``, or the drafts'
-``events``) and returns frozen values, or raises `ScenarioError` naming index, id and fault. The schema
-admits operations that this refuses, as the KEP wants: such a scenario becomes ``Failed`` before
-anything is touched.
+`parse_spec` takes the object as its author wrote it (the merged KEP's ``operations``, or the
+drafts' ``events``) and returns frozen values, or raises `ScenarioError` naming index, id and
+fault. The schema admits operations that this refuses, as the KEP wants: such a scenario becomes
+``Failed`` before anything is touched.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """One scheduling cycle: from a pod and the state of all nodes to a decision. Writes nothing.
 
-PreFilter may reject the pod or narrow the nodes. The node that a pod was nominated to is tried first,
-alone. Then the search (`search`) filters nodes until it has enough of them. None: the PostFilter
-plugins may make room. One: it is taken, unscored. Several: PreScore and Score choose.
+PreFilter may reject the pod or narrow the nodes. The node that a pod was nominated to is tried
+first, alone. Then the search (`search`) filters nodes until it has enough of them. None: the
+PostFilter plugins may make room. One: it is taken, unscored. Several: PreScore and Score choose.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,9 +33,10 @@ SCHEDULER_ERROR = "SchedulerError"
 class Decision:
     """What a cycle came to.
 
-    Either ``node`` is set, or ``message`` and ``reason`` say why not and ``plugins`` who refused (they decide
-    which events bring the pod back; with none of them it is an error and comes back after a
-    while). ``nominated`` is the node to nominate, empty to end a nomination, None to leave it.
+    Either ``node`` is set, or ``message`` and ``reason`` say why not and ``plugins`` who refused
+    (they decide which events bring the pod back; with none of them it is an error and comes back
+    after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
+    leave it.
     """
 
     state: CycleState

@@ -1,8 +1,8 @@
 """What a change means for pods that wait: cluster events, and who is interested in them.
 
 A change of a node or pod is broken down into events as kube-scheduler does. Plugins register the
-events that may help the pods they rejected; `Hints` finds, for an event, the plugins that want to hear
-of it.
+events that may help the pods they rejected; `Hints` finds, for an event, the plugins that want to
+hear of it.
 """
 
 from collections.abc import Mapping, Sequence

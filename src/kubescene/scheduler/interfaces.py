@@ -1,7 +1,7 @@
 """The plugin author's manual.
 
-A plugin is a class with a ``name`` that extends one or more extension points. One object of it lives
-per profile; it must keep no per-pod state between calls (that goes into `CycleState`). An
+A plugin is a class with a ``name`` that extends one or more extension points. One object of it
+lives per profile; it must keep no per-pod state between calls (that goes into `CycleState`). An
 attempt at a pod runs through the points in this order::
 
     QueueSort      which pending pod is next
@@ -16,17 +16,18 @@ attempt at a pod runs through the points in this order::
     PreBind, Bind, PostBind
 
 **Two forms of Filter and Score.** A plugin writes either the form *per node*
-(`FilterPlugin.filter`, `ScorePlugin.score`), which is called once for each node, or the form for the
-*whole cluster* (`filter_nodes`, `score_nodes`), which gets many nodes at once as columns
-(`NodeTable`, NumPy int64) and answers with one array. The runtime adapts the first to the second. Built-in
-plugins write the second: it is some hundred times as fast. If both are written,
-the runtime uses whichever is faster for the number of nodes in question, and the per-node form
-serves the conformance suite as the definition of what is right.
+(`FilterPlugin.filter`, `ScorePlugin.score`), which is called once for each node, or the form for
+the *whole cluster* (`filter_nodes`, `score_nodes`), which gets many nodes at once as columns
+(`NodeTable`, NumPy int64) and answers with one array. The runtime adapts the first to the second.
+Built-in plugins write the second: it is some hundred times as fast. If both are written, the
+runtime uses whichever is faster for the number of nodes in question, and the per-node form serves
+the conformance suite as the definition of what is right.
 
-**What an answer depends on.** A plugin may say ``reads = Reads.NODE`` as a class attribute: what its Filter and
-Score answer for a node then depends on nothing but `PodInfo.pod_class`, the node object and the pods on that node.
-The runtime keeps such answers per class of pods and asks again only for nodes that changed since: at
-5,000 nodes this is the difference between one node and hundreds. Leave it out when in doubt.
+**What an answer depends on.** A plugin may say ``reads = Reads.NODE`` as a class attribute: what
+its Filter and Score answer for a node then depends on nothing but `PodInfo.pod_class`, the node
+object and the pods on that node. The runtime keeps such answers per class of pods and asks again
+only for nodes that changed since: at 5,000 nodes this is the difference between one node and
+hundreds. Leave it out when in doubt.
 
 **Arithmetic.** Scores are integers. Division truncates toward zero as in Go. Never use a NumPy
 transcendental function: results differ between CPUs; use scalar ``math``.
@@ -106,7 +107,9 @@ class QueueSortPlugin(Plugin, Protocol):
 
 class PreEnqueuePlugin(Plugin, Protocol):
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Anything but success keeps the pod out of the active queue until an event of this plugin."""
+        """Anything but success keeps the pod out of the active queue until an event of this
+        plugin.
+        """
         ...
 
 
@@ -116,9 +119,9 @@ class PreFilterPlugin(Plugin, Protocol):
     ) -> tuple[Status, frozenset[str] | None]:
         """Prepare for Filter. Called once per attempt.
 
-        ``SKIP``: this plugin's Filter has nothing to say for this pod. ``UNRESOLVABLE``: the attempt
-        fails at once. ``UNSCHEDULABLE``: it fails after the other PreFilters ran. With success, a set of
-        node names restricts the search to them; None does not restrict it.
+        ``SKIP``: this plugin's Filter has nothing to say for this pod. ``UNRESOLVABLE``: the
+        attempt fails at once. ``UNSCHEDULABLE``: it fails after the other PreFilters ran. With
+        success, a set of node names restricts the search to them; None does not restrict it.
         """
         ...
 

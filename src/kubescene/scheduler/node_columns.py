@@ -1,9 +1,9 @@
 """Labels and taints as columns of small numbers.
 
-Nodes share few different label values and fewer different lists of taints. Each is numbered once, and
-a node is then a number per label key. A selector is held against the values, not against the
-nodes, and reaches all nodes by one array look-up. Columns of label keys are made when somebody asks
-for the key.
+Nodes share few different label values and fewer different lists of taints. Each is numbered once,
+and a node is then a number per label key. A selector is held against the values, not against the
+nodes, and reaches all nodes by one array look-up. Columns of label keys are made when somebody
+asks for the key.
 """
 
 from collections.abc import Mapping, Sequence

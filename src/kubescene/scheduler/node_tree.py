@@ -1,7 +1,7 @@
 """The order in which the scheduler walks nodes: round robin over zones.
 
-Zones stand in order of first appearance, nodes within a zone in order of arrival. The list takes the
-first node of every zone, then the second of every zone, so that a search that stops early has
+Zones stand in order of first appearance, nodes within a zone in order of arrival. The list takes
+the first node of every zone, then the second of every zone, so that a search that stops early has
 looked at all zones alike.
 """
 

@@ -1,10 +1,10 @@
 """Node state: one `NodeInfo` per node for those who look at one, columns for those who look at all.
 
 A `NodeInfo` holds the exact numbers as Python integers and the pods in the order of
-kube-scheduler's cache (append on arrival, on removal the last pod fills the hole). `NodeTable` mirrors
-the numbers in NumPy int64 columns, one row per node in *snapshot order*, and is changed in place as pods
-come and go, at constant cost. Each change gives the row a new number in ``versions``, so
-that whoever keeps results per row knows which of them are out of date.
+kube-scheduler's cache (append on arrival, on removal the last pod fills the hole). `NodeTable`
+mirrors the numbers in NumPy int64 columns, one row per node in *snapshot order*, and is changed
+in place as pods come and go, at constant cost. Each change gives the row a new number in
+``versions``, so that whoever keeps results per row knows which of them are out of date.
 
 Which rows exist, and in what order, changes only in `refresh`, at the start of a scheduling cycle:
 the order is made anew when a node was added or removed, and only then, as kube-scheduler does.

@@ -1,10 +1,10 @@
 """Pods as the scheduler sees them.
 
 `PodInfo` is one pod: identity, priority, and what the queue and the node state need of it. What
-depends on its spec alone lives in its `PodClass`, shared by all pods whose scheduling-relevant spec is
-the same (those of one Deployment, say): requests, tolerations, selectors, and everything that
-plugins compile from them. A class is keyed by the encoding of the fields in question, so pods
-find their class by one look-up.
+depends on its spec alone lives in its `PodClass`, shared by all pods whose scheduling-relevant
+spec is the same (those of one Deployment, say): requests, tolerations, selectors, and everything
+that plugins compile from them. A class is keyed by the encoding of the fields in question, so
+pods find their class by one look-up.
 
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
@@ -46,8 +46,8 @@ _CONTAINER_FIELDS = ("image", "ports", "resources", "restartPolicy", "restartPol
 class PodClass:
     """What pods with the same scheduling-relevant spec have in common.
 
-    ``spec`` holds the relevant fields only. Name, namespace, labels, priority and node are not among
-    them: a class says nothing about who the pod is.
+    ``spec`` holds the relevant fields only. Name, namespace, labels, priority and node are not
+    among them: a class says nothing about who the pod is.
     """
 
     __slots__ = (

@@ -1,9 +1,9 @@
 """Where pending pods wait, and who is next.
 
-Three places, as in kube-scheduler. The *active* heap holds pods that are ready. The *backoff* heaps hold pods
-that failed a moment ago: one for those that plugins rejected, one for those that ran into an error. The
-*unschedulable* set holds the rest: pods that wait for an event which a plugin that rejected them
-registered, and pods that PreEnqueue keeps out.
+Three places, as in kube-scheduler. The *active* heap holds pods that are ready. The *backoff*
+heaps hold pods that failed a moment ago: one for those that plugins rejected, one for those that
+ran into an error. The *unschedulable* set holds the rest: pods that wait for an event which a
+plugin that rejected them registered, and pods that PreEnqueue keeps out.
 
 A scheduler with nothing better to do takes rejected pods out of their backoff early, so
 backoff delays nobody in a quiet cluster. Pods that ran into an error are never taken early.
@@ -11,8 +11,8 @@ backoff delays nobody in a quiet cluster. Pods that ran into an error are never 
 Events that arrive while a pod is in flight (popped, its fate not yet known) are remembered and held
 against the plugins that rejected it when it comes back.
 
-Time is virtual and often stands still, so each enqueue takes a timestamp of its own, at least one nanosecond
-after the last: order never depends on anything but arrival.
+Time is virtual and often stands still, so each enqueue takes a timestamp of its own, at least one
+nanosecond after the last: order never depends on anything but arrival.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +33,8 @@ UNSCHEDULABLE_LIMIT = 5 * MINUTE
 LEFTOVER_PERIOD = 30 * SECOND
 
 PreEnqueue = Callable[[PodInfo], Status]
-"""The PreEnqueue plugins of the pod's profile: success, or the status of the plugin that gates it."""
+"""The PreEnqueue plugins of the pod's profile: success, or the status of the plugin that gates it.
+"""
 
 
 class Place(Enum):

@@ -2,8 +2,8 @@
 
 Containers add up; init containers run before them and only raise the floor, except sidecars
 (``restartPolicy: Always``), which keep running and add up as well. Requests of the pod itself
-replace those of its containers, and overhead comes on top. Sums are taken exactly, in nano-units, and
-rounded up once at the end: cpu to thousandths, everything else to whole units.
+replace those of its containers, and overhead comes on top. Sums are taken exactly, in nano-units,
+and rounded up once at the end: cpu to thousandths, everything else to whole units.
 
 Scoring uses a second sum in which a container that asks for no cpu or memory counts as asking for
 100m or 200Mi, so that pods without requests do not all pile up on one node.

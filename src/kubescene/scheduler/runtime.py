@@ -1,9 +1,10 @@
 """The framework of one profile: its plugins, made, checked and wrapped, by extension point.
 
-`POINTS` says what a plugin must have to stand at a point; this is verified when the
-profile is built, not when a pod is waiting. Every call into a plugin goes through a guard that turns
-whatever it raises into a `PluginError` naming plugin and point. Filter and Score plugins that are written
-per node are given the whole-cluster form here, so that the rest of the scheduler knows only one.
+`POINTS` says what a plugin must have to stand at a point; this is verified when the profile is
+built, not when a pod is waiting. Every call into a plugin goes through a guard that turns
+whatever it raises into a `PluginError` naming plugin and point. Filter and Score plugins that are
+written per node are given the whole-cluster form here, so that the rest of the scheduler knows
+only one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,9 @@
 """The scheduler as a controller: follows nodes and pods, and places one pod per loop.
 
-`Scheduler.run_once` is one pop from the queue and all that follows from it without waiting: a cycle
-decides (`cycle`), the pod is assumed on its node, reserved, permitted and bound; or the failed attempt is
-written into its ``PodScheduled`` condition and the pod goes back into the queue.
+`Scheduler.run_once` is one pop from the queue and all that follows from it without waiting: a
+cycle decides (`cycle`), the pod is assumed on its node, reserved, permitted and bound; or the
+failed attempt is written into its ``PodScheduled`` condition and the pod goes back into the
+queue.
 
 What the scheduler knows comes through its watches alone. A pod that it bound is confirmed by the
 watch; until then it is *assumed*, that is, counted on its node already.
@@ -107,9 +108,9 @@ class Scheduler:
     def run_once(self) -> Progress:
         """Attempt one pod.
 
-        ``more`` is true while a pod is ready, or was rejected a moment ago and something has happened
-        since that may help it: an idle scheduler does not wait for the end of a backoff. Pods that ran
-        into an error do not count: they wait for the clock or for `begin_step`.
+        ``more`` is true while a pod is ready, or was rejected a moment ago and something has
+        happened since that may help it: an idle scheduler does not wait for the end of a backoff.
+        Pods that ran into an error do not count: they wait for the clock or for `begin_step`.
         """
         entry = self.queue.pop()
         if entry is None:
@@ -122,10 +123,11 @@ class Scheduler:
         return Progress(wrote, more)
 
     def begin_step(self) -> None:
-        """A new step of the scenario begins: pods whose last attempt ended in an error are due again.
+        """A new step of the scenario begins: pods whose last attempt ended in an error are due
+        again.
 
-        Time stands still within a step, so their backoff would never end there, and retrying them at
-        once would never end either. They get one attempt per step.
+        Time stands still within a step, so their backoff would never end there, and retrying them
+        at once would never end either. They get one attempt per step.
         """
         self.queue.retry_failed()
 
@@ -353,7 +355,7 @@ def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | No
     """The change of status that a failed attempt asks for; None if there is none."""
     status = pod.object.get("status") or {}
     patch: JsonObject = {}
-    held = next(
+    held: JsonObject = next(
         (each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"), {}
     )
     condition: JsonObject = {

@@ -1,9 +1,9 @@
 """Which of the feasible nodes is best.
 
-Each Score plugin rates every feasible node; after normalisation its scores lie in 0..100 and enter the
-total times the plugin's weight. As in `verdicts`, the raw scores of plugins that read nothing but
-the node are kept per class of pods and made anew only for nodes that changed; those that need
-no normalisation are kept as one weighted sum.
+Each Score plugin rates every feasible node; after normalisation its scores lie in 0..100 and
+enter the total times the plugin's weight. As in `verdicts`, the raw scores of plugins that read
+nothing but the node are kept per class of pods and made anew only for nodes that changed; those
+that need no normalisation are kept as one weighted sum.
 
 Among equal totals the winner is the one that kube-scheduler's heap brings to its top: the first in
 *pre-order* of the binary tree that a heap lays over the list.
@@ -198,10 +198,7 @@ def pre_order(count: int) -> NDArray[np.int64]:
 
 
 def _final(extension: ScoreExtension, state: CycleState, pod: PodInfo, raw: Scores) -> Scores:
-    if extension.normalize is None:
-        final = raw
-    else:
-        final = extension.normalize(state, pod, raw)
+    final = raw if extension.normalize is None else extension.normalize(state, pod, raw)
     _check(extension, final)
     return final
 

@@ -1,9 +1,10 @@
 """How many nodes are looked at, and which: the sampling search of kube-scheduler.
 
-In a large cluster the search stops once it has found enough nodes. It starts where the last one ended,
-so that all nodes get their turn. We follow the order of a scheduler with ``parallelism: 1``: nodes are
-examined one after the other until one more than wanted was found; that last one is dropped. Judging runs
-in chunks, and what a chunk judged beyond the end of the search is thrown away.
+In a large cluster the search stops once it has found enough nodes. It starts where the last one
+ended, so that all nodes get their turn. We follow the order of a scheduler with ``parallelism:
+1``: nodes are examined one after the other until one more than wanted was found; that last one is
+dropped. Judging runs in chunks, and what a chunk judged beyond the end of the search is thrown
+away.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,9 @@ def nodes_to_find(count: int, percentage: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``rows`` were examined, in this order, with these verdicts; ``feasible`` are those that pass."""
+    """``rows`` were examined, in this order, with these verdicts; ``feasible`` are those that
+    pass.
+    """
 
     rows: Rows
     verdicts: Codes

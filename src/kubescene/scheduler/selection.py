@@ -1,5 +1,7 @@
 """Node selectors over many nodes at once: each requirement is one operation on a label column."""
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +10,7 @@ from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.node_columns import ABSENT
 from kubescene.scheduler.nodes import NodeTable
 
-Mask = NDArray[np.bool_]
+Mask: TypeAlias = NDArray[np.bool_]
 
 _NAME_FIELD = "metadata.name"
 
@@ -36,10 +38,11 @@ def select_term(term: NodeSelectorTerm, nodes: NodeTable, rows: Rows) -> Mask:
 def select_label(requirement: Requirement, nodes: NodeTable, rows: Rows) -> Mask:
     column = nodes.label(requirement.key)
     ids = column.ids.take(rows)
+    absent: Mask = ids == ABSENT
     if requirement.operator is Operator.EXISTS:
-        return ids != ABSENT
+        return ~absent
     if requirement.operator is Operator.DOES_NOT_EXIST:
-        return ids == ABSENT
+        return absent
     if requirement.operator in (Operator.IN, Operator.NOT_IN):
         numbers = [column.numbers[text] for text in requirement.values if text in column.numbers]
         found = _any_of(ids, numbers)
@@ -63,7 +66,7 @@ def select_field(requirement: Requirement, nodes: NodeTable, rows: Rows) -> Mask
 def _any_of(ids: NDArray[np.intp], numbers: list[int]) -> Mask:
     if not numbers:
         return np.zeros(ids.size, dtype=np.bool_)
-    mask = ids == numbers[0]
+    mask: Mask = ids == numbers[0]
     for number in numbers[1:]:
         mask |= ids == number
     return mask

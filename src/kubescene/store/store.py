@@ -197,7 +197,10 @@ class Store:
     def remove(
         self, resource: GroupResource, namespace: str, name: str, *, expected: int | None = None
     ) -> Record:
-        """Take an object away. The returned record is its last state at the revision of the removal."""
+        """Take an object away.
+
+        The returned record is its last state at the revision of the removal.
+        """
         current = self._current(resource, namespace, name, expected)
         self._claim()
         return self._put(ChangeType.DELETED, resource, self.decoded(current), current)

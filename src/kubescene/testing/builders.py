@@ -99,7 +99,11 @@ class NodeBuilder(ObjectBuilder):
         return self.labels({"topology.kubernetes.io/zone": name})
 
     def taint(self, key: str, *, value: str = "", effect: str = "NoSchedule") -> Self:
-        taint = {"key": key, "value": value, "effect": effect} if value else {"key": key, "effect": effect}
+        taint = (
+            {"key": key, "value": value, "effect": effect}
+            if value
+            else {"key": key, "effect": effect}
+        )
         return self._append("spec", "taints", taint)
 
     def unschedulable(self) -> Self:
@@ -159,7 +163,10 @@ def make_replica_set(name: str, namespace: str = "default") -> ReplicaSetBuilder
             "spec": {
                 "replicas": 1,
                 "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": make_pod(name).build()["spec"]},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": make_pod(name).build()["spec"],
+                },
             },
         }
     )

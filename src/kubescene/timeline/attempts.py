@@ -13,7 +13,10 @@ from kubescene.store import Record
 
 @dataclass(frozen=True, slots=True)
 class FilterGroup:
-    """Nodes that one plugin rejected for the same reasons. Indexes point into ``Explanation.nodes``."""
+    """Nodes that one plugin rejected for the same reasons.
+
+    Indexes point into ``Explanation.nodes``.
+    """
 
     plugin: str
     code: int

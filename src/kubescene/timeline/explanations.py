@@ -1,7 +1,8 @@
 """The side file of explanations: every attempt, every node and plugin, in compact columns.
 
-One JSON line per attempt. Node names are written once per node list: a line ``{"nodes": [...]}`` stands
-before the first attempt that refers to it, and later indexes point into the newest such line.
+One JSON line per attempt. Node names are written once per node list: a line ``{"nodes": [...]}``
+stands before the first attempt that refers to it, and later indexes point into the newest such
+line.
 """
 
 from collections.abc import Sequence

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 class ObjectWrite:
     """One accepted write.
 
-    ``verb`` is ``create``, ``update``, ``patch``, ``delete`` or ``bind``. ``record`` is the state after it, for a
-    delete the last state before. ``body`` is what the writer sent: the object for a create, the
-    patch for a patch. ``origin`` is set when a scenario operation asked for the write.
+    ``verb`` is ``create``, ``update``, ``patch``, ``delete`` or ``bind``. ``record`` is the state
+    after it, for a delete the last state before. ``body`` is what the writer sent: the object for
+    a create, the patch for a patch. ``origin`` is set when a scenario operation asked for the
+    write.
     """
 
     actor: Actor

@@ -1,7 +1,7 @@
 """The ``PodResult`` of KEP-140's first draft: a pod, where and when it was bound, and why.
 
-``scheduleResult`` is bounded: at most `ATTEMPTS_LISTED` attempts and `NODES_LISTED` nodes each, with a
-``cut`` marker where something was left out. The whole matrix is in the run's side file.
+``scheduleResult`` is bounded: at most `ATTEMPTS_LISTED` attempts and `NODES_LISTED` nodes each,
+with a ``cut`` marker where something was left out. The whole matrix is in the run's side file.
 """
 
 from dataclasses import dataclass, field
@@ -88,7 +88,7 @@ def schedule_result(attempt: SchedulingAttempt, step: ScenarioStep) -> dict[str,
         return result
     listed = listed_nodes(explanation, attempt.node)
     names = explanation.nodes
-    feasible = [index for index in explanation.feasible][:NODES_LISTED]
+    feasible = list(explanation.feasible[:NODES_LISTED])
     result["allCandidateNodes"] = [names[index] for index in listed]
     result["allFilteredNodes"] = [names[index] for index in feasible]
     result["pluginResults"] = {

@@ -2,8 +2,8 @@
 
 Two questions, one table. Is the write part of the story (recorded in the timeline)? And if a
 simulation controller made it, does it move the minor step? Bookkeeping (Events, Leases, reviews)
-and node liveness do neither. A failed scheduling attempt writes a condition and perhaps a nomination:
-it is told as ``podUnscheduled`` and does not move the step.
+and node liveness do neither. A failed scheduling attempt writes a condition and perhaps a
+nomination: it is told as ``podUnscheduled`` and does not move the step.
 """
 
 from kubescene.actors import Role

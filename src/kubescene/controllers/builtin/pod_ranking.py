@@ -1,8 +1,8 @@
 """Which pods go first when a controller has too many.
 
-The order of kube-controller-manager: unassigned before assigned, pending before running, not ready before
-ready, lower deletion cost, crowded nodes, ready for a shorter time, more restarts, newer. The two
-times are compared in buckets of powers of two, so that small differences do not decide.
+The order of kube-controller-manager: unassigned before assigned, pending before running, not ready
+before ready, lower deletion cost, crowded nodes, ready for a shorter time, more restarts, newer.
+The two times are compared in buckets of powers of two, so that small differences do not decide.
 """
 
 from collections import Counter

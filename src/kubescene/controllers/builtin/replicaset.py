@@ -25,8 +25,8 @@ BURST_REPLICAS = 500
 class ReplicaSetReconciler:
     """Keeps every ReplicaSet at ``spec.replicas``.
 
-    Between passes it remembers, per set: the tally of owned pods, orphans that match its selector, and
-    the last refused write (the condition ReplicaFailure).
+    Between passes it remembers, per set: the tally of owned pods, orphans that match its selector,
+    and the last refused write (the condition ReplicaFailure).
     """
 
     name = "replicaset"

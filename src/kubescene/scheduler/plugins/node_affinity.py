@@ -1,4 +1,6 @@
-"""NodeAffinity: ``nodeSelector`` and required node affinity choose nodes, preferred affinity rates them."""
+"""NodeAffinity: ``nodeSelector`` and required node affinity choose nodes, preferred affinity rates
+them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -44,7 +44,10 @@ from kubescene.types import ReadOnlyObject
 TOO_MANY_PODS = "Too many pods"
 _ORDER = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _UNRESOLVABLE = 1 << 46
-_DEFAULT_RESOURCES = ({"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1})
+_DEFAULT_RESOURCES: Sequence[Mapping[str, Any]] = (
+    {"name": CPU, "weight": 1},
+    {"name": MEMORY, "weight": 1},
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """TaintToleration: taints keep pods away that do not tolerate them.
 
-``NoSchedule`` and ``NoExecute`` refuse the node; each untolerated ``PreferNoSchedule`` makes it less attractive.
-Nodes share few different lists of taints, so a class of pods judges each list once.
+``NoSchedule`` and ``NoExecute`` refuse the node; each untolerated ``PreferNoSchedule`` makes it
+less attractive. Nodes share few different lists of taints, so a class of pods judges each list
+once.
 """
 
 from collections.abc import Mapping, Sequence

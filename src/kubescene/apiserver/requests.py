@@ -1,0 +1,107 @@
+"""One request: who, what, how, and its body, read within bounds."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+from kubescene.actors import Actor
+from kubescene.apiserver.identity import identify
+from kubescene.errors import BadRequestError, RequestTooLargeError
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+DEFAULT_MAX_BODY = 3 * 1024 * 1024
+"""kube-apiserver's limit for request bodies, in bytes."""
+
+_TRUE = ("true", "1", "")
+_NO_QUERY: dict[str, str] = {}
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before its request was read."""
+
+
+class Request:
+    """A request as the verbs see it. Headers and query are parsed when first asked for."""
+
+    __slots__ = ("_query", "actor", "method", "path", "receive", "scope", "warnings")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.method: str = scope["method"]
+        self.actor: Actor
+        self.actor, self.path = identify(scope["path"])
+        self.warnings: list[str] = []
+        self._query: dict[str, str] | None = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Query parameters; of a repeated one the first counts, as in Go."""
+        if self._query is None:
+            raw: bytes = self.scope["query_string"]
+            pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True) if raw else ()
+            self._query = {}
+            for key, value in pairs:
+                self._query.setdefault(key, value)
+        return self._query
+
+    def header(self, name: bytes) -> str:
+        """A header by its lower-case name; several of the same name are joined by commas."""
+        values = [value for key, value in self.scope["headers"] if key == name]
+        return b",".join(values).decode("latin-1") if values else ""
+
+    def flag(self, name: str) -> bool:
+        """A boolean parameter; ``watch`` alone means true."""
+        value = self.query.get(name)
+        if value is None or value in ("false", "0"):
+            return False
+        if value.lower() in _TRUE:
+            return True
+        raise BadRequestError(f'strconv.ParseBool: parsing "{value}": invalid syntax ({name})')
+
+    def number(self, name: str) -> int | None:
+        """An integer parameter, or None."""
+        value = self.query.get(name)
+        if not value:
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            raise BadRequestError(
+                f'strconv.ParseInt: parsing "{value}": invalid syntax ({name})'
+            ) from None
+
+    @property
+    def is_dry_run(self) -> bool:
+        value = self.query.get("dryRun")
+        if value in (None, ""):
+            return False
+        if value != "All":
+            raise BadRequestError(f'Invalid value: "{value}": dryRun may only be All')
+        return True
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body; 413 once it is longer than ``limit`` bytes."""
+        announced = self.header(b"content-length")
+        if announced.isdigit() and int(announced) > limit:
+            raise too_large(limit)
+        chunks, size = [], 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGoneError
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                raise too_large(limit)
+            chunks.append(chunk)
+            if not message.get("more_body"):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def too_large(limit: int) -> RequestTooLargeError:
+    return RequestTooLargeError(f"Request entity too large: limit is {limit}")

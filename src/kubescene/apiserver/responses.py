@@ -1,0 +1,77 @@
+"""Replies: encoded JSON with the right headers, and errors as Kubernetes ``Status`` objects."""
+
+from dataclasses import dataclass
+
+import orjson
+
+from kubescene.apiserver.negotiation import JSON
+from kubescene.apiserver.requests import Send
+from kubescene.errors import ApiError
+from kubescene.types import JsonObject
+
+_CACHE_CONTROL = (b"cache-control", b"no-cache, private")
+_JSON_TYPE = (b"content-type", b"application/json")
+TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A complete reply."""
+
+    body: bytes
+    status: int = 200
+    media_type: str = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def send(self, send: Send, warnings: list[str] | None = None) -> None:
+        """Write it out, with a ``Warning`` header for each thing the client should know."""
+        kind = (
+            _JSON_TYPE if self.media_type is JSON else (b"content-type", self.media_type.encode())
+        )
+        headers = [kind, _CACHE_CONTROL, (b"content-length", str(len(self.body)).encode())]
+        headers += self.headers
+        if warnings:
+            headers += [(b"warning", warning_header(text)) for text in warnings]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def warning_header(text: str) -> bytes:
+    """``299 - "text"``, quoted; what HTTP headers cannot hold is replaced."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'.encode("latin-1", "replace")
+
+
+def json_response(document: JsonObject, status: int = 200) -> Response:
+    return Response(orjson.dumps(document), status)
+
+
+def text_response(text: str, status: int = 200) -> Response:
+    return Response(text.encode(), status, TEXT)
+
+
+def not_found_page() -> Response:
+    """What kube-apiserver says to a path that it does not know."""
+    return Response(
+        b"404 page not found\n", 404, TEXT, ((b"x-content-type-options", b"nosniff"),)
+    )
+
+
+def error_response(error: ApiError) -> Response:
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    if error.retry_after_s:
+        headers = ((b"retry-after", str(error.retry_after_s).encode()),)
+    return Response(orjson.dumps(error.to_status()), error.code, JSON, headers)
+
+
+def success_status(name: str, group: str, resource: str, uid: str = "") -> JsonObject:
+    """The ``Status`` of something that was done and leaves no object to show."""
+    details = {"name": name, "group": group, "kind": resource, "uid": uid}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {key: value for key, value in details.items() if value},
+    }
