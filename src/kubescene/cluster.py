@@ -13,7 +13,7 @@ from kubescene.api.builtin import builtin_scheme
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
-from kubescene.clock import EventQueue, Identities, Streams, VirtualClock
+from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
@@ -60,8 +60,13 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     return registrations
 
 
+def virtual_clock(options: ClusterOptions) -> Clock:
+    """The clock of a rehearsal; a served world is given the machine's instead."""
+    return VirtualClock() if options.start is None else VirtualClock(options.start)
+
+
 class Cluster:
-    """One simulated cluster on a virtual clock."""
+    """One simulated cluster, on a virtual clock unless another is given."""
 
     def __init__(
         self,
@@ -69,10 +74,11 @@ class Cluster:
         *,
         controllers: ControllerRegistrations | None = None,
         instruments: Iterable[Instrument] = (),
+        clock: Clock | None = None,
     ) -> None:
         options = options or ClusterOptions()
         self.options = options
-        self.clock = VirtualClock() if options.start is None else VirtualClock(options.start)
+        self.clock = clock or virtual_clock(options)
         self.events = EventQueue(self.clock)
         self.streams = Streams(options.seed)
         self.store = Store()

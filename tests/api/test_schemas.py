@@ -10,6 +10,7 @@ import pytest
 
 from kubescene.api import schemas
 from kubescene.api.builtin import builtin_scheme
+from kubescene.api.patches import strategic_merge
 from kubescene.api.schemas import ApiType, MergeTypes
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.types import JsonObject
@@ -160,6 +161,17 @@ def test_merge_strategies(
 ) -> None:
     info = element(pod_type(), *path).field(field)
     assert (info.strategies, info.merge_key) == (strategies, merge_key)
+
+
+def test_merge_types_are_what_strategic_merge_asks_for() -> None:
+    before = {"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}}
+    patch = {"spec": {"containers": [{"name": "b", "image": "3"}], "nodeName": "n"}}
+    assert strategic_merge(before, patch, pod_type()) == {
+        "spec": {
+            "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "3"}],
+            "nodeName": "n",
+        }
+    }
 
 
 def test_patched_fields_lead_to_the_types_below_them() -> None:

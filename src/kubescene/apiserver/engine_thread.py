@@ -76,6 +76,11 @@ class EngineThread:
         self._commands.put(run)
         return await future
 
+    def post(self, command: Callable[[], None]) -> None:
+        """Run ``command`` some time, if the engine still runs; nobody waits for it."""
+        if not self._stopped:
+            self._commands.put(command)
+
     def call(self, command: Callable[[], T]) -> T:
         """The same for a plain thread: blocks until the command has run."""
         if self._stopped:
@@ -94,10 +99,13 @@ class EngineThread:
     def serve_pending(self) -> None:
         """Run commands that wait now. A long command calls this to let others in between."""
         for _ in range(self._commands.qsize()):
-            command = self._next(0)
-            if command is None:
+            try:
+                command = self._next(0)
+            except StopIteration:
+                self._commands.put(None)
                 return
-            command()
+            if command is not None:
+                command()
 
     # -- on the engine thread ----------------------------------------------------------------
 

@@ -73,7 +73,15 @@ _BOOLEANS = frozenset(
     }
 )
 _INTEGERS = frozenset(
-    {"gracePeriodSeconds", "limit", "limitBytes", "sinceSeconds", "tailLines", "timeoutSeconds"}
+    {
+        "gracePeriodSeconds",
+        "limit",
+        "limitBytes",
+        "ports",
+        "sinceSeconds",
+        "tailLines",
+        "timeoutSeconds",
+    }
 )
 _DESCRIPTIONS = {
     "allowWatchBookmarks": "Whether a watch may send BOOKMARK events.",

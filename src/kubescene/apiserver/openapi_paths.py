@@ -2,16 +2,13 @@
 
 From one `ResourceType` follow up to eight paths: the collection (in one namespace and in all),
 the object, each subresource, and the deprecated ``/watch/`` forms of the first three, which custom
-resources do not have. Which operations a path has follows from the verbs. A parameter that all
-operations of a path take stands on the path, as upstream puts it.
+resources do not have. Which operations a path has follows from the verbs.
 
 Clients find their way by ``x-kubernetes-group-version-kind``: kubectl takes a kind as known if a
 PATCH operation carries it, and ``explain`` goes from the path of a resource to its kind by it.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache
 
 from kubescene.api.scheme import (
     GroupResource,
@@ -19,20 +16,25 @@ from kubescene.api.scheme import (
     ResourceType,
     Subresource,
 )
-from kubescene.api.schemas import REF_PREFIX
 from kubescene.apiserver import openapi_parameters as parameters
+from kubescene.apiserver.openapi_operations import (
+    ANY,
+    META,
+    STREAM,
+    TEXT,
+    Operation,
+    information_path,
+    optional_body,
+    path_item,
+    reference,
+    required_body,
+    responses,
+)
 from kubescene.types import JsonObject
-
-GVK = "x-kubernetes-group-version-kind"
-ACTION = "x-kubernetes-action"
-META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 SchemaNames = Callable[[GroupVersionKind], str]
 """From a kind to the name of its schema."""
 
-_JSON = ("application/json",)
-_STREAM = ("application/json", "application/json;stream=watch")
-_ANY = ("*/*",)
 _PATCHES = (
     "application/apply-patch+yaml",
     "application/json-patch+json",
@@ -40,13 +42,9 @@ _PATCHES = (
 )
 _STRATEGIC = "application/strategic-merge-patch+json"
 
-_STATUS_TEXTS = {"200": "OK", "201": "Created", "202": "Accepted"}
-_UNAUTHORIZED = {"401": {"description": "Unauthorized"}}
-_TEXT = {"type": "string"}
 _DEPRECATED_WATCH = "deprecated: use the 'watch' parameter with a list operation instead"
 _NAMESPACE = parameters.in_path("namespace", "namespace of the object")
 _PROXIED_PATH = parameters.in_path("path", "path to the resource")
-_PRETTY = parameters.in_query(["pretty"])
 
 _CONNECT_METHODS = {
     "get": ("get",),
@@ -81,19 +79,6 @@ def group_version_paths(types: Iterable[ResourceType], names: SchemaNames) -> Js
     return dict(sorted(paths.items()))
 
 
-def information_path(
-    *, operation_id: str, schema: str, description: str, tags: list[str]
-) -> JsonObject:
-    """A path that only tells about the server."""
-    operation = {
-        "description": description,
-        "operationId": operation_id,
-        "responses": _responses(("200",), _reference(schema), _JSON),
-        "tags": tags,
-    }
-    return {"get": operation}
-
-
 def base_path(group: str, version: str) -> str:
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
@@ -115,22 +100,8 @@ def _resource_list_path(gvk: GroupVersionKind) -> JsonObject:
         operation_id=f"get{group_word(gvk.group)}{_title(gvk.version)}APIResources",
         schema=f"{META}APIResourceList",
         description="get available resources",
-        tags=[_tag(gvk)],
+        tag=_tag(gvk),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Operation:
-    """One method of one path, before the parameters it shares with its neighbours are known."""
-
-    method: str
-    action: str
-    operation_id: str
-    description: str
-    gvk: GroupVersionKind
-    responses: JsonObject
-    query: tuple[str, ...] = ()
-    request_body: JsonObject | None = None
 
 
 class _ResourcePaths:
@@ -162,7 +133,7 @@ class _ResourcePaths:
 
     # -- the collection and the object ------------------------------------------------------
 
-    def _collection_operations(self) -> list[_Operation]:
+    def _collection_operations(self) -> list[Operation]:
         verbs = self._served.verbs
         operations = []
         if "list" in verbs:
@@ -173,109 +144,109 @@ class _ResourcePaths:
             operations.append(self._delete_collection())
         return operations
 
-    def _item_operations(self) -> list[_Operation]:
+    def _item_operations(self) -> list[Operation]:
         operations = self._read_write(self._served.gvk, self._served.verbs)
         if "delete" in self._served.verbs:
             operations.append(self._delete())
         return operations
 
-    def _list(self, suffix: str = "") -> _Operation:
+    def _list(self, suffix: str = "") -> Operation:
         scope = "" if suffix else self._scope
-        return _Operation(
+        return Operation(
             method="get",
             action="list",
             operation_id=self._id("list", f"{scope}{self._served.kind}{suffix}"),
             description=f"list or watch objects of kind {self._served.kind}",
             gvk=self._served.gvk,
-            responses=_responses(("200",), _reference(f"{self._schema}List"), _STREAM),
+            responses=responses(("200",), reference(f"{self._schema}List"), STREAM),
             query=parameters.LIST,
         )
 
-    def _create(self, gvk: GroupVersionKind, subresource: str = "") -> _Operation:
-        body = _reference(self._names(gvk))
+    def _create(self, gvk: GroupVersionKind, subresource: str = "") -> Operation:
+        body = reference(self._names(gvk))
         what = f"{subresource} of a {self._served.kind}" if subresource else f"a {gvk.kind}"
-        return _Operation(
+        return Operation(
             method="post",
             action="post",
             operation_id=self._id("create", self._word(subresource)),
             description=f"create {what}",
             gvk=gvk,
-            responses=_responses(("200", "201", "202"), body, _JSON),
+            responses=responses(("200", "201", "202"), body),
             query=parameters.WRITE,
-            request_body=_required(body, _ANY),
+            request_body=required_body(body),
         )
 
-    def _delete_collection(self) -> _Operation:
+    def _delete_collection(self) -> Operation:
         kind = self._served.kind
-        return _Operation(
+        return Operation(
             method="delete",
             action="deletecollection",
             operation_id=self._id("delete", f"Collection{self._scope}{kind}"),
             description=f"delete collection of {kind}",
             gvk=self._served.gvk,
-            responses=_responses(("200",), _reference(f"{META}Status"), _JSON),
+            responses=responses(("200",), reference(f"{META}Status")),
             query=parameters.DELETE_COLLECTION,
-            request_body=_body(_reference(f"{META}DeleteOptions"), _ANY),
+            request_body=optional_body(reference(f"{META}DeleteOptions")),
         )
 
-    def _delete(self) -> _Operation:
+    def _delete(self) -> Operation:
         returned = self._served.named_resource in _RETURNED_WHEN_DELETED
-        reply = _reference(self._schema if returned else f"{META}Status")
-        return _Operation(
+        reply = reference(self._schema if returned else f"{META}Status")
+        return Operation(
             method="delete",
             action="delete",
             operation_id=self._id("delete", self._word()),
             description=f"delete a {self._served.kind}",
             gvk=self._served.gvk,
-            responses=_responses(("200", "202"), reply, _JSON),
+            responses=responses(("200", "202"), reply),
             query=parameters.DELETE,
-            request_body=_body(_reference(f"{META}DeleteOptions"), _ANY),
+            request_body=optional_body(reference(f"{META}DeleteOptions")),
         )
 
     def _read_write(
         self, gvk: GroupVersionKind, verbs: Iterable[str], subresource: str = ""
-    ) -> list[_Operation]:
+    ) -> list[Operation]:
         builders = {"get": self._read, "patch": self._patch, "update": self._replace}
         return [build(gvk, subresource) for verb, build in builders.items() if verb in verbs]
 
-    def _read(self, gvk: GroupVersionKind, subresource: str) -> _Operation:
+    def _read(self, gvk: GroupVersionKind, subresource: str) -> Operation:
         is_log = subresource == "log"
-        return _Operation(
+        return Operation(
             method="get",
             action="get",
             operation_id=self._id("read", self._word(subresource)),
             description=f"read {self._specified(subresource)}",
             gvk=gvk,
-            responses=_responses(("200",), _TEXT, ("text/plain",))
+            responses=responses(("200",), TEXT, ("text/plain",))
             if is_log
-            else _responses(("200",), _reference(self._names(gvk)), _JSON),
+            else responses(("200",), reference(self._names(gvk))),
             query=parameters.LOG if is_log else (),
         )
 
-    def _replace(self, gvk: GroupVersionKind, subresource: str) -> _Operation:
-        body = _reference(self._names(gvk))
-        return _Operation(
+    def _replace(self, gvk: GroupVersionKind, subresource: str) -> Operation:
+        body = reference(self._names(gvk))
+        return Operation(
             method="put",
             action="put",
             operation_id=self._id("replace", self._word(subresource)),
             description=f"replace {self._specified(subresource)}",
             gvk=gvk,
-            responses=_responses(("200", "201"), body, _JSON),
+            responses=responses(("200", "201"), body),
             query=parameters.WRITE,
-            request_body=_required(body, _ANY),
+            request_body=required_body(body),
         )
 
-    def _patch(self, gvk: GroupVersionKind, subresource: str) -> _Operation:
+    def _patch(self, gvk: GroupVersionKind, subresource: str) -> Operation:
         accepted = _PATCHES if self._served.custom else (*_PATCHES, _STRATEGIC)
-        return _Operation(
+        return Operation(
             method="patch",
             action="patch",
             operation_id=self._id("patch", self._word(subresource)),
             description=f"partially update {self._specified(subresource)}",
             gvk=gvk,
-            responses=_responses(("200", "201"), _reference(self._names(gvk)), _JSON),
+            responses=responses(("200", "201"), reference(self._names(gvk))),
             query=parameters.PATCH,
-            request_body=_required(_reference(f"{META}Patch"), accepted),
+            request_body=required_body(reference(f"{META}Patch"), accepted),
         )
 
     # -- subresources -----------------------------------------------------------------------
@@ -293,16 +264,16 @@ class _ResourcePaths:
         paths = {path: self._path(self._connect(subresource), named=True)}
         if subresource.name == "proxy":
             deeper = self._path(self._connect(subresource, "WithPath"), named=True)
-            deeper["parameters"] = _sorted([*deeper["parameters"], _PROXIED_PATH])
+            deeper["parameters"].insert(-1, _PROXIED_PATH)  # before the query parameter "path"
             paths[f"{path}/{{path}}"] = deeper
         return paths
 
-    def _connect(self, subresource: Subresource, suffix: str = "") -> list[_Operation]:
+    def _connect(self, subresource: Subresource, suffix: str = "") -> list[Operation]:
         methods = [m for verb in subresource.verbs for m in _CONNECT_METHODS[verb]]
         if subresource.name != "proxy":
             methods = [method for method in methods if method in ("get", "post")]
         return [
-            _Operation(
+            Operation(
                 method=method,
                 action="connect",
                 operation_id=self._id(
@@ -311,7 +282,7 @@ class _ResourcePaths:
                 description=f"connect {method.upper()} requests to {subresource.name} "
                 f"of {self._served.kind}",
                 gvk=subresource.gvk,
-                responses=_responses(("200",), _TEXT, _ANY),
+                responses=responses(("200",), TEXT, ANY),
                 query=parameters.CONNECT[subresource.gvk.kind],
             )
             for method in methods
@@ -330,15 +301,15 @@ class _ResourcePaths:
             paths[f"{watch}/{self._served.plural}"] = self._path([everywhere], cluster=True)
         return paths
 
-    def _watch(self, action: str, word: str) -> _Operation:
+    def _watch(self, action: str, word: str) -> Operation:
         what = "an object of kind" if action == "watch" else "a list of"
-        return _Operation(
+        return Operation(
             method="get",
             action=action,
             operation_id=self._id("watch", word),
             description=f"watch changes to {what} {self._served.kind}. {_DEPRECATED_WATCH}.",
             gvk=self._served.gvk,
-            responses=_responses(("200",), _reference(f"{META}WatchEvent"), _STREAM),
+            responses=responses(("200",), reference(f"{META}WatchEvent"), STREAM),
             query=parameters.LIST,
         )
 
@@ -356,65 +327,14 @@ class _ResourcePaths:
         return f"{part}the specified {self._served.kind}"
 
     def _path(
-        self, operations: list[_Operation], *, named: bool = False, cluster: bool = False
+        self, operations: list[Operation], *, named: bool = False, cluster: bool = False
     ) -> JsonObject:
-        """The item of a path: its operations, and the parameters they share."""
         if not operations:
             return {}
-        shared = set(operations[0].query).intersection(*(o.query for o in operations))
-        item: JsonObject = {o.method: _describe(o, shared) for o in operations}
         in_path = [_NAMESPACE] if self._served.namespaced and not cluster else []
         if named:
             in_path.append(parameters.in_path("name", f"name of the {operations[0].gvk.kind}"))
-        # A connection carries bytes of somebody else, which nobody here can indent.
-        pretty = [] if operations[0].action == "connect" else _PRETTY
-        item["parameters"] = _sorted([*parameters.in_query(shared), *in_path, *pretty])
-        return item
-
-
-def _describe(operation: _Operation, shared: set[str]) -> JsonObject:
-    described: JsonObject = {
-        "description": operation.description,
-        "operationId": operation.operation_id,
-        "responses": operation.responses,
-        "tags": [_tag_of_id(operation)],
-        ACTION: operation.action,
-        GVK: operation.gvk._asdict(),
-    }
-    if own := [name for name in operation.query if name not in shared]:
-        described["parameters"] = parameters.in_query(own)
-    if operation.request_body is not None:
-        described["requestBody"] = operation.request_body
-    return described
-
-
-def _sorted(listed: list[JsonObject]) -> list[JsonObject]:
-    return sorted(listed, key=lambda parameter: (parameter["name"], parameter["in"]))
-
-
-@cache
-def _reference(schema: str) -> JsonObject:
-    return {"$ref": REF_PREFIX + schema}
-
-
-def _content(schema: JsonObject, media_types: Iterable[str]) -> JsonObject:
-    return {media_type: {"schema": schema} for media_type in media_types}
-
-
-def _body(schema: JsonObject, media_types: Iterable[str]) -> JsonObject:
-    return {"content": _content(schema, media_types)}
-
-
-def _required(schema: JsonObject, media_types: Iterable[str]) -> JsonObject:
-    return {**_body(schema, media_types), "required": True}
-
-
-def _responses(
-    codes: Iterable[str], schema: JsonObject, media_types: Iterable[str]
-) -> JsonObject:
-    content = _content(schema, media_types)
-    told = {code: {"description": _STATUS_TEXTS[code], "content": content} for code in codes}
-    return told | _UNAUTHORIZED
+        return path_item(operations, in_path, tag=_tag(self._served.gvk))
 
 
 def _tag(gvk: GroupVersionKind) -> str:

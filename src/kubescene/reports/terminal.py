@@ -53,22 +53,22 @@ def steps_table(summary: Summary) -> Table:
         "\nSteps",
         ("step", "right"),
         ("operations", "right"),
-        ("controller writes", "right"),
         ("minor steps", "right"),
-        ("pods bound", "right"),
-        ("failed attempts", "right"),
+        ("bound", "right"),
+        ("unschedulable", "right"),
         ("deleted", "right"),
+        ("other writes", "right"),
     )
     for step in summary.steps:
         failed = Text(str(step.failed_attempts), style="yellow" if step.failed_attempts else "")
         table.add_row(
             str(step.major),
             str(step.operations),
-            str(step.controller_writes),
             str(step.minor_steps),
             str(step.scheduled),
             failed,
             str(step.deleted),
+            str(step.controller_writes),
         )
     return table
 

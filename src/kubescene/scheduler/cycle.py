@@ -5,7 +5,7 @@ first, alone. Then the search (`search`) filters nodes until it has enough of th
 PostFilter plugins may make room. One: it is taken, unscored. Several: PreScore and Score choose.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,7 +91,7 @@ class Cycle:
         decision = Decision(CycleState())
         if not len(self.nodes):
             return decision.fail(NO_NODES, UNSCHEDULABLE)
-        prefilter = self._pre_filter(decision.state, pod)
+        prefilter = self.pre_filter(decision.state, pod)
         if not prefilter.status.ok and not prefilter.status.code.is_rejection:
             return decision.fail(prefilter.status.message)
         diagnosis = Diagnosis(self.nodes.names)
@@ -125,7 +125,7 @@ class Cycle:
 
     # -- Filter ----------------------------------------------------------------------------
 
-    def _pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         outcome = PreFilterOutcome()
         for extension in self.framework.pre_filter:
             status, names = extension.call(state, pod, self.nodes)
@@ -244,8 +244,8 @@ class Cycle:
         scored: Scored | None = None
         rows, best = found.feasible, 0
         if rows.size > 1:
-            for text in self._pre_score(decision.state, pod, rows):
-                return decision.fail(text)
+            if fault := self.pre_score(decision.state, pod, rows):
+                return decision.fail(fault)
             try:
                 scored = self._scores.score(decision.state, pod, rows, explain=wanted)
             except ScoringError as error:
@@ -256,14 +256,15 @@ class Cycle:
             decision.explanation = explain_attempt(self.nodes.names, diagnosis, found, scored)
         return decision
 
-    def _pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Iterator[str]:
-        """Run PreScore; yields the text of what went wrong, if anything did."""
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
+        """Run PreScore; returns the text of what went wrong, or nothing."""
         for extension in self.framework.pre_score:
             status = extension.call(state, pod, self.nodes, rows)
             if status.code is Code.SKIP:
                 state.skipped_scores.add(extension.name)
             elif not status.ok:
-                yield f'running PreScore plugin "{extension.name}": {status.message}'
+                return f'running PreScore plugin "{extension.name}": {status.message}'
+        return ""
 
 
 class StartIndex:

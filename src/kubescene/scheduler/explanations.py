@@ -90,7 +90,7 @@ class Diagnosis:
         if self._found is None or self._filtering is None:
             return []
         rows, verdicts = self._found.rows, self._found.verdicts
-        refused = np.flatnonzero(verdicts)
+        refused = verdicts.nonzero()[0]
         by_verdict: dict[int, list[int]] = {}
         for verdict, row in zip(verdicts[refused].tolist(), rows[refused].tolist(), strict=True):
             by_verdict.setdefault(verdict, []).append(row)
@@ -149,7 +149,7 @@ class Diagnosis:
     def filter_groups(self) -> tuple[FilterGroup, ...]:
         """The refused nodes for an explanation, those that were not looked at included."""
         groups = [
-            FilterGroup(status.plugin, status.code, status.reasons, sorted(rows))
+            FilterGroup(status.plugin, int(status.code), status.reasons, sorted(rows))
             for status, rows in self.groups()
         ]
         if self._absent is not None:
@@ -158,7 +158,7 @@ class Diagnosis:
                 refused.update(self._found.rows.tolist())
             others = [row for row in range(len(self.nodes)) if row not in refused]
             plugin = self._absent.plugin or ", ".join(self._narrowed_by)
-            groups.append(FilterGroup(plugin, self._absent.code, self._absent.reasons, others))
+            groups.append(FilterGroup(plugin, int(self._absent.code), self._absent.reasons, others))
         return tuple(groups)
 
     def examined(self) -> list[int]:

@@ -150,6 +150,7 @@ class NodeTable:
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
         self._none: Column = _zeros(0)
+        self._everywhere: dict[str, bool] = {}
         self._spec = SpecColumns()
 
     # -- reading ---------------------------------------------------------------------------
@@ -173,6 +174,13 @@ class NodeTable:
     def requested(self, resource: str) -> Column:
         """What the pods of each node ask for; of ``pods``, their number. Read-only."""
         return self._requested.get(resource, self._none)
+
+    def is_offered_everywhere(self, resource: str) -> bool:
+        """Whether every node has some of a resource, as is the rule for cpu and memory."""
+        known = self._everywhere.get(resource)
+        if known is None:
+            known = self._everywhere[resource] = bool((self.allocatable(resource) > 0).all())
+        return known
 
     def label(self, key: str) -> LabelColumn:
         """The values of one label as numbers, see `LabelColumn`."""
@@ -209,6 +217,7 @@ class NodeTable:
             self._ensure(resource)
         for resource, column in self._allocatable.items():
             column[info.row] = info.allocatable.get(resource, 0)
+        self._everywhere.clear()
         self._spec.update(info.row, info.labels, info.taints, info.unschedulable)
         self._touch(info.row)
 
@@ -310,6 +319,7 @@ class NodeTable:
         self._version += 1
         self.versions = np.full(len(infos), self._version, dtype=np.int64)
         self._none = _zeros(len(infos))
+        self._everywhere.clear()
         self.nonzero_cpu = _column([info.nonzero_cpu for info in infos])
         self.nonzero_memory = _column([info.nonzero_memory for info in infos])
         resources = dict.fromkeys((CPU, MEMORY, EPHEMERAL_STORAGE, PODS))

@@ -152,10 +152,23 @@ class PodInfo:
     def assumed(self, node: str) -> "PodInfo":
         """The same pod as it will be once it is bound to ``node``."""
         copy: PodInfo = object.__new__(PodInfo)
-        for field in _FIELDS:
-            setattr(copy, field, getattr(self, field))
+        copy.record = self.record
+        copy.namespace = self.namespace
+        copy.name = self.name
+        copy.uid = self.uid
+        copy.key = self.key
+        copy.labels = self.labels
         copy.node = node
+        copy.priority = self.priority
+        copy.scheduler_name = self.scheduler_name
+        copy.gates = self.gates
+        copy.terminating = self.terminating
+        copy.generation = self.generation
         copy.nominated_node = ""
+        copy.pod_class = self.pod_class
+        copy.requests = self.requests
+        copy.nonzero_cpu = self.nonzero_cpu
+        copy.nonzero_memory = self.nonzero_memory
         return copy
 
     def confirm(self, record: Record) -> None:
@@ -166,9 +179,6 @@ class PodInfo:
     def __repr__(self) -> str:
         place = f" on {self.node}" if self.node else ""
         return f"<PodInfo {self.key}{place}>"
-
-
-_FIELDS = PodInfo.__slots__
 
 
 def _relevant(spec: ReadOnlyObject) -> JsonObject:

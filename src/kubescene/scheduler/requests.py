@@ -80,7 +80,7 @@ def nonzero_requests(pod: ReadOnlyObject) -> tuple[int, int]:
 
 
 def scoring_requests(pod: ReadOnlyObject) -> Amounts:
-    """The incoming pod as NodeResourcesFit scores it: with defaults, blind to pod-level requests."""
+    """The pod as NodeResourcesFit scores it: with defaults, blind to pod-level requests."""
     return rounded(_total(pod, defaults=_DEFAULTS, pod_level=False))
 
 

@@ -89,6 +89,10 @@ class Scheduler:
         framework = Framework(profile, registry, handle)
         return Cycle(framework, self.nodes, self.nominations, self.start_index)
 
+    def cycle_of(self, scheduler_name: str) -> Cycle:
+        """The cycle of one profile, for those who want a decision without its effects."""
+        return self._cycles[scheduler_name]
+
     def _make_queue(self, profiles: Sequence[Profile]) -> SchedulingQueue:
         frameworks = {name: cycle.framework for name, cycle in self._cycles.items()}
         sort = frameworks[profiles[0].scheduler_name].queue_sort.call

@@ -79,7 +79,7 @@ class ScoreChain:
         """Rate ``rows``; the PreScores have run."""
         split = self._split(state.skipped_scores)
         kept = self._scores(pod, split)
-        stale = np.flatnonzero(kept.seen.take(rows) != self.nodes.versions.take(rows))
+        stale = (kept.seen.take(rows) != self.nodes.versions.take(rows)).nonzero()[0]
         if stale.size:
             self._renew(state, pod, kept, rows.take(stale))
         scored = Scored(kept.sums.take(rows))
@@ -171,7 +171,7 @@ class ScoreChain:
 
 def pick(totals: Scores) -> int:
     """The position of the winner."""
-    best = np.flatnonzero(totals == totals.max())
+    best = (totals == totals.max()).nonzero()[0]
     if best.size == 1:
         return int(best[0])
     return int(best[pre_order(totals.size).take(best).argmin()])
@@ -206,7 +206,7 @@ def _final(extension: ScoreExtension, state: CycleState, pod: PodInfo, raw: Scor
 def _check(extension: ScoreExtension, scores: Scores) -> None:
     # As unsigned numbers negative scores are huge, so one look at the maximum finds both faults.
     if scores.size and scores.view(np.uint64).max() > _MAX:
-        wrong = np.flatnonzero((scores < 0) | (scores > 100))[0]
+        wrong = ((scores < 0) | (scores > 100)).nonzero()[0][0]
         raise _invalid(extension, int(scores[wrong]))
 
 

@@ -51,14 +51,15 @@ def search(filtering: "NominatedFiltering", ring: Rows, start: int, wanted: int)
         size = min(count - at, max(wanted + 1 - found, _SMALLEST_CHUNK))
         rows = ring[start + at : start + at + size]
         verdicts = filtering.judge(rows)
-        passing = np.flatnonzero(verdicts == 0)
+        passing = (verdicts == 0).nonzero()[0]
         if found + passing.size > wanted:
             end = passing[wanted - found]
             rows, verdicts, passing = rows[:end], verdicts[:end], passing[: wanted - found]
             found = wanted + 1
         found += passing.size
         at += size
-        parts.append(Found(rows, verdicts, rows.take(passing)))
+        feasible = rows if passing.size == rows.size else rows.take(passing)
+        parts.append(Found(rows, verdicts, feasible))
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
@@ -88,14 +89,14 @@ class NominatedFiltering:
         self._filtering = filtering
         self._nodes = nodes
         self._nominated: dict[int, list[PodInfo]] = {}
-        for name, pods in nominations.rivals(pod):
+        for name, pods in nominations.rivals(pod) if nominations else ():
             if (row := nodes.row_of(name)) is not None:
                 self._nominated[row] = pods
 
     def judge(self, rows: Rows) -> Codes:
         verdicts = self._filtering.judge(rows)
         for row, pods in self._nominated.items():
-            for at in np.flatnonzero(rows == row).tolist():
+            for at in (rows == row).nonzero()[0].tolist():
                 verdicts[at] = self._judge_with(row, pods) or verdicts[at]
         return verdicts
 

@@ -120,7 +120,7 @@ class Filtering:
     def judge(self, rows: Rows) -> Codes:
         """One verdict per row."""
         kept = self._kept
-        stale = np.flatnonzero(kept.seen.take(rows) != self._nodes.versions.take(rows))
+        stale = (kept.seen.take(rows) != self._nodes.versions.take(rows)).nonzero()[0]
         if stale.size:
             self._renew(rows.take(stale))
         verdicts = kept.verdicts.take(rows)
@@ -145,11 +145,11 @@ class Filtering:
         return status.by(extension.name)
 
     def _judge_by(self, extension: FilterExtension, rows: Rows, verdicts: Codes) -> None:
-        open_at = np.flatnonzero((verdicts == 0) | (verdicts >> _SHIFT > extension.position))
+        open_at = ((verdicts == 0) | (verdicts >> _SHIFT > extension.position)).nonzero()[0]
         if not open_at.size:
             return
         codes = extension.filter_nodes(self._state, self._pod, self._nodes, rows.take(open_at))
-        refused = np.flatnonzero(codes)
+        refused = codes.nonzero()[0]
         if refused.size:
             verdicts[open_at[refused]] = _packed(extension, codes[refused])
 
@@ -179,7 +179,7 @@ class Filtering:
         remaining, at = rows, np.arange(rows.size)
         for extension in self._split.per_node:
             codes = extension.filter_nodes(self._state, self._pod, self._nodes, remaining)
-            refused = np.flatnonzero(codes)
+            refused = codes.nonzero()[0]
             if refused.size:
                 verdicts[at[refused]] = _packed(extension, codes[refused])
                 passing = codes == 0

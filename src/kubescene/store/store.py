@@ -93,8 +93,10 @@ class Store:
         self.history: History[Change] = History(window)
         self.indexes = Indexes()
         self._revision = 0
+        self._begun = 0
         self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)
-        self._sorted: dict[GroupResource, Keys] = {}
+        self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
+        self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._subscriptions: Subscriptions = []
         self._routes: dict[GroupResource, tuple[Subscriber, ...]] = {}
         self._notifying: Change | None = None
@@ -117,10 +119,23 @@ class Store:
         objects = self._objects.get(resource)
         if not objects:
             return []
-        records = [objects[key] for key in self._keys(resource, objects) if key in objects]
+        # Another thread may take objects away meanwhile: whoever must not miss one uses `snapshot`.
+        found = map(objects.get, self._keys(resource, objects))
         if namespace:
-            records = [record for record in records if record.namespace == namespace]
-        return records
+            return [record for record in found if record and record.namespace == namespace]
+        return [record for record in found if record]
+
+    def snapshot(self, resource: GroupResource, namespace: str = "") -> tuple[Records, int]:
+        """The records and the revision they are the state of; safe on any thread.
+
+        A writer announces a revision before it changes anything and publishes it afterwards. A
+        list during which nothing was announced that is not published is the state of that revision.
+        """
+        while True:
+            revision = self._revision
+            records = self.list(resource, namespace)
+            if self._begun == revision:
+                return records, revision
 
     def list_at(self, resource: GroupResource, revision: int, namespace: str = "") -> Records:
         """The records as they were at ``revision``; raises `ExpiredError` if that is forgotten."""
@@ -278,6 +293,7 @@ class Store:
         return self._commit(change_type, record, previous)
 
     def _commit(self, change_type: ChangeType, record: Record, previous: Record | None) -> Record:
+        self._begun = record.revision
         objects = self._objects[record.resource]
         key = (record.namespace, record.name)
         if change_type is ChangeType.DELETED:
@@ -285,7 +301,7 @@ class Store:
         else:
             objects[key] = record
         if change_type is not ChangeType.MODIFIED:
-            self._sorted.pop(record.resource, None)
+            self._membership[record.resource] += 1
         self._revision = record.revision
         self.indexes.update(previous, None if change_type is ChangeType.DELETED else record)
         self._notify(Change(change_type, record, previous, self))
@@ -314,7 +330,10 @@ class Store:
             self._decoded.popitem(last=False)
 
     def _keys(self, resource: GroupResource, objects: dict[tuple[str, str], Record]) -> Keys:
-        keys = self._sorted.get(resource)
-        if keys is None:
-            keys = self._sorted[resource] = sorted(objects.copy())
+        # Counted after the objects changed, so keys sorted during a change are never taken for new.
+        membership = self._membership[resource]
+        counted, keys = self._sorted.get(resource, (-1, []))
+        if counted != membership:
+            keys = sorted(objects.copy())
+            self._sorted[resource] = (membership, keys)
         return keys

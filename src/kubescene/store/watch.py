@@ -42,6 +42,11 @@ class Watch:
         )
         self._subscription = store.subscribe(self._push, self._resources)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the backlog was full once: nothing is added any more."""
+        return self._overflowed
+
     def drain(self) -> list[Change]:
         """Everything since the last call; raises `WatchOverflowError` once after a cut-off."""
         drained = []

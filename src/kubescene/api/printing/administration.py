@@ -24,6 +24,7 @@ from kubescene.clock.timestamps import SECOND
 from kubescene.types import JsonObject, Nanoseconds
 
 _SHOWN = 3
+_REQUESTOR = "Requestor"  # codespell:ignore
 _MIGRATION_STATES = ("Running", "Failed", "Succeeded")
 
 
@@ -255,7 +256,7 @@ SIGNING_REQUEST = TableColumns(
         NAME,
         AGE,
         text("SignerName", "@certificates.v1.CertificateSigningRequestSpec.signerName"),
-        text("Requestor", "@certificates.v1.CertificateSigningRequestSpec.request"),
+        text(_REQUESTOR, "@certificates.v1.CertificateSigningRequestSpec.request"),
         text(
             "RequestedDuration",
             "@certificates.v1.CertificateSigningRequestSpec.expirationSeconds",

@@ -46,6 +46,14 @@ def families(addresses: list[str]) -> set[int]:
     }
 
 
+def first_unreadable(addresses: list[str]) -> str:
+    """Position and text of the first address that is none, empty if all can be read."""
+    for position, address in enumerate(addresses):
+        if _parse(_without_zeros(address)) is None:
+            return f"[{position}]: {address}"
+    return ""
+
+
 def _parse(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return None if "%" in address else ipaddress.ip_address(address)

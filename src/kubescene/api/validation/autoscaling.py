@@ -30,12 +30,12 @@ def validate_autoscaler(autoscaler: JsonObject, errors: ErrorList) -> None:
     validate_metadata(
         autoscaler.get("metadata") or {}, errors, namespaced=True, name_rule=dns_subdomain
     )
-    _check_spec(autoscaler.get("spec") or {}, errors)
+    _check_spec(autoscaler.get("spec") or {}, None, errors)
 
 
 def validate_autoscaler_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
     validate_metadata_update(new["metadata"], old["metadata"], errors)
-    _check_spec(new.get("spec") or {}, errors)
+    _check_spec(new.get("spec") or {}, old.get("spec") or {}, errors)
 
 
 def validate_autoscaler_status_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
@@ -44,19 +44,15 @@ def validate_autoscaler_status_update(new: JsonObject, old: JsonObject, errors: 
     check_not_negative(new.get("status") or {}, counts, errors, STATUS)
 
 
-def _check_spec(spec: JsonObject, errors: ErrorList) -> None:
+def _check_spec(spec: JsonObject, before: JsonObject | None, errors: ErrorList) -> None:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if low is not None and low < 1:
-        detail = "must be greater than or equal to 1"
+    # Scaling to zero is behind a gate, but who has it keeps it.
+    lowest = 0 if before and before.get("minReplicas") == 0 else 1
+    if low is not None and low < lowest:
+        detail = f"must be greater than or equal to {lowest}"
         errors.invalid(SPEC.child("minReplicas"), low, detail)
-    at = SPEC.child("maxReplicas")
-    if high == 0:
-        errors.required(at, "must be set and greater than 0")
-    elif high < 0:
-        errors.invalid(at, high, "must be greater than or equal to 1")
-    if low is not None and high < low:
-        errors.invalid(at, high, "must be greater than or equal to `minReplicas`")
-    _check_reference(spec.get("scaleTargetRef") or {}, errors, SPEC.child("scaleTargetRef"))
+    _check_maximum(low, high, errors, SPEC.child("maxReplicas"))
+    _check_scale_target(spec, before, errors, SPEC.child("scaleTargetRef"))
     metrics = _metrics(spec)
     for position, metric in enumerate(metrics):
         _check_metric(metric, errors, SPEC.child("metrics").index(position))
@@ -69,6 +65,32 @@ def _check_spec(spec: JsonObject, errors: ErrorList) -> None:
     for field in ("scaleUp", "scaleDown"):
         if (rules := (spec.get("behavior") or {}).get(field)) is not None:
             _check_rules(rules, errors, SPEC.child("behavior").child(field))
+
+
+def _check_scale_target(
+    spec: JsonObject, before: JsonObject | None, errors: ErrorList, path: Path
+) -> None:
+    target = spec.get("scaleTargetRef") or {}
+    _check_reference(target, errors, path)
+    kept = before is not None and all(
+        target.get(field) == (before.get("scaleTargetRef") or {}).get(field)
+        for field in ("apiVersion", "kind")
+    )
+    version = target.get("apiVersion", "")
+    if kept:
+        return
+    if "/" not in version and target.get("kind") != "ReplicationController":
+        errors.invalid(path.child("apiVersion"), version, "apiVersion must specify API group")
+    _check_api_version(version, errors, path)
+
+
+def _check_maximum(low: int | None, high: int, errors: ErrorList, at: Path) -> None:
+    if high == 0:
+        errors.required(at, "must be set and greater than 0")
+    elif high < 0:
+        errors.invalid(at, high, "must be greater than or equal to 1")
+    if low is not None and high < low:
+        errors.invalid(at, high, "must be greater than or equal to `minReplicas`")
 
 
 def _metrics(spec: JsonObject) -> list[JsonObject]:
@@ -86,10 +108,12 @@ def _check_reference(reference: JsonObject, errors: ErrorList, path: Path) -> No
             errors.invalid_each(path.child(field), value, path_segment(value))
         else:
             errors.required(path.child(field))
-    api_version = reference.get("apiVersion", "")
-    if api_version.count("/") > 1:
-        detail = f"unexpected GroupVersion string: {api_version}"
-        errors.invalid(path.child("apiVersion"), api_version, detail)
+
+
+def _check_api_version(version: str, errors: ErrorList, path: Path) -> None:
+    if version.count("/") > 1:
+        detail = f"unexpected GroupVersion string: {version}"
+        errors.invalid(path.child("apiVersion"), version, detail)
 
 
 def _check_metric(metric: JsonObject, errors: ErrorList, path: Path) -> None:
@@ -142,7 +166,9 @@ def _check_target(source: JsonObject, errors: ErrorList, path: Path) -> JsonObje
 
 def _check_object(source: JsonObject, errors: ErrorList, path: Path) -> None:
     described = source.get("describedObject") or {}
-    _check_reference(described, errors, path.child("describedObject"))
+    at = path.child("describedObject")
+    _check_reference(described, errors, at)
+    _check_api_version(described.get("apiVersion", ""), errors, at)
     _check_identifier(source, errors, path)
     target = _check_target(source, errors, path)
     if target.get("value") is None and target.get("averageValue") is None:

@@ -43,7 +43,7 @@ def validate_config_map(config_map: JsonObject, errors: ErrorList) -> None:
         errors.invalid_each(Path("binaryData").key(key), key, config_key(key))
     total = sum(map(size, data.values())) + sum(map(_decoded_size, binary.values()))
     if total > _MAX_SIZE:
-        errors.too_long(Path(""), _MAX_SIZE)
+        errors.too_long(Path("[]"), _MAX_SIZE)
 
 
 def validate_config_map_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:

@@ -4,8 +4,11 @@ A schema is structural when it says the type of every field it mentions. Deeper 
 schemas (defaults, CEL) belong to who evaluates them.
 """
 
+from typing import Any
+
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC, STATUS, Path
+from kubescene.api.validation.innerforms import DEFINITION_VERSION, inner
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
 from kubescene.api.validation.names import Complaints, dns_1035_label, dns_subdomain
 from kubescene.types import JsonObject
@@ -81,7 +84,6 @@ def _check_names(names: JsonObject, errors: ErrorList) -> None:
 
 def _check_versions(versions: list[JsonObject], errors: ErrorList) -> None:
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
-    # Inside the server, equal schemas of all versions become one above them.
     shared = len({str(schema) for schema in schemas}) == 1
     for position, schema in enumerate(schemas):
         if schema is None:
@@ -93,19 +95,23 @@ def _check_versions(versions: list[JsonObject], errors: ErrorList) -> None:
         if schemas[position] is not None and not shared:
             at = _VERSIONS.index(position).child("schema").child("openAPIV3Schema")
             _check_structural(schemas[position] or {}, errors, at)
-    _check_version_set(versions, errors)
+    # Inside the server, equal schemas of all versions are kept once and not shown with them.
+    shown = inner([{**version, "schema": None} for version in versions], DEFINITION_VERSION)
+    _check_version_set(versions, shown if shared else versions, errors)
+    if versions and (complaints := dns_1035_label(versions[0].get("name", ""))):
+        errors.invalid(SPEC.child("version"), versions[0].get("name", ""), ",".join(complaints))
     if shared and schemas[0] is not None:
         at = SPEC.child("validation").child("openAPIV3Schema")
         _check_structural(schemas[0], errors, at)
 
 
-def _check_version_set(versions: list[JsonObject], errors: ErrorList) -> None:
+def _check_version_set(versions: list[JsonObject], shown: Any, errors: ErrorList) -> None:
     names = [version.get("name", "") for version in versions]
     if len(set(names)) != len(names):
-        errors.invalid(_VERSIONS, versions, "must contain unique version names")
+        errors.invalid(_VERSIONS, shown, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.invalid(_VERSIONS, versions or None, detail)
+        errors.invalid(_VERSIONS, shown or None, detail)
 
 
 def _check_structural(schema: JsonObject, errors: ErrorList, path: Path) -> None:
@@ -150,15 +156,12 @@ def _check_stored_versions(definition: JsonObject, spec: JsonObject, errors: Err
     versions = {version.get("name"): version for version in spec.get("versions") or ()}
     for position, name in enumerate(stored):
         if name not in versions:
-            detail = (
-                f"missing from spec.versions; {name} was previously a storage version, and must"
-            )
             errors.invalid(
                 path.index(position),
                 name,
-                f"{detail} remain in spec.versions until a "
-                "storage migration ensures no data remains persisted in the version and removes "
-                "it from status.storedVersions",
+                f"missing from spec.versions; {name} was previously a storage version, and must "
+                "remain in spec.versions until a storage migration ensures no data remains "
+                f"persisted in {name} and removes {name} from status.storedVersions",
             )
     storage = [name for name, version in versions.items() if version.get("storage")]
     for name in storage:

@@ -7,6 +7,7 @@ from kubescene.api.validation.failurepolicies import (
 )
 from kubescene.api.validation.fielderrors import ErrorList, quote
 from kubescene.api.validation.fieldpath import METADATA, SPEC, Path
+from kubescene.api.validation.innerforms import SUCCESS_POLICY, inner
 from kubescene.api.validation.labelselectors import check_label_selector, is_readable, matches
 from kubescene.api.validation.metadata import (
     IMMUTABLE,
@@ -112,7 +113,8 @@ def check_job_spec(spec: JsonObject, errors: ErrorList, path: Path) -> None:
         if mode == "Indexed":
             check_success_policy(spec, errors, path.child("successPolicy"))
         else:
-            errors.invalid(path.child("successPolicy"), policy, _INDEXED_ONLY)
+            shown = inner(policy, SUCCESS_POLICY)
+            errors.invalid(path.child("successPolicy"), shown, _INDEXED_ONLY)
     _check_replacement(spec, errors, path.child("podReplacementPolicy"))
     validate_template(spec.get("template") or {}, errors, path.child("template"))
     _check_restart_policy(spec, errors, path.child("template").child("spec").child("restartPolicy"))
@@ -195,8 +197,8 @@ def validate_job_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> 
     """A job keeps its selector, its template and how it counts; a suspended one that never
     started may still be placed elsewhere."""
     validate_metadata_update(new["metadata"], old["metadata"], errors)
+    validate_job(new, errors)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    _check_selecting_spec(spec, errors, SPEC)
     _check_completions(spec, before, errors, SPEC)
     check_immutable(spec, before, "selector", errors, SPEC)
     _check_template(spec, old, errors)
@@ -224,15 +226,24 @@ def _check_completions(spec: JsonObject, before: JsonObject, errors: ErrorList, 
 def _check_template(spec: JsonObject, old: JsonObject, errors: ErrorList) -> None:
     before = old.get("spec") or {}
     template, kept = spec.get("template") or {}, before.get("template") or {}
-    suspended = bool(before.get("suspend"))
-    if suspended and not (old.get("status") or {}).get("startTime"):
+    if _is_at_rest(old):
         kept = _with_new_directives(kept, template)
-    if suspended:
         kept_spec = _with_new_resources(kept.get("spec") or {}, template.get("spec") or {})
         if not same(template.get("spec"), kept_spec):
             errors.invalid(SPEC.child("template.spec"), template.get("spec"), IMMUTABLE)
     elif not same(template, kept):
         errors.invalid(SPEC.child("template"), template, IMMUTABLE)
+
+
+def _is_at_rest(job: JsonObject) -> bool:
+    """Suspended, with no pod left."""
+    status = job.get("status") or {}
+    paused = any(
+        condition.get("type") == "Suspended" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
+    )
+    suspended = bool((job.get("spec") or {}).get("suspend"))
+    return suspended and (paused or not status.get("startTime")) and not status.get("active")
 
 
 def _with_new_directives(kept: JsonObject, new: JsonObject) -> JsonObject:

@@ -27,6 +27,7 @@ from kubescene.api.validation.jobs import (
     validate_job,
     validate_job_update,
 )
+from kubescene.api.validation.jobstatus import validate_job_status_update
 from kubescene.api.validation.leases import validate_lease, validate_lease_update
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
 from kubescene.api.validation.names import dns_subdomain, path_segment
@@ -35,7 +36,11 @@ from kubescene.api.validation.namespaces import (
     validate_namespace_status_update,
     validate_namespace_update,
 )
-from kubescene.api.validation.nodes import validate_node, validate_node_update
+from kubescene.api.validation.nodes import (
+    validate_node,
+    validate_node_status_update,
+    validate_node_update,
+)
 from kubescene.api.validation.persistentvolumeclaims import (
     validate_claim,
     validate_claim_status_update,
@@ -87,7 +92,7 @@ class KindRules:
 _WORKLOAD = KindRules(validate_workload, validate_workload_update, validate_workload_status_update)
 _BY_KIND: dict[tuple[str, str], KindRules] = {
     ("", "Pod"): KindRules(validate_pod, validate_pod_update, validate_pod_status_update),
-    ("", "Node"): KindRules(validate_node, validate_node_update, validate_node_update),
+    ("", "Node"): KindRules(validate_node, validate_node_update, validate_node_status_update),
     ("", "Namespace"): KindRules(
         validate_namespace, validate_namespace_update, validate_namespace_status_update
     ),
@@ -103,7 +108,7 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
     ("apps", "Deployment"): _WORKLOAD,
     ("apps", "StatefulSet"): _WORKLOAD,
     ("apps", "DaemonSet"): _WORKLOAD,
-    ("batch", "Job"): KindRules(validate_job, validate_job_update),
+    ("batch", "Job"): KindRules(validate_job, validate_job_update, validate_job_status_update),
     ("batch", "CronJob"): KindRules(validate_cron_job, validate_cron_job_update),
     ("autoscaling", "HorizontalPodAutoscaler"): KindRules(
         validate_autoscaler, validate_autoscaler_update, validate_autoscaler_status_update

@@ -141,6 +141,13 @@ def dns_subdomain(value: str) -> Complaints:
     return too_long if _is_dns_subdomain(value) else (*too_long, _DNS_SUBDOMAIN_COMPLAINT)
 
 
+def long_name(value: str) -> Complaints:
+    """A DNS subdomain in the newer words, which count bytes."""
+    return tuple(
+        complaint.replace("253 characters", "253 bytes") for complaint in dns_subdomain(value)
+    )
+
+
 @lru_cache(_MANY)
 def dns_label(value: str) -> Complaints:
     """RFC 1123 label: namespaces, containers, volumes."""

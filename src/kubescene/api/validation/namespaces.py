@@ -30,6 +30,7 @@ def _check_finalizer(finalizer: str, errors: ErrorList, path: Path) -> None:
 
 
 def validate_namespace_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
+    validate_namespace(new, errors)
     validate_metadata_update(new["metadata"], old["metadata"], errors)
 
 

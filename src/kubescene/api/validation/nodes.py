@@ -6,6 +6,7 @@ from kubescene.api.quantity import parse
 from kubescene.api.validation.addresses import check_cidr, families
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import METADATA, SPEC, STATUS, Path
+from kubescene.api.validation.innerforms import NODE_ADDRESS, inner
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
 from kubescene.api.validation.names import dns_subdomain
 from kubescene.api.validation.placement import check_taints
@@ -53,7 +54,12 @@ def _check_features(features: list[str], errors: ErrorList) -> None:
 
 
 def validate_node_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
-    """Pod networks and the provider's id are set once. Status updates follow the same rules."""
+    validate_node(new, errors)
+    validate_node_status_update(new, old, errors)
+
+
+def validate_node_status_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
+    """Pod networks and the provider's id are set once."""
     validate_metadata_update(new["metadata"], old["metadata"], errors)
     spec, before, status = new.get("spec") or {}, old.get("spec") or {}, new.get("status") or {}
     _check_resources(status, errors)
@@ -69,7 +75,8 @@ def _check_addresses(addresses: list[JsonObject], errors: ErrorList) -> None:
     for position, address in enumerate(addresses):
         key = (address.get("type"), address.get("address"))
         if key in seen:
-            errors.duplicate(STATUS.child("addresses").index(position), address)
+            shown = inner(address, NODE_ADDRESS)
+            errors.duplicate(STATUS.child("addresses").index(position), shown)
         seen.add(key)
 
 

@@ -6,6 +6,7 @@ from kubescene.api.quantity import parse
 from kubescene.api.validation.equality import same, show_difference
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC, Path
+from kubescene.api.validation.innerforms import VOLUME_NODE_AFFINITY, inner
 from kubescene.api.validation.metadata import (
     IMMUTABLE,
     NOT_POSITIVE,
@@ -17,6 +18,7 @@ from kubescene.api.validation.paths import check_no_backsteps
 from kubescene.api.validation.persistentvolumeclaims import VOLUME_MODES, check_access_modes
 from kubescene.api.validation.placement import check_node_selector
 from kubescene.api.validation.resources import ZERO
+from kubescene.api.validation.storagesystems import storage_system_check
 from kubescene.api.validation.volumes import check_csi_driver, check_host_path, check_nfs
 from kubescene.types import JsonObject
 
@@ -130,7 +132,8 @@ def _check_known_source(kind: str, spec: JsonObject, errors: ErrorList, path: Pa
             if not source.get("volumeHandle"):
                 errors.required(path.child("volumeHandle"))
         case _:
-            return
+            at = SPEC.child("persistentDisk") if kind == "gcePersistentDisk" else path
+            storage_system_check(kind)(source, errors, at)
 
 
 def _check_recycling(spec: JsonObject, errors: ErrorList) -> None:
@@ -170,7 +173,8 @@ def validate_volume_update(new: JsonObject, old: JsonObject, errors: ErrorList) 
     affinity = spec.get("nodeAffinity")
     if before.get("nodeAffinity") is not None and not same(affinity, before["nodeAffinity"]):
         detail = f"{IMMUTABLE}, except for updating from beta label to GA"
-        errors.invalid(Path("nodeAffinity"), affinity, detail)
+        shown = inner(affinity, VOLUME_NODE_AFFINITY)
+        errors.invalid(Path("nodeAffinity"), shown, detail)
     gone = spec.get("volumeAttributesClassName") is None
     if gone and before.get("volumeAttributesClassName") is not None:
         at = SPEC.child("volumeAttributesClassName")

@@ -2,6 +2,7 @@
 
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.innerforms import TAINT, inner
 from kubescene.api.validation.labelselectors import (
     NOT_AN_OPERATOR,
     VALUES_FORBIDDEN,
@@ -82,7 +83,8 @@ def check_taints(taints: list[JsonObject], errors: ErrorList, path: Path) -> Non
             errors.invalid(at.child("value"), value, ";".join(complaints))
         check_taint_effect(effect, errors, at.child("effect"))
         if (key, effect) in seen:
-            errors.duplicate(at, taint, "taints must be unique by key and effect pair")
+            shown = inner(taint, TAINT)
+            errors.duplicate(at, shown, "taints must be unique by key and effect pair")
         seen.add((key, effect))
 
 

@@ -18,6 +18,7 @@ from kubescene.api.validation.containers import (
 )
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import METADATA, SPEC, Path
+from kubescene.api.validation.innerforms import POD_RESOURCE_CLAIM, inner
 from kubescene.api.validation.metadata import check_annotations, check_labels, validate_metadata
 from kubescene.api.validation.names import (
     dns_label,
@@ -153,8 +154,9 @@ def check_pod_spec(
         _check_host_ports(spec, is_pod, errors, path)
     check_choice_fast(spec, "restartPolicy", _RESTART_POLICIES, errors, path)
     check_choice_fast(spec, "dnsPolicy", _DNS_POLICIES, errors, path)
-    if context := spec.get("securityContext"):
-        check_pod_security_context(context, spec, errors, path.child("securityContext"))
+    context = spec.get("securityContext")
+    if context or spec.get("shareProcessNamespace"):
+        check_pod_security_context(context or {}, spec, errors, path.child("securityContext"))
     if spec.get("dnsConfig") is not None or spec.get("dnsPolicy") == "None":
         _check_dns(spec.get("dnsConfig"), spec.get("dnsPolicy"), errors, path.child("dnsConfig"))
     for field, check in _FIELD_CHECKS:
@@ -220,10 +222,10 @@ def _check_claim_source(claim: JsonObject, errors: ErrorList, path: Path) -> Non
         detail = (
             "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         )
-        errors.invalid(path, claim, detail)
+        errors.invalid(path, inner(claim, POD_RESOURCE_CLAIM), detail)
     if not given:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        errors.invalid(path, claim, detail)
+        errors.invalid(path, inner(claim, POD_RESOURCE_CLAIM), detail)
     for field in given:
         errors.invalid_each(path.child(field), claim[field], dns_subdomain(claim[field]))
 
@@ -342,6 +344,28 @@ def _check_rare_fields(spec: JsonObject, errors: ErrorList, path: Path) -> None:
         _check_os(system, spec, errors, path)
     if spec.get("hostnameOverride") is not None:
         _check_hostname_override(spec, errors, path.child("hostnameOverride"))
+    for field in _CONTAINER_FIELDS:
+        for position, container in enumerate(spec.get(field) or ()):
+            if variables := container.get("env"):
+                at = path.child(field).index(position).child("env")
+                _check_file_volumes(variables, spec, errors, at)
+
+
+def _check_file_volumes(
+    variables: list[JsonObject], spec: JsonObject, errors: ErrorList, path: Path
+) -> None:
+    """Variables that come from a file need an emptyDir that holds it."""
+    for position, variable in enumerate(variables):
+        reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if reference is None:
+            continue
+        at = path.index(position).child("valueFrom").child("fileKeyRef").child("volumeName")
+        name = reference.get("volumeName", "")
+        found = [volume for volume in spec.get("volumes") or () if volume.get("name") == name]
+        if not found:
+            errors.not_found(at, name)
+        elif found[-1].get("emptyDir") is None:
+            errors.invalid(at, name, "referenced volume must be of type emptyDir")
 
 
 def _check_host_alias(alias: JsonObject, errors: ErrorList, path: Path) -> None:

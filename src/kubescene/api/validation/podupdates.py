@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from kubescene.api.validation.addresses import check_ip, families
+from kubescene.api.validation.addresses import check_ip, families, first_unreadable
 from kubescene.api.validation.equality import same, show_difference
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import METADATA, SPEC, STATUS, Path
+from kubescene.api.validation.innerforms import IP, NODE_SELECTOR_TERM, inner
 from kubescene.api.validation.metadata import IMMUTABLE, validate_metadata_update
 from kubescene.api.validation.names import dns_subdomain, label_key, range_complaint
 from kubescene.api.validation.placement import check_tolerations
@@ -38,7 +39,8 @@ def validate_pod_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> 
     for field in ("containers", "initContainers"):
         if not _check_container_update(new_spec, old_spec, field, errors):
             return
-    _check_deadline(new_spec, old_spec, errors)
+    if not _check_deadline(new_spec, old_spec, errors):
+        return
     _check_tolerations(new_spec, old_spec, errors)
     _check_gates(new_spec, old_spec, errors)
     if same(new_spec, old_spec):
@@ -91,17 +93,21 @@ def _check_container_update(
     return True
 
 
-def _check_deadline(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
+def _check_deadline(new: JsonObject, old: JsonObject, errors: ErrorList) -> bool:
+    """Whether the deadline is one at all; if not, nothing else is looked at."""
     now, before = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
     path = SPEC.child("activeDeadlineSeconds")
     if now is None:
         if before is not None:
             errors.invalid(path, None, "must not update from a positive integer to nil value")
-        return
+        return True
     if not 0 <= now <= MAX_INT32:
         errors.invalid(path, now, range_complaint(0, MAX_INT32))
+        return False
     if before is not None and before < now:
         errors.invalid(path, now, "must be less than or equal to previous value")
+        return False
+    return True
 
 
 def _check_tolerations(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
@@ -160,7 +166,8 @@ def _tightened(spec: JsonObject, old: JsonObject, errors: ErrorList) -> JsonObje
     if not same(now, before):
         _check_node_affinity(now or {}, before or {}, errors)
         others = {**(spec.get("affinity") or {}), "nodeAffinity": before}
-        restored["affinity"] = others if any(others.values()) else old.get("affinity")
+        filled = any(part is not None for part in others.values())
+        restored["affinity"] = others if filled else old.get("affinity")
     return restored
 
 
@@ -170,7 +177,7 @@ def _check_node_selector(new: JsonObject, old: JsonObject, errors: ErrorList) ->
         if now.get(key) != value:
             errors.invalid(
                 SPEC.child("nodeSelector"),
-                dict(sorted(now.items())),
+                dict(sorted(now.items())) or None,
                 "only additions to spec.nodeSelector are allowed (no mutations or deletions)",
             )
 
@@ -181,12 +188,12 @@ def _check_node_affinity(new: JsonObject, old: JsonObject, errors: ErrorList) ->
     path = SPEC.child("affinity").child("nodeAffinity").child(_REQUIRED).child("nodeSelectorTerms")
     if before and len(before) != len(now):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.invalid(path, now, detail)
+        errors.invalid(path, inner(now, NODE_SELECTOR_TERM), detail)
         return
     for position, term in enumerate(before):
         if not _only_adds(now[position], term):
             detail = "only additions are allowed (no mutations or deletions)"
-            errors.invalid(path.index(position), now[position], detail)
+            errors.invalid(path.index(position), inner(now[position], NODE_SELECTOR_TERM), detail)
 
 
 def _only_adds(new: JsonObject, old: JsonObject) -> bool:
@@ -301,8 +308,12 @@ def _check_ips(
         if entry.get("ip") not in known:
             check_ip(entry.get("ip", ""), errors, path.index(position))
     addresses = [entry.get("ip", "") for entry in now]
-    if len(now) > 1 and (len(now) > 2 or len(families(addresses)) < 2):
-        errors.invalid(path, now, "may specify no more than one IP for each IP family")
+    if len(now) < 2:
+        return
+    if wrong := first_unreadable(addresses):
+        errors.internal(path, f"failed to check for dual stack with error:invalid IP{wrong}")
+    if wrong or len(now) > 2 or len(families(addresses)) < 2:
+        errors.invalid(path, inner(now, IP), "may specify no more than one IP for each IP family")
 
 
 def validate_binding(binding: JsonObject, errors: ErrorList) -> None:

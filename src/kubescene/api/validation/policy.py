@@ -3,6 +3,7 @@
 from kubescene.api.validation.containers import check_choice
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import METADATA, SPEC, STATUS, Path
+from kubescene.api.validation.innerforms import BUDGET_SPEC, inner
 from kubescene.api.validation.labelselectors import check_label_selector
 from kubescene.api.validation.metadata import (
     IMMUTABLE,
@@ -44,7 +45,8 @@ def validate_budget_update(new: JsonObject, old: JsonObject, errors: ErrorList) 
 def _check_budget_spec(spec: JsonObject, errors: ErrorList) -> None:
     bounds = ("minAvailable", "maxUnavailable")
     if all(spec.get(field) is not None for field in bounds):
-        errors.invalid(SPEC, spec, "minAvailable and maxUnavailable cannot be both set")
+        shown = inner(spec, BUDGET_SPEC)
+        errors.invalid(SPEC, shown, "minAvailable and maxUnavailable cannot be both set")
     for field in bounds:
         if (bound := spec.get(field)) is not None:
             check_int_or_percent(bound, errors, SPEC.child(field))

@@ -112,6 +112,7 @@ def check_time_zone(zone: str, errors: ErrorList, path: Path) -> None:
     """A zone of the IANA database."""
     if not zone:
         errors.invalid(path, zone, "timeZone must be nil or non-empty string")
+        return
     for part in zone.split("/"):
         if part in (".", "..") or part.startswith("-") or not _is_zone_part(part):
             errors.invalid(path, zone, f"unknown time zone {zone}")
@@ -121,7 +122,7 @@ def check_time_zone(zone: str, errors: ErrorList, path: Path) -> None:
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         )
-    elif zone and not _is_known(zone):
+    elif not _is_known(zone):
         errors.invalid(path, zone, f"unknown time zone {zone}")
 
 

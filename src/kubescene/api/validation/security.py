@@ -4,6 +4,7 @@ import re
 
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.innerforms import SECCOMP_PROFILE, SECURITY_CONTEXT, inner
 from kubescene.api.validation.names import size, user_or_group_id
 from kubescene.api.validation.paths import check_descending
 from kubescene.types import JsonObject
@@ -12,7 +13,7 @@ _PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _PROC_MOUNTS = ("Default", "Unmasked")
 _FS_GROUP_POLICIES = ("Always", "OnRootMismatch")
 _SUPPLEMENTAL_POLICIES = ("Merge", "Strict")
-_SELINUX_POLICIES = ("MountOption", "Recursive")
+_SELINUX_POLICIES = ("Recursive",)
 _APPARMOR_LIMIT = 4095
 _SYSCTL_LIMIT = 253
 _SYSCTL = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
@@ -38,11 +39,12 @@ def check_security_context(
 
 
 def _check_escalation(context: JsonObject, errors: ErrorList, path: Path) -> None:
+    shown = inner(context, SECURITY_CONTEXT)
     refusal = "cannot set `allowPrivilegeEscalation` to false and "
     if context.get("privileged"):
-        errors.invalid(path, context, refusal + "`privileged` to true")
+        errors.invalid(path, shown, refusal + "`privileged` to true")
     if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-        errors.invalid(path, context, refusal + "`capabilities.Add` CAP_SYS_ADMIN")
+        errors.invalid(path, shown, refusal + "`capabilities.Add` CAP_SYS_ADMIN")
 
 
 def check_pod_security_context(
@@ -120,7 +122,7 @@ def _check_seccomp(profile: JsonObject | None, errors: ErrorList, path: Path) ->
     if kind != "Localhost":
         if local is not None:
             detail = "can only be set when seccomp type is Localhost"
-            errors.invalid(path.child("localhostProfile"), profile, detail)
+            errors.invalid(path.child("localhostProfile"), inner(profile, SECCOMP_PROFILE), detail)
     elif local is None:
         detail = "must be set when seccomp type is Localhost"
         errors.required(path.child("localhostProfile"), detail)

@@ -6,6 +6,7 @@ from kubescene.api.validation.addresses import check_cidr, check_ip
 from kubescene.api.validation.containers import check_choice
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC, Path
+from kubescene.api.validation.innerforms import SERVICE_PORT, inner
 from kubescene.api.validation.metadata import (
     check_labels,
     validate_metadata,
@@ -159,20 +160,9 @@ def _check_port_collisions(ports: list[JsonObject], kind: str, errors: ErrorList
     for position, port in enumerate(ports):
         key = (port.get("protocol"), port.get("port"))
         if key in seen:
-            errors.duplicate(_PORTS.index(position), _shown_port(port))
+            collided = {"protocol": key[0], "port": key[1]}
+            errors.duplicate(_PORTS.index(position), inner(collided, SERVICE_PORT))
         seen.add(key)
-
-
-def _shown_port(port: JsonObject) -> JsonObject:
-    # The server's inner form, which is what it prints.
-    return {
-        "Name": "",
-        "Protocol": port.get("protocol", ""),
-        "AppProtocol": None,
-        "Port": port.get("port", 0),
-        "TargetPort": 0,
-        "NodePort": 0,
-    }
 
 
 def _check_load_balancer(spec: JsonObject, kind: str, errors: ErrorList) -> None:

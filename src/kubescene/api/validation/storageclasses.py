@@ -78,6 +78,7 @@ def _check_topology(
 
 
 def validate_storage_class_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
+    validate_storage_class(new, errors)
     validate_metadata_update(new["metadata"], old["metadata"], errors)
     for field in _FIXED:
         if (new.get(field) or None) != (old.get(field) or None):

@@ -1,7 +1,6 @@
 """Volumes of a pod: each has a name and exactly one source."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from kubescene.api.quantity import parse
 from kubescene.api.validation.environment import (
@@ -19,9 +18,8 @@ from kubescene.api.validation.paths import (
 )
 from kubescene.api.validation.persistentvolumeclaims import check_claim_template
 from kubescene.api.validation.resources import ZERO
+from kubescene.api.validation.storagesystems import SourceCheck, storage_system_check
 from kubescene.types import JsonObject
-
-SourceCheck: TypeAlias = Callable[[JsonObject, ErrorList, Path], None]
 
 _HOST_PATH_TYPES = (
     "",
@@ -83,9 +81,14 @@ def _check_source(volume: JsonObject, pod_name: str, errors: ErrorList, path: Pa
             errors.forbidden(path.child(_MISNAMED.get(kind, kind)), _ONE_SOURCE)
             continue
         found = True
-        check(source, errors, path.child(kind))
+        # One source is reported under a name of its own.
+        shown = "persistentDisk" if kind == "gcePersistentDisk" else kind
+        check(source, errors, path.child(shown))
         if kind == "ephemeral":
             _check_generated_claim(volume.get("name", ""), pod_name, errors, path)
+        elif kind == "image" and pod_name and not source.get("reference"):
+            # A template may leave the image to whoever makes the pod.
+            errors.required(path.child("image").child("reference"))
     if not found:
         errors.required(path, "must specify a volume type")
 
@@ -247,6 +250,7 @@ _PROJECTIONS = {
 def check_csi_driver(driver: str, errors: ErrorList, path: Path) -> None:
     if not driver:
         errors.required(path)
+        return
     if size(driver) > 63:
         errors.too_long(path, 63)
     errors.invalid_each(path, driver, dns_subdomain(driver.lower()))
@@ -283,39 +287,35 @@ def check_pull_policy(policy: str, errors: ErrorList, path: Path) -> None:
         errors.not_supported(path, policy, _PULL_POLICIES)
 
 
-def _accept(_source: JsonObject, _errors: ErrorList, _path: Path) -> None:
-    """A storage system of its own; what it needs is not looked at."""
-
-
 # In the order in which upstream looks for a second source.
 _SOURCES: dict[str, SourceCheck] = {
     "emptyDir": _check_empty_dir,
     "hostPath": check_host_path,
     "gitRepo": _check_git_repo,
-    "gcePersistentDisk": _accept,
-    "awsElasticBlockStore": _accept,
+    "gcePersistentDisk": storage_system_check("gcePersistentDisk"),
+    "awsElasticBlockStore": storage_system_check("awsElasticBlockStore"),
     "secret": _check_secret,
     "nfs": check_nfs,
-    "iscsi": _accept,
-    "glusterfs": _accept,
-    "flocker": _accept,
+    "iscsi": storage_system_check("iscsi"),
+    "glusterfs": storage_system_check("glusterfs"),
+    "flocker": storage_system_check("flocker"),
     "persistentVolumeClaim": _check_claim,
-    "rbd": _accept,
-    "cinder": _accept,
-    "cephfs": _accept,
-    "quobyte": _accept,
+    "rbd": storage_system_check("rbd"),
+    "cinder": storage_system_check("cinder"),
+    "cephfs": storage_system_check("cephfs"),
+    "quobyte": storage_system_check("quobyte"),
     "downwardAPI": _check_downward_api,
-    "fc": _accept,
-    "flexVolume": _accept,
+    "fc": storage_system_check("fc"),
+    "flexVolume": storage_system_check("flexVolume"),
     "configMap": _check_config_map,
-    "azureFile": _accept,
-    "vsphereVolume": _accept,
-    "photonPersistentDisk": _accept,
-    "portworxVolume": _accept,
-    "azureDisk": _accept,
-    "storageos": _accept,
+    "azureFile": storage_system_check("azureFile"),
+    "vsphereVolume": storage_system_check("vsphereVolume"),
+    "photonPersistentDisk": storage_system_check("photonPersistentDisk"),
+    "portworxVolume": storage_system_check("portworxVolume"),
+    "azureDisk": storage_system_check("azureDisk"),
+    "storageos": storage_system_check("storageos"),
     "projected": _check_projected,
-    "scaleIO": _accept,
+    "scaleIO": storage_system_check("scaleIO"),
     "csi": _check_csi,
     "ephemeral": _check_ephemeral,
     "image": _check_image,

@@ -5,6 +5,12 @@ ReplicationController. All hold a selector, a pod template that it must match, a
 from kubescene.api.validation.equality import same
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC, STATUS, Path
+from kubescene.api.validation.innerforms import (
+    DEPLOYMENT_STRATEGY,
+    STATEFUL_ROLLING_UPDATE,
+    STATEFUL_STRATEGY,
+    inner,
+)
 from kubescene.api.validation.labelselectors import (
     check_label_selector,
     is_empty,
@@ -20,7 +26,7 @@ from kubescene.api.validation.metadata import (
     validate_metadata,
     validate_metadata_update,
 )
-from kubescene.api.validation.names import dns_label, dns_subdomain
+from kubescene.api.validation.names import NameRule, dns_label, dns_subdomain, long_name
 from kubescene.api.validation.percentages import check_int_or_percent, check_percent_limit, number
 from kubescene.api.validation.persistentvolumeclaims import check_claim_spec
 from kubescene.api.validation.pods import check_pod_annotations, validate_template
@@ -169,7 +175,8 @@ def _check_strategy(strategy: JsonObject, errors: ErrorList, path: Path) -> None
             else:
                 _check_rolling_update(rolling, errors, path.child("rollingUpdate"))
         case _:
-            errors.not_supported(path, strategy, ("Recreate", "RollingUpdate"))
+            shown = inner(strategy, DEPLOYMENT_STRATEGY)
+            errors.not_supported(path, shown, ("Recreate", "RollingUpdate"))
 
 
 def _check_rolling_update(rolling: JsonObject, errors: ErrorList, path: Path) -> None:
@@ -224,12 +231,14 @@ def _check_stateful_strategy(strategy: JsonObject, errors: ErrorList, path: Path
         case "OnDelete":
             if rolling is not None:
                 detail = "only allowed for updateStrategy 'RollingUpdate'"
-                errors.invalid(at.child("rollingUpdate"), rolling, detail)
+                shown = inner(rolling, STATEFUL_ROLLING_UPDATE)
+                errors.invalid(at.child("rollingUpdate"), shown, detail)
         case "RollingUpdate":
             if rolling is not None:
                 _check_stateful_rolling(rolling, errors, at.child("rollingUpdate"))
         case _:
-            errors.invalid(at, strategy, "must be 'RollingUpdate' or 'OnDelete'")
+            shown = inner(strategy, STATEFUL_STRATEGY)
+            errors.invalid(at, shown, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _check_stateful_rolling(rolling: JsonObject, errors: ErrorList, path: Path) -> None:
@@ -329,7 +338,8 @@ def _check_daemon_strategy(strategy: JsonObject, errors: ErrorList, path: Path) 
                 errors.required(path.child("rollingUpdate"))
             _check_daemon_rolling(rolling or {}, errors, path.child("rollingUpdate"))
         case _:
-            errors.not_supported(path, strategy, ("RollingUpdate", "OnDelete"))
+            shown = inner(strategy, DEPLOYMENT_STRATEGY)
+            errors.not_supported(path, shown, ("RollingUpdate", "OnDelete"))
 
 
 def _check_daemon_rolling(rolling: JsonObject, errors: ErrorList, path: Path) -> None:
@@ -365,6 +375,7 @@ def check_replication_controller_spec(spec: JsonObject, errors: ErrorList, path:
     check_running_template(template, "ReplicationController", errors, at)
 
 
+_NAME_RULES: dict[str, NameRule] = {"StatefulSet": dns_label, "ReplicationController": long_name}
 _SPEC_CHECKS = {
     "ReplicaSet": check_replica_set_spec,
     "Deployment": check_deployment_spec,
@@ -377,8 +388,11 @@ _SPEC_CHECKS = {
 def validate_workload(workload: JsonObject, errors: ErrorList) -> None:
     """A new workload of any of the five kinds."""
     kind = workload["kind"]
-    rule = dns_label if kind == "StatefulSet" else dns_subdomain
-    validate_metadata(workload.get("metadata") or {}, errors, namespaced=True, name_rule=rule)
+    metadata, rule = workload.get("metadata") or {}, _NAME_RULES.get(kind, dns_subdomain)
+    if kind == "ReplicationController":
+        # Only the name that came of it matters here, not what it was generated from.
+        metadata = {**metadata, "generateName": ""}
+    validate_metadata(metadata, errors, namespaced=True, name_rule=rule)
     _SPEC_CHECKS[kind](workload.get("spec") or {}, errors, SPEC)
 
 

@@ -55,20 +55,20 @@ class NodeResourcesBalancedAllocation:
         return _HALF + (_HALF + balance(after) - balance(before)) // 2
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        before, after, known = [], [], []
-        for resource in self._resources:
-            asked = pod.requests.get(resource, 0)
-            if asked == 0 and is_scalar(resource):
-                continue
+        resources = self._resources
+        plain = len(resources) == 2 and all(map(nodes.is_offered_everywhere, resources))
+        if not plain or any(map(is_scalar, resources)):
+            infos = nodes.infos
+            scores = [self.score(state, pod, infos[row]) for row in rows.tolist()]
+            return np.array(scores, dtype=np.int64)
+        before, after = [], []
+        for resource in resources:
             offered = nodes.allocatable(resource).take(rows)
             used = nodes.requested(resource).take(rows)
-            exists = offered > 0
-            divisor = np.where(exists, offered, 1)
-            known.append(exists)
-            before.append(np.minimum(1.0, used / divisor) * exists)
-            after.append(np.minimum(1.0, (used + asked) / divisor) * exists)
-        change = _balances(after, known, rows.size) - _balances(before, known, rows.size)
-        return _HALF + (_HALF + change) // 2
+            before.append(np.minimum(used / offered, 1.0))
+            used += pod.requests.get(resource, 0)
+            after.append(np.minimum(used / offered, 1.0))
+        return (_balances(*after) - _balances(*before) + _HALF) // 2 + _HALF
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return ()
@@ -89,20 +89,14 @@ def balance(shares: Sequence[float]) -> int:
     return int((1 - math.sqrt(squares / len(shares))) * MAX_NODE_SCORE)
 
 
-def _balances(
-    shares: list[NDArray[np.float64]], known: list[NDArray[np.bool_]], count: int
-) -> Scores:
-    """`balance` over all nodes; the plain case of two resources on every node as array operations."""
-    if len(shares) == 2 and known[0].all() and known[1].all():
-        spread = np.abs((shares[0] - shares[1]) / 2)
-        return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
-    columns = [column.tolist() for column in shares]
-    exists = [column.tolist() for column in known]
-    answers = [
-        balance([column[at] for column, has in zip(columns, exists, strict=True) if has[at]])
-        for at in range(count)
-    ]
-    return np.array(answers, dtype=np.int64)
+def _balances(first: NDArray[np.float64], second: NDArray[np.float64]) -> Scores:
+    """`balance` of two shares over many nodes: the same operations in the same order."""
+    spread = first - second
+    spread /= 2
+    np.abs(spread, out=spread)
+    np.subtract(1, spread, out=spread)
+    spread *= MAX_NODE_SCORE
+    return spread.astype(np.int64)
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:

@@ -85,7 +85,7 @@ class NodeResourcesFit:
         codes = (used >= offered).astype(np.int64)
         for bit, (resource, amount) in enumerate(checks_of(pod).amounts, 1):
             offered = nodes.allocatable(resource).take(rows)
-            short = np.flatnonzero(amount > offered - nodes.requested(resource).take(rows))
+            short = (amount > offered - nodes.requested(resource).take(rows)).nonzero()[0]
             if short.size:
                 codes[short] |= 1 << bit
                 codes[amount > offered] |= _UNRESOLVABLE
@@ -111,17 +111,25 @@ class NodeResourcesFit:
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         total = np.zeros(rows.size, dtype=np.int64)
-        weights = np.zeros(rows.size, dtype=np.int64)
+        weights: Scores | int = 0
         for resource, weight in self._weights:
             asked = pod.pod_class.scoring_requests.get(resource, 0)
             if asked == 0 and is_scalar(resource):
                 continue
             offered = nodes.allocatable(resource).take(rows)
-            free = offered - _used_column(nodes, resource).take(rows) - asked
-            np.maximum(free, 0, out=free)
-            exists = offered > 0
-            total += weight * (free * MAX_NODE_SCORE // np.where(exists, offered, 1)) * exists
-            weights += weight * exists
+            share = offered - _used_column(nodes, resource).take(rows)
+            share -= asked
+            np.maximum(share, 0, out=share)
+            share *= MAX_NODE_SCORE
+            if nodes.is_offered_everywhere(resource):
+                share //= offered
+                weights = weights + weight
+            else:
+                exists = offered > 0
+                share //= np.where(exists, offered, 1)
+                share *= exists
+                weights = weights + weight * exists
+            total += share if weight == 1 else share * weight
         return total // np.maximum(weights, 1)
 
     def events_to_register(self) -> Sequence[EventRegistration]:

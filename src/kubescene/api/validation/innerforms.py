@@ -1,0 +1,95 @@
+"""How the server prints a value from inside an object.
+
+Messages show offending values in the server's inner form: fields in declaration order, with
+capital letters, and null for what is absent. Users compare messages, so we print the same for
+the shapes that can turn up in one. A shape lists its fields; what a field holds, if it has
+fields of its own, is another shape.
+"""
+
+from typing import Any, TypeAlias
+
+from kubescene.types import JsonObject
+
+Shape: TypeAlias = dict[str, Any]
+"""Wire name of each field to its zero, or to the shape below it."""
+
+_REQUIREMENT: Shape = {"key": "", "operator": "", "values": None}
+NODE_SELECTOR_TERM: Shape = {"matchExpressions": _REQUIREMENT, "matchFields": _REQUIREMENT}
+VOLUME_NODE_AFFINITY: Shape = {"required": {"nodeSelectorTerms": NODE_SELECTOR_TERM}}
+POD_RESOURCE_CLAIM: Shape = {
+    "name": "",
+    "resourceClaimName": None,
+    "resourceClaimTemplateName": None,
+}
+IP: Shape = {"ip": ""}
+DEPLOYMENT_STRATEGY: Shape = {
+    "type": "",
+    "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0},
+}
+STATEFUL_ROLLING_UPDATE: Shape = {"partition": 0, "maxUnavailable": None}
+STATEFUL_STRATEGY: Shape = {"type": "", "rollingUpdate": STATEFUL_ROLLING_UPDATE}
+SUCCESS_POLICY: Shape = {"rules": {"succeededIndexes": None, "succeededCount": None}}
+TAINT: Shape = {"key": "", "value": "", "effect": "", "timeAdded": None}
+NODE_ADDRESS: Shape = {"type": "", "address": ""}
+BUDGET_SPEC: Shape = {
+    "minAvailable": None,
+    "selector": None,
+    "maxUnavailable": None,
+    "unhealthyPodEvictionPolicy": None,
+}
+SERVICE_PORT: Shape = {
+    "name": "",
+    "protocol": "",
+    "appProtocol": None,
+    "port": 0,
+    "targetPort": 0,
+    "nodePort": 0,
+}
+SECCOMP_PROFILE: Shape = {"type": "", "localhostProfile": None}
+SECURITY_CONTEXT: Shape = {
+    "capabilities": {"add": None, "drop": None},
+    "privileged": None,
+    "seLinuxOptions": {"user": "", "role": "", "type": "", "level": ""},
+    "windowsOptions": None,
+    "runAsUser": None,
+    "runAsGroup": None,
+    "runAsNonRoot": None,
+    "readOnlyRootFilesystem": None,
+    "allowPrivilegeEscalation": None,
+    "procMount": None,
+    "seccompProfile": SECCOMP_PROFILE,
+    "appArmorProfile": {"type": "", "localhostProfile": None},
+}
+_ACRONYMS = {"ip": "IP", "seLinuxOptions": "SELinuxOptions"}
+
+DEFINITION_VERSION: Shape = {
+    "name": "",
+    "served": False,
+    "storage": False,
+    "deprecated": False,
+    "deprecationWarning": None,
+    "schema": None,
+    "subresources": None,
+    "additionalPrinterColumns": None,
+    "selectableFields": None,
+}
+
+
+def inner(value: Any, shape: Shape) -> Any:
+    """The value as the server prints it; lists are printed item by item."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_inner_fields(item, shape) for item in value] or None
+    return _inner_fields(value, shape)
+
+
+def _inner_fields(value: JsonObject, shape: Shape) -> JsonObject:
+    printed = {}
+    for field, below in shape.items():
+        name = _ACRONYMS.get(field) or field[0].upper() + field[1:]
+        if isinstance(below, dict):
+            printed[name] = inner(value.get(field), below)
+        else:
+            printed[name] = value.get(field, below)
+    return printed

@@ -1,0 +1,202 @@
+"""From stored records to what a client reads: objects, lists, tables, metadata.
+
+Records are bytes, and in the usual case those very bytes are the reply. They are decoded only where
+something else was asked for: another version of the kind, a table, metadata alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+import yaml
+
+from kubescene.api.columns import TableColumns, crd_columns, table_columns
+from kubescene.api.conversions import from_storage
+from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.apiserver.negotiation import PLAIN, Form, Shape
+from kubescene.apiserver.responses import Response
+from kubescene.clock import Clock
+from kubescene.errors import BadRequestError
+from kubescene.store import Record, Store
+from kubescene.types import JsonObject
+
+CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+INCLUDE_OBJECT = ("None", "Metadata", "Object")
+
+
+@dataclass(frozen=True, slots=True)
+class ListMeta:
+    """What a list says of itself."""
+
+    revision: int
+    continue_token: str = ""
+    remaining: int = 0
+
+    def to_dict(self) -> JsonObject:
+        metadata: JsonObject = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            metadata["continue"] = self.continue_token
+        if self.remaining:
+            metadata["remainingItemCount"] = self.remaining
+        return metadata
+
+
+class Renderer:
+    """Writes records of one store in the forms that clients ask for."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def object_response(
+        self,
+        record: Record,
+        resource_type: ResourceType,
+        form: Form = PLAIN,
+        *,
+        include: str = "",
+        status: int = 200,
+    ) -> Response:
+        """One object."""
+        if form.is_plain:
+            return Response(encoded(record, resource_type), status)
+        obj = served_object(record, resource_type)
+        if form.shape is Shape.TABLE:
+            meta = ListMeta(record.revision)
+            return _encode(self.table(resource_type, [obj], form, meta, include), form, status)
+        if form.shape is Shape.METADATA:
+            return _encode(metadata_only(obj, form), form, status)
+        return _encode(obj, form, status)
+
+    def list_response(
+        self,
+        records: Sequence[Record],
+        resource_type: ResourceType,
+        form: Form,
+        meta: ListMeta,
+        *,
+        include: str = "",
+    ) -> Response:
+        """A collection."""
+        if form.is_plain:
+            return Response(encoded_list(records, resource_type, meta))
+        objects = [served_object(record, resource_type) for record in records]
+        if form.shape is Shape.TABLE:
+            return _encode(self.table(resource_type, objects, form, meta, include), form)
+        if form.shape is Shape.METADATA:
+            return _encode(metadata_list(objects, form, meta), form)
+        return _encode(plain_list(objects, resource_type, meta), form)
+
+    def table(
+        self,
+        resource_type: ResourceType,
+        objects: Sequence[JsonObject],
+        form: Form,
+        meta: ListMeta,
+        include: str = "",
+        *,
+        with_columns: bool = True,
+    ) -> JsonObject:
+        """A ``Table``; of a watch only the first needs its columns."""
+        if include and include not in INCLUDE_OBJECT:
+            raise BadRequestError(f'unrecognized includeObject value: "{include}"')
+        columns = self.columns(resource_type)
+        now = self._clock.now()
+        return {
+            "kind": "Table",
+            "apiVersion": form.api_version,
+            "metadata": meta.to_dict(),
+            "columnDefinitions": columns.definitions if with_columns else [],
+            "rows": [_row(obj, columns, form, include, now) for obj in objects],
+        }
+
+    def columns(self, resource_type: ResourceType) -> TableColumns:
+        """The columns of a kind; a custom one has them in its definition."""
+        if not resource_type.custom:
+            return table_columns(resource_type)
+        record = self._store.get(CRDS, "", str(resource_type.named_resource))
+        if record is None:
+            return table_columns(resource_type)
+        versions = record.decode().get("spec", {}).get("versions", ())
+        wanted = resource_type.gvk.version
+        found = next((v for v in versions if v.get("name") == wanted), {})
+        return crd_columns(found.get("additionalPrinterColumns"))
+
+
+def encoded(record: Record, resource_type: ResourceType) -> bytes:
+    """The object as JSON in the version of ``resource_type``."""
+    data = record.data
+    if data.startswith(b'{"apiVersion":"%s"' % resource_type.api_version.encode()):
+        return data
+    return orjson.dumps(from_storage(orjson.loads(data), resource_type))
+
+
+def encoded_list(
+    records: Sequence[Record], resource_type: ResourceType, meta: ListMeta
+) -> bytes:
+    head = orjson.dumps(
+        {
+            "kind": f"{resource_type.kind}List",
+            "apiVersion": resource_type.api_version,
+            "metadata": meta.to_dict(),
+        }
+    )
+    items = b",".join([encoded(record, resource_type) for record in records])
+    return b'%s,"items":[%s]}' % (head[:-1], items)
+
+
+def served_object(record: Record, resource_type: ResourceType) -> JsonObject:
+    """The decoded object in the version of ``resource_type``; fresh, so anybody's."""
+    return from_storage(record.decode(), resource_type)
+
+
+def plain_list(
+    objects: Sequence[JsonObject], resource_type: ResourceType, meta: ListMeta
+) -> JsonObject:
+    return {
+        "kind": f"{resource_type.kind}List",
+        "apiVersion": resource_type.api_version,
+        "metadata": meta.to_dict(),
+        "items": objects,
+    }
+
+
+def metadata_only(obj: JsonObject, form: Form) -> JsonObject:
+    """The object as ``PartialObjectMetadata``."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": form.api_version,
+        "metadata": obj["metadata"],
+    }
+
+
+def metadata_list(objects: Sequence[JsonObject], form: Form, meta: ListMeta) -> JsonObject:
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": form.api_version,
+        "metadata": meta.to_dict(),
+        "items": [metadata_only(obj, form) for obj in objects],
+    }
+
+
+def _row(
+    obj: JsonObject, columns: TableColumns, form: Form, include: str, now: int
+) -> JsonObject:
+    row: JsonObject = {"cells": columns.row(obj, now)}
+    if conditions := columns.conditions(obj):
+        row["conditions"] = conditions
+    if include == "Object":
+        row["object"] = obj
+    elif include != "None":
+        row["object"] = metadata_only(obj, form)
+    return row
+
+
+def _encode(document: JsonObject, form: Form, status: int = 200) -> Response:
+    if form.media_type == "application/yaml":
+        text = yaml.dump(document, Dumper=_DUMPER, sort_keys=True, default_flow_style=False)
+        return Response(text.encode(), status, form.media_type)
+    return Response(orjson.dumps(document), status)
+
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

@@ -1,0 +1,265 @@
+"""Watches over HTTP: one coroutine for each, fed by the engine thread, paced by its client.
+
+A watch is registered on the engine thread, so that what it has seen and what it will see meet at
+one revision. From then on the writer only appends to its backlog. A client that does not
+read fast enough is cut off when the backlog is full; the writer never notices.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.negotiation import Form
+from kubescene.apiserver.rendering import Renderer
+from kubescene.apiserver.requests import Receive, Request, Send
+from kubescene.apiserver.routes import Target
+from kubescene.apiserver.selection import Selection, select
+from kubescene.apiserver.versions import NOT_OLDER_THAN, invalid_options, parse_version, too_large
+from kubescene.apiserver.wakeups import Sleeper, Wakeups
+from kubescene.apiserver.watch_events import EventEncoder, error_frame
+from kubescene.errors import ExpiredError
+from kubescene.store import Record, Store, Watch, WatchOverflowError
+from kubescene.store.watch import DEFAULT_BACKLOG
+
+DEFAULT_TIMEOUT_S = 3600.0
+BOOKMARK_EVERY_S = 60.0
+CHUNK_BYTES = 256 * 1024
+WATCH_BACKLOG = min(DEFAULT_BACKLOG, 50_000)
+
+_log = logging.getLogger(__name__)
+
+_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What a watch asks for."""
+
+    selection: Selection
+    since: int
+    with_existing: bool
+    bookmarks: bool
+    marks_initial_end: bool
+    timeout_s: float
+
+
+@dataclass(slots=True)
+class Registered:
+    """A watch as the engine thread set it up: what exists at ``revision``, and all that follows."""
+
+    watch: Watch
+    existing: list[Record]
+    revision: int
+
+
+def parse_options(target: Target, request: Request) -> WatchOptions:
+    """The options of a watch request; 422 where they contradict each other."""
+    query = request.query
+    version = query.get("resourceVersion", "")
+    match = query.get("resourceVersionMatch", "")
+    send_initial = request.flag("sendInitialEvents") if "sendInitialEvents" in query else None
+    if send_initial is None and match:
+        raise invalid_options(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
+    if send_initial is not None and match != NOT_OLDER_THAN:
+        raise invalid_options(
+            "resourceVersionMatch",
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        )
+    since = parse_version(version)
+    bookmarks = request.flag("allowWatchBookmarks")
+    existing = send_initial if send_initial is not None else since == 0
+    return WatchOptions(
+        selection=select(target, query),
+        since=since,
+        with_existing=existing,
+        bookmarks=bookmarks,
+        marks_initial_end=bool(send_initial) and bookmarks,
+        timeout_s=float(request.number("timeoutSeconds") or DEFAULT_TIMEOUT_S),
+    )
+
+
+class Streams:
+    """All open watches of one event loop."""
+
+    def __init__(self, store: Store, engine: EngineThread, renderer: Renderer) -> None:
+        self._store = store
+        self._engine = engine
+        self._renderer = renderer
+        self._wakeups: Wakeups | None = None
+        self._sleepers: set[Sleeper] = set()
+        self._is_closed = False
+        self.backlog = WATCH_BACKLOG
+
+    def close(self) -> None:
+        """On the loop: end every watch, for the server is going away."""
+        self._is_closed = True
+        for sleeper in list(self._sleepers):
+            sleeper.end()
+
+    async def serve(
+        self, target: Target, request: Request, form: Form, receive: Receive, send: Send
+    ) -> None:
+        """Answer a watch request until the client, the time or the server ends it."""
+        options = parse_options(target, request)
+        if options.with_existing and options.since > self._store.revision:
+            raise too_large(options.since, self._store.revision)
+        if self._wakeups is None:
+            self._wakeups = Wakeups(asyncio.get_running_loop())
+        sleeper = Sleeper(self._wakeups)
+        include = request.query.get("includeObject", "")
+        encoder = EventEncoder(
+            self._renderer, target.resource_type, options.selection, form, include
+        )
+        try:
+            registered = await self._engine.submit(lambda: self._register(target, options, sleeper))
+        except ExpiredError as error:
+            await _start(send)
+            await _chunk(send, error_frame(error.to_status()))
+            await _finish(send)
+            return
+        stream = Stream(self, options, registered, encoder, sleeper, send)
+        self._sleepers.add(sleeper)
+        gone = asyncio.ensure_future(_wait_gone(receive, sleeper))
+        try:
+            if not self._is_closed:
+                await _unless_cut_off(stream.run(), registered.watch, sleeper)
+        finally:
+            self._sleepers.discard(sleeper)
+            self._engine.post(registered.watch.close)
+            gone.cancel()
+
+    def _register(self, target: Target, options: WatchOptions, sleeper: Sleeper) -> Registered:
+        """On the engine thread: nothing is written between the look and the subscription."""
+        store, resource = self._store, target.resource_type.group_resource
+        existing: list[Record] = []
+        since = min(options.since, store.revision)
+        if options.with_existing:
+            existing = [r for r in store.list(resource) if options.selection.matches(r)]
+            since = store.revision
+        elif options.since == 0:
+            since = store.revision
+        watch = Watch(store, (resource,), since=since, backlog=self.backlog, wake=sleeper.mark)
+        return Registered(watch, existing, since)
+
+    async def settled_revision(self) -> int:
+        """A revision all of whose changes are in the backlogs."""
+        return await self._engine.submit(lambda: self._store.revision)
+
+
+class Stream:
+    """One open watch."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        options: WatchOptions,
+        registered: Registered,
+        encoder: EventEncoder,
+        sleeper: Sleeper,
+        send: Send,
+    ) -> None:
+        self._streams = streams
+        self._options = options
+        self._registered = registered
+        self._encoder = encoder
+        self._sleeper = sleeper
+        self._send = send
+        loop = asyncio.get_running_loop()
+        self._now = loop.time
+        self._deadline = loop.time() + options.timeout_s
+        self._next_bookmark = loop.time() + BOOKMARK_EVERY_S
+
+    async def run(self) -> None:
+        await _start(self._send)
+        await self._send_existing()
+        while not self._sleeper.ended and self._now() < self._deadline:
+            if not await self._send_changes():
+                break
+            if self._options.bookmarks and self._now() >= self._next_bookmark:
+                await self._send_bookmark()
+            if not self._sleeper.ended:
+                await self._sleeper.sleep(min(self._deadline, self._wake_at()) - self._now())
+        if self._options.bookmarks and self._now() >= self._deadline:
+            await self._send_bookmark()
+        await _finish(self._send)
+
+    async def _send_existing(self) -> None:
+        existing, self._registered.existing = self._registered.existing, []
+        await self._send_frames(self._encoder.added(existing))
+        if self._options.marks_initial_end:
+            mark = self._encoder.bookmark(self._registered.revision, ends_initial=True)
+            await _chunk(self._send, mark)
+
+    async def _send_changes(self) -> bool:
+        """Whether the watch can go on."""
+        try:
+            changes = self._registered.watch.drain()
+        except WatchOverflowError:
+            return False
+        if changes:
+            await self._send_frames(self._encoder.frames(changes))
+        return True
+
+    async def _send_bookmark(self) -> None:
+        self._next_bookmark = self._now() + BOOKMARK_EVERY_S
+        revision = await self._streams.settled_revision()
+        if await self._send_changes():
+            await _chunk(self._send, self._encoder.bookmark(revision))
+
+    async def _send_frames(self, frames: list[bytes]) -> None:
+        start, size = 0, 0
+        for position, frame in enumerate(frames):
+            size += len(frame)
+            if size >= CHUNK_BYTES:
+                await _chunk(self._send, b"".join(frames[start : position + 1]))
+                if self._sleeper.ended:
+                    return
+                start, size = position + 1, 0
+        if start < len(frames):
+            await _chunk(self._send, b"".join(frames[start:]))
+
+    def _wake_at(self) -> float:
+        return self._next_bookmark if self._options.bookmarks else self._deadline
+
+
+async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper: Sleeper) -> None:
+    """Run the stream, but not beyond a full backlog, even if it hangs on a client that never reads."""
+    task = asyncio.ensure_future(run)
+
+    def check() -> None:
+        if watch.is_cut_off:
+            task.cancel()
+
+    sleeper.on_wake = check
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not watch.is_cut_off:
+            raise
+        _log.warning("a watch was cut off: its client did not read %s changes", WATCH_BACKLOG)
+
+
+async def _start(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+    # An empty chunk makes the head go out at once: clients wait for it before they write.
+    await _chunk(send, b"")
+
+
+async def _chunk(send: Send, data: bytes) -> None:
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def _finish(send: Send) -> None:
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _wait_gone(receive: Receive, sleeper: Sleeper) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    sleeper.end()

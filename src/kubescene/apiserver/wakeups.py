@@ -1,0 +1,84 @@
+"""Waking many streams from another thread with one call into the event loop.
+
+The engine thread marks each stream that has something to send; the first mark since the last
+flush schedules a flush on the loop. A burst of a thousand events over fifty watches thus costs a
+handful of loop wake-ups, not fifty thousand.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+
+class Wakeups:
+    """Collects marks of one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._marked: deque[Sleeper] = deque()
+        self._scheduled = False
+
+    def mark(self, sleeper: "Sleeper") -> None:
+        """On any thread: have the sleeper woken soon."""
+        self._marked.append(sleeper)
+        if not self._scheduled:
+            self._scheduled = True
+            try:
+                self._loop.call_soon_threadsafe(self._flush)
+            except RuntimeError:
+                # The loop is closed: nobody sleeps there any more.
+                self._marked.clear()
+
+    def _flush(self) -> None:
+        # Cleared before the marks are read, so a mark that is missed here schedules anew.
+        self._scheduled = False
+        marked = self._marked
+        while marked:
+            marked.popleft().wake()
+
+
+class Sleeper:
+    """One coroutine that waits for marks, or for the end."""
+
+    __slots__ = ("_future", "_marked", "_wakeups", "ended", "on_wake")
+
+    def __init__(self, wakeups: Wakeups) -> None:
+        self._wakeups = wakeups
+        self._marked = False
+        self._future: asyncio.Future[None] | None = None
+        self.ended = False
+        self.on_wake: Callable[[], None] | None = None
+
+    def mark(self) -> None:
+        """On the engine thread: there is something to do."""
+        if not self._marked:
+            self._marked = True
+            self._wakeups.mark(self)
+
+    def wake(self) -> None:
+        """On the loop: let the coroutine go on."""
+        self._marked = False
+        if self.on_wake is not None:
+            self.on_wake()
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+    def end(self) -> None:
+        """On the loop: let the coroutine go on for the last time."""
+        self.ended = True
+        self.wake()
+
+    async def sleep(self, timeout_s: float) -> None:
+        """Until woken, ended or the time is over. What was marked before is found by looking."""
+        if self.ended or self._marked:
+            # A mark is on its way: one turn of the loop brings it.
+            await asyncio.sleep(0)
+            return
+        loop = asyncio.get_running_loop()
+        self._future = loop.create_future()
+        timer = loop.call_later(max(timeout_s, 0), self.wake)
+        try:
+            await self._future
+        finally:
+            timer.cancel()
+            self._future = None

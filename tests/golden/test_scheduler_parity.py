@@ -1,0 +1,390 @@
+"""Parity with kube-scheduler v1.36.4: its recorded decisions against ours, without tolerance.
+
+`data/scheduler/README.md` says what the recordings hold. Every attempt is judged on its own: after it
+the *recorded* outcome is applied, so a difference never hides behind an earlier one. Compared are
+
+- the order of nodes, and PreFilter's rejection or set of nodes,
+- for every node the first plugin that refuses it, code and reasons. Where the recorded plugin is one we
+  do not have, we must not refuse earlier than it,
+- for every feasible node the raw and normalised score of each of our Score plugins, and which are skipped,
+- where nothing but our plugins can matter: the chosen node, the number of nodes evaluated and found,
+  the next start index, the totals of the scored nodes, or the failure's message and reason, and the
+  plugins that refused.
+"""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kubescene.actors import Actor, Role
+from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.client.interfaces import EventHandler, ObjectRef
+from kubescene.clock import EventQueue, Streams, VirtualClock
+from kubescene.loops import ControllerContext
+from kubescene.scheduler import ExtensionPoint, Profile, Scheduler, default_profile, kube_scheduler
+from kubescene.scheduler.cycle import Cycle, Decision
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.scoring import ScoreChain
+from kubescene.scheduler.search import NominatedFiltering
+from kubescene.scheduler.status import Status
+from kubescene.scheduler.verdicts import FilterChain, Filtering
+from kubescene.store import Record, Store, Subscription
+from kubescene.timeline.explanations import Explain
+from kubescene.timeline.instruments import Instrument, Instruments
+from kubescene.types import JsonObject
+
+DATA = Path(__file__).parent / "data" / "scheduler"
+FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))
+
+NODES = GroupResource("", "nodes")
+PODS = GroupResource("", "pods")
+COPIED_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+FILTER_ORDER = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+)
+OUR_FILTERS = frozenset(each.name for each in default_profile().at(ExtensionPoint.FILTER))
+OUR_SCORES = frozenset(each.name for each in default_profile().at(ExtensionPoint.SCORE))
+OUR_PRE_FILTERS = frozenset(each.name for each in default_profile().at(ExtensionPoint.PRE_FILTER))
+HARMLESS_KINDS = frozenset({"Namespace", "Node", "Pod", "PriorityClass"})
+
+
+class StoreClient:
+    """The few requests that the scheduler makes, straight to a store: no admission, no defaults."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("kube-scheduler", Role.SIMULATION)
+
+    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
+        return self._store.subscribe(handler, [GroupResource("", f"{gvk.kind.lower()}s")])
+
+    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+        raise AssertionError("parity is judged before binding")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"the scheduler called {name}")
+
+
+class Listener(Instrument):
+    """Somebody who wants explanations, so that the scheduler makes them."""
+
+    def pod_attempted(self, attempt: object) -> None: ...
+
+
+class World:
+    """One recorded case, replayed."""
+
+    def __init__(self, case: JsonObject) -> None:
+        self.case = case
+        self.store = Store()
+        clock = VirtualClock()
+        client: Any = StoreClient(self.store)
+        context = ControllerContext(
+            client, clock, EventQueue(clock), Streams(), Instruments(Listener())
+        )
+        self.scheduler: Scheduler = kube_scheduler(context, [_profile(case)], Explain.FULL)
+        self.cycle: Cycle = self.scheduler.cycle_of("default-scheduler")
+        for obj in case["objects"]:
+            self.create(obj)
+
+    def create(self, obj: JsonObject) -> None:
+        if obj["kind"] in ("Node", "Pod"):
+            resource = NODES if obj["kind"] == "Node" else PODS
+            self.store.create(resource, obj)
+
+    def pod(self, key: str) -> JsonObject:
+        namespace, name = key.split("/")
+        record = self.store.get(PODS, namespace, name)
+        assert record is not None
+        return record.decode()
+
+    def info(self, key: str) -> PodInfo:
+        entry = self.scheduler.queue.get(self.pod(key)["metadata"]["uid"])
+        assert entry is not None
+        return entry.pod
+
+    # -- the recorded effects ----------------------------------------------------------------
+
+    def apply(self, key: str, outcome: Mapping[str, Any]) -> None:
+        """Do what kube-scheduler did."""
+        if "node" in outcome:
+            self._bind(key, outcome["node"])
+        elif "preemption" in outcome and outcome["preemption"].get("victims"):
+            self._preempt(key, outcome)
+        if "node" not in outcome and "nominated" in outcome:
+            self._nominate(key, outcome["nominated"])
+        if "nextStart" in outcome:
+            self.scheduler.start_index.index = outcome["nextStart"]
+
+    def _bind(self, key: str, node: str) -> None:
+        pod = self.pod(key)
+        record = self.store.get(NODES, "", node)
+        assert record is not None
+        copied = {label: record.labels[label] for label in COPIED_LABELS if label in record.labels}
+        if copied:
+            pod["metadata"]["labels"] = pod["metadata"].get("labels", {}) | copied
+        pod["spec"]["nodeName"] = node
+        status = pod.setdefault("status", {})
+        status.pop("nominatedNodeName", None)
+        if not self.case.get("noStartTime"):
+            status["startTime"] = pod["metadata"]["creationTimestamp"]
+        self.store.update(PODS, pod)
+
+    def _preempt(self, key: str, outcome: Mapping[str, Any]) -> None:
+        preemption = outcome["preemption"]
+        victims = [self.pod(victim) for victim in preemption["victims"]]
+        running = [pod for pod in victims if "deletionTimestamp" not in pod["metadata"]]
+        if running:
+            self._clear_nominations(preemption["node"], self.pod(key)["spec"].get("priority") or 0)
+        for pod in running:
+            if self.case.get("gracefulVictims"):
+                self.store.update(PODS, pod)
+                pod["metadata"]["deletionTimestamp"] = "2024-03-01T12:00:00Z"
+                self.store.update(PODS, pod)
+            else:
+                metadata = pod["metadata"]
+                self.store.remove(PODS, metadata["namespace"], metadata["name"])
+
+    def _clear_nominations(self, node: str, priority: int) -> None:
+        for pod in self.scheduler.nominations.on(node):
+            if pod.priority < priority:
+                self._nominate(pod.key, "")
+
+    def _nominate(self, key: str, node: str) -> None:
+        pod = self.pod(key)
+        status = pod.setdefault("status", {})
+        status["nominatedNodeName"] = node
+        self.store.update(PODS, pod)
+
+
+class Comparison:
+    """One recorded attempt against ours."""
+
+    def __init__(self, world: World, want: Mapping[str, Any], counts: Counter[str]) -> None:
+        self.world = world
+        self.want = want
+        self.counts = counts
+        self.where = f"{world.case['id']} {want['pod']}"
+        self.pod = world.info(want["pod"])
+        self.nodes = world.scheduler.nodes
+        self.nodes.refresh()
+
+    def run(self) -> None:
+        if {"filters", "feasible", "prefilter"} & self.want.keys():
+            self.compare_matrix()
+        if "outcome" in self.want and only_ours(self.world.case, self.pod):
+            self.compare_outcome()
+
+    def equal(self, what: str, ours: object, theirs: object) -> None:
+        self.counts[what] += 1
+        assert ours == theirs, f"{self.where}: {what}"
+
+    # -- before the cycle, every node --------------------------------------------------------
+
+    def compare_matrix(self) -> None:
+        state = CycleState()
+        outcome = self.world.cycle.pre_filter(state, self.pod)
+        recorded = self.want.get("prefilter") or {}
+        if recorded.get("plugin") in OUR_PRE_FILTERS or not outcome.status.ok:
+            self.equal(
+                "prefilter rejections",
+                _words(outcome.status),
+                (recorded.get("plugin"), recorded.get("code"), recorded.get("reasons")),
+            )
+        if "plugin" in recorded:
+            return
+        names = outcome.node_names
+        ours = None if names is None else sorted(n for n in names if self.nodes.info(n))
+        self.equal("prefilter node sets", ours, _sorted(recorded.get("nodes"), self.nodes.names))
+        chain = FilterChain(self.world.cycle.framework.filters, self.nodes)
+        self.compare_filters(chain.begin(state, self.pod), names)
+        if "scores" in self.want:
+            self.compare_scores(state)
+
+    def compare_filters(self, filtering: Filtering, names: frozenset[str] | None) -> None:
+        rows = [row for row, name in enumerate(self.nodes.names) if names is None or name in names]
+        judge = NominatedFiltering(
+            filtering, self.nodes, self.world.scheduler.nominations, self.pod
+        )
+        verdicts = judge.judge(np.array(rows, dtype=np.intp)).tolist()
+        theirs: dict[int, tuple[str, int, list[str]]] = {
+            row: (group["plugin"], group["code"], group["reasons"])
+            for group in self.want.get("filters", ())
+            for row in group["nodes"]
+        }
+        for row, verdict in zip(rows, verdicts, strict=True):
+            self.compare_verdict(theirs.get(row), filtering.describe(verdict))
+
+    def compare_verdict(self, theirs: tuple[str, int, list[str]] | None, ours: Status) -> None:
+        if theirs is None:
+            self.equal("filter passes", _words(ours), (None, None, None))
+        elif theirs[0] in OUR_FILTERS:
+            self.equal("filter refusals", _words(ours), theirs)
+        else:
+            later = ours.ok or FILTER_ORDER.index(ours.plugin) > FILTER_ORDER.index(theirs[0])
+            self.equal("refusals by plugins we lack", later, True)
+
+    def compare_scores(self, state: CycleState) -> None:
+        rows = np.array(self.want["feasible"], dtype=np.intp)
+        fault = self.world.cycle.pre_score(state, self.pod, rows)
+        assert not fault, self.where
+        chain = ScoreChain(self.world.cycle.framework.scores, self.nodes)
+        scored = chain.score(state, self.pod, rows, explain=True)
+        theirs = {
+            name: (column.get("raw", column["norm"]), column["norm"])
+            for name, column in self.want["scores"].items()
+            if name in OUR_SCORES
+        }
+        ours = {each.plugin: (list(each.raw), list(each.normalized)) for each in scored.columns}
+        self.equal("score columns", ours, theirs)
+        self.counts["scores"] += sum(2 * len(raw) for raw, _ in theirs.values())
+
+    # -- the cycle itself --------------------------------------------------------------------
+
+    def compare_outcome(self) -> None:
+        theirs = self.want["outcome"]
+        decision = self.world.cycle.decide(self.pod, explain=Explain.FULL)
+        self.equal("chosen nodes", decision.node, theirs.get("node", ""))
+        start = self.world.scheduler.start_index.index
+        self.equal("start indexes", start, theirs.get("nextStart", start))
+        if decision.node:
+            self.equal("evaluated nodes", decision.evaluated, theirs["evaluated"])
+            self.equal("feasible nodes", decision.feasible, theirs["feasible"])
+            self.compare_totals(decision, theirs)
+        else:
+            post_filter = theirs.get("postFilter") or ""
+            message = theirs["message"].removesuffix(f" {post_filter}") if post_filter else ""
+            self.equal("messages", decision.message, message or theirs["message"])
+            self.equal("reasons", decision.reason, theirs["reason"])
+            self.equal("refusing plugins", list(decision.plugins), theirs.get("plugins", []))
+
+    def compare_totals(self, decision: Decision, theirs: Mapping[str, Any]) -> None:
+        explanation = decision.explanation
+        assert explanation is not None
+        if scored := theirs.get("scored"):
+            self.equal("scored nodes", list(explanation.scored), scored["nodes"])
+            self.equal("totals", list(explanation.totals), scored["totals"])
+        elif "totals" in self.want and len(explanation.scored) > 1:
+            ours = dict(zip(explanation.scored, explanation.totals, strict=True))
+            wanted = dict(zip(self.want["feasible"], self.want["totals"], strict=True))
+            self.equal("totals", ours, wanted)
+
+
+def only_ours(case: JsonObject, pod: PodInfo) -> bool:
+    """Whether none of the plugins that we lack can have had a say in this attempt."""
+    if any(obj["kind"] not in HARMLESS_KINDS for obj in case["objects"]):
+        return False
+    objects = [*case["objects"], *case["pending"]]
+    nodes = [obj for obj in objects if obj["kind"] == "Node"]
+    pods = [obj for obj in objects if obj["kind"] == "Pod"]
+    if any((node.get("status") or {}).get("images") for node in nodes):
+        return False
+    return not any(_interferes(each) for each in pods) and not _needs_features(pod.object)
+
+
+def _interferes(pod: JsonObject) -> bool:
+    spec = pod["spec"]
+    affinity = spec.get("affinity") or {}
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return bool(
+        affinity.get("podAffinity")
+        or affinity.get("podAntiAffinity")
+        or spec.get("topologySpreadConstraints")
+        or spec.get("volumes")
+        or spec.get("resourceClaims")
+        or any(port.get("hostPort") for each in containers for port in each.get("ports") or ())
+    )
+
+
+def _needs_features(pod: JsonObject) -> bool:
+    spec = pod["spec"]
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    rules = any(each.get("restartPolicyRules") for each in containers)
+    return rules or bool(spec.get("hostNetwork") and spec.get("hostUsers") is False)
+
+
+def _profile(case: JsonObject) -> Profile:
+    """The profile of a case; of configurations, the goldens here only set the percentage."""
+    config = case.get("schedulerConfig") or {}
+    profile = (config.get("profiles") or [{}])[0]
+    percentage = profile.get("percentageOfNodesToScore", config.get("percentageOfNodesToScore", 0))
+    default = default_profile()
+    return Profile(default.scheduler_name, default.points, percentage_of_nodes_to_score=percentage)
+
+
+def _words(status: Status) -> tuple[str | None, int | None, list[str] | None]:
+    if status.ok:
+        return None, None, None
+    return status.plugin, int(status.code), list(status.reasons)
+
+
+def _sorted(names: list[str] | None, existing: Any) -> list[str] | None:
+    return None if names is None else sorted(name for name in names if name in existing)
+
+
+def cases(family: str) -> Iterator[JsonObject]:
+    with gzip.open(DATA / f"{family}.jsonl.gz", "rt") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def replay(golden: JsonObject, counts: Counter[str]) -> None:
+    """Compare all attempts of one case."""
+    case, result = golden["case"], golden["result"]
+    world = World(case)
+    world.scheduler.nodes.refresh()
+    assert list(world.scheduler.nodes.names) == result.get("nodeOrder", []), case["id"]
+    pending = iter(case["pending"])
+    for want in result["attempts"]:
+        if not want.get("retry"):
+            world.create(next(pending))
+        if "gated" in want or "ignored" in want or "bypassed" in want:
+            counts["pods without a cycle"] += 1
+            compare_waiting(world, want)
+            continue
+        Comparison(world, want, counts).run()
+        counts["attempts"] += 1
+        world.apply(want["pod"], want["outcome"])
+
+
+def compare_waiting(world: World, want: Mapping[str, Any]) -> None:
+    uid = world.pod(want["pod"])["metadata"]["uid"]
+    entry = world.scheduler.queue.get(uid)
+    if "gated" in want:
+        assert entry is not None
+        assert entry.gated_by == "SchedulingGates"
+    else:
+        assert entry is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_decisions_equal_those_of_kube_scheduler(family: str) -> None:
+    counts: Counter[str] = Counter()
+    for golden in cases(family):
+        replay(golden, counts)
+    assert counts["attempts"] > 0
+    assert counts["filter passes"] + counts["chosen nodes"] > 0
