@@ -7,12 +7,15 @@ A `Cluster` knows nothing of scenarios. Its controllers run only when somebody t
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Self, TypeAlias
 
 from kubescene.actors import Actor, Role
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.kinds import SCENARIO
+from kubescene.api.objects import Node, Pod
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
+from kubescene.client.verbs import Verbs
 from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
@@ -29,6 +32,7 @@ from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
 
 SCHEDULER = "kube-scheduler"
+USER = Actor("user")
 
 SCENARIO_TYPE = ResourceType(
     gvk=SCENARIO,
@@ -65,8 +69,19 @@ def virtual_clock(options: ClusterOptions) -> Clock:
     return VirtualClock() if options.start is None else VirtualClock(options.start)
 
 
-class Cluster:
-    """One simulated cluster, on a virtual clock unless another is given."""
+Controllers: TypeAlias = list[Controller]
+
+
+class Cluster(Verbs):
+    """One simulated cluster, on a virtual clock unless another is given.
+
+    `create`, `apply`, `get`, `list`, `watch`, `patch` and `delete` speak as the user ``user``::
+
+        cluster = kubescene.Cluster()
+        cluster.create(make_node("n1").cpu("4").memory("8Gi"))
+        cluster.create(make_pod("a").cpu("2"))
+        assert cluster.settle().pod("a").node == "n1"
+    """
 
     def __init__(
         self,
@@ -86,7 +101,7 @@ class Cluster:
         self.scheme.register(SCENARIO_TYPE)
         self._instruments = tuple(instruments)
         self.instruments = Instruments(*self._instruments)
-        self.registry = Registry(
+        registry = Registry(
             scheme=self.scheme,
             store=self.store,
             clock=self.clock,
@@ -94,8 +109,9 @@ class Cluster:
             admission=AdmissionChain(default_chain()),
             instruments=self.instruments,
         )
+        super().__init__(registry, USER)
         self.registrations = controllers or builtin_controllers(options)
-        self.controllers: list[Controller] = []
+        self.controllers: Controllers = []
         bootstrap(self.registry)
 
     def observe(self, *instruments: Instrument) -> None:
@@ -108,7 +124,7 @@ class Cluster:
         """A client that writes in this actor's name."""
         return DirectClient(self.registry, actor)
 
-    def start(self, names: Sequence[str], role: Role) -> list[Controller]:
+    def start(self, names: Sequence[str], role: Role) -> Controllers:
         """Make controllers anew, with fresh state, and let them see what exists."""
         started = [
             self.registrations.factory(name)(self._context(Actor(name, role))) for name in names
@@ -116,11 +132,18 @@ class Cluster:
         self.controllers += started
         return started
 
-    def settle(self, max_rounds: int = 10_000) -> None:
+    def settle(self, max_rounds: int = 10_000) -> Self:
         """Run every controller until none has anything to do."""
         if not self.controllers:
-            self.start(list(self.registrations), Role.PRESIMULATION)
+            self.start(tuple(self.registrations), Role.PRESIMULATION)
         settle(self.controllers, max_rounds, objects=lambda: self.object_count)
+        return self
+
+    def pod(self, name: str, namespace: str = "default") -> Pod:
+        return Pod(self.get("pods", name, namespace))
+
+    def node(self, name: str) -> Node:
+        return Node(self.get("nodes", name))
 
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""

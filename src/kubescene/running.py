@@ -3,19 +3,19 @@
 Puts a cluster, the recorders and the engine together, plays the scenario and hands back a `Run`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kubescene.actors import Actor
+from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ScenarioError
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, summarize
-from kubescene.scenario.build import Buildable
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.phases import ScenarioPhase
@@ -75,7 +75,7 @@ class Timeline:
 
 
 def run(
-    scenario: str | Path | Mapping[str, Any] | Buildable,
+    scenario: str | Path | AnyObject,
     *,
     out: str | Path | None = None,
     seed: int | None = None,
@@ -122,12 +122,11 @@ def run(
     )
 
 
-def read(scenario: str | Path | Mapping[str, Any] | Buildable) -> JsonObject:
+def read(scenario: str | Path | AnyObject) -> JsonObject:
     """The Scenario object, from wherever it comes."""
     if isinstance(scenario, str | Path):
         return load_scenario(scenario)
-    obj = scenario.build() if isinstance(scenario, Buildable) else dict(scenario)
-    return check_identity(obj, "scenario")
+    return check_identity(plain(scenario), "scenario")
 
 
 def cluster_options(scenario: JsonObject, seed: int | None) -> ClusterOptions:

@@ -1,8 +1,8 @@
 """Regular expressions of custom schemas, which are written for Go's RE2.
 
-The syntax is nearly Python's. What differs is translated: ``$`` and ``\\z`` mean the very end of the
-text, character classes such as ``[[:alpha:]]`` are spelled out, ``\\d`` and its like are ASCII. A
-pattern that still cannot be compiled is not checked.
+The syntax is nearly Python's. What differs is translated: ``$`` and ``\\z`` mean the very end of
+the text, character classes such as ``[[:alpha:]]`` are spelled out, ``\\d`` and its like are
+ASCII. A pattern that still cannot be compiled is not checked.
 """
 
 import re

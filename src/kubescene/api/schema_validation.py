@@ -1,13 +1,14 @@
 """Values against the OpenAPI schema of a CustomResourceDefinition, in kube-apiserver's words.
 
-Every keyword adds its complaint to a `Findings`, which also counts what fitted: when none of several
-alternatives (anyOf, oneOf) fits, the complaints of the one that fits best are shown. On an update,
-complaints about a part that did not change are dropped, so that a stricter schema does not lock
-old objects (ratcheting).
+Every keyword adds its complaint to a `Findings`, which also counts what fitted: when none of
+several alternatives (anyOf, oneOf) fits, the complaints of the one that fits best are shown. On an
+update, complaints about a part that did not change are dropped, so that a stricter schema does
+not lock old objects (ratcheting).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from kubescene.api import formats
@@ -20,6 +21,8 @@ NO_OLD: Any = object()
 
 _NOWHERE = "<nil>"
 _INT_BITS = {"int32": 31, "int64": 63}
+_GO_SMALL, _GO_LARGE = 4, 6
+"""Exponents beyond which Go prints numbers in scientific notation."""
 _MAX_FLOAT32 = 3.4028234663852886e38
 
 
@@ -283,12 +286,13 @@ def _bound(value: float, limit: float) -> str:
     """A limit as Go prints it: whole beside whole numbers, else with the fewest digits."""
     if type(value) is int:
         return str(int(limit))
-    plain = float(limit)
-    exponent = int(f"{plain:e}".partition("e")[2]) if plain else 0
-    if -4 <= exponent < 21:  # noqa: PLR2004 - where Go changes to scientific notation
-        text = repr(plain) if exponent < 16 else f"{plain:.0f}"  # noqa: PLR2004
-        return text.removesuffix(".0")
-    return repr(plain)
+    sign, digits, power = Decimal(repr(float(limit))).normalize().as_tuple()
+    exponent = len(digits) + int(power) - 1
+    if -_GO_SMALL <= exponent < _GO_LARGE:
+        return repr(float(limit)).removesuffix(".0")
+    first, *rest = map(str, digits)
+    mantissa = f"{first}.{''.join(rest)}" if rest else first
+    return f"{'-' if sign else ''}{mantissa}e{exponent:+03d}"
 
 
 def _check_enum(

@@ -1,4 +1,4 @@
-"""What a structural schema demands beyond values: unique list items, well-formed embedded objects."""
+"""What a structural schema demands beyond values: unique items, well-formed embedded objects."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -67,7 +67,7 @@ def _check_unique(items: list[Any], shown: list[Any], path: Path, errors: ErrorL
     for position, item in enumerate(items):
         encoded = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
         times[encoded] = times.get(encoded, 0) + 1
-        if times[encoded] == 2:  # noqa: PLR2004 - the second time is the first repetition
+        if times[encoded] == 2:
             errors.duplicate(path.index(position), shown[position])
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubescene.actors import Actor
-from kubescene.api import defaults, validation
+from kubescene.api import conversions, defaults, validation
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities
@@ -86,7 +86,7 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
-        resource_type = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        resource_type, obj = self._to_storage(obj)
         place = resolve_namespace(resource_type, obj, namespace)
         complete = defaults.drop_nulls(obj)
         complete = new_metadata(complete, resource_type, place, self.identities, self.clock)
@@ -112,7 +112,7 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
-        resource_type = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        resource_type, obj = self._to_storage(obj)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
         check_precondition(resource_type, current, obj["metadata"])
@@ -130,19 +130,26 @@ class Registry:
         *,
         subresource: str = "",
         options: WriteOptions = NO_OPTIONS,
+        inspect: Callable[[JsonObject], JsonObject] | None = None,
     ) -> Record:
-        """Change an object as a patch says."""
+        """Change an object as a patch says, in the version of ``resource_type``.
+
+        ``inspect`` sees the patched object before anything else does and returns it, changed or
+        not, or refuses it: the API server's field validation.
+        """
         current = self.record(resource_type, namespace, name)
 
         def change(old: JsonObject) -> JsonObject:
-            new = apply_patch(old, patch, patch_type, resource_type)
+            seen = conversions.from_storage(old, resource_type)
+            new = apply_patch(seen, patch, patch_type, resource_type)
             check_precondition(resource_type, current, new["metadata"])
-            return new
+            new = inspect(new) if inspect else new
+            return conversions.to_storage(new, resource_type)
 
         return self._change(
             actor,
             "patch",
-            resource_type,
+            self._stored_type(resource_type),
             subresource,
             current,
             change,
@@ -217,6 +224,14 @@ class Registry:
         return record
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _to_storage(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
+        """The type and form in which an object that a client wrote is stored."""
+        served = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        return self._stored_type(served), conversions.to_storage(obj, served)
+
+    def _stored_type(self, served: ResourceType) -> ResourceType:
+        return self.type_of(served.stored_as) if served.stored_as else served
 
     def _change(
         self,

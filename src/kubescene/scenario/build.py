@@ -13,20 +13,13 @@ diffed, reviewed and played by anybody::
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 from kubescene.api.kinds import SCENARIO
+from kubescene.client.verbs import AnyObject, plain
 from kubescene.errors import ScenarioError
 from kubescene.types import JsonObject
-
-
-@runtime_checkable
-class Buildable(Protocol):
-    """Anything that can be turned into an API object, such as ``kubescene.testing.make_pod``."""
-
-    def build(self) -> JsonObject: ...
 
 
 class ScenarioBuilder:
@@ -49,7 +42,7 @@ class ScenarioBuilder:
     def next_step(self) -> Self:
         return self.step(self._step + 1)
 
-    def create(self, *objects: Buildable | Mapping[str, Any], count: int = 1, id: str = "") -> Self:
+    def create(self, *objects: AnyObject, count: int = 1, id: str = "") -> Self:
         """Create objects.
 
         With ``count``, that many of each, ``$(INDEX)`` replaced in the object.
@@ -139,10 +132,6 @@ class ScenarioBuilder:
         operation: JsonObject = {"id": operation_id} if operation_id else {}
         self._operations.append({**operation, "step": self._step, field: body})
         return self
-
-
-def plain(obj: Buildable | Mapping[str, Any]) -> JsonObject:
-    return obj.build() if isinstance(obj, Buildable) else dict(obj)
 
 
 def target(api_version: str, kind: str, name: str, namespace: str) -> JsonObject:

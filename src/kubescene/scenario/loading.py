@@ -15,7 +15,7 @@ MAX_DEPTH = 200
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _UniqueKeyLoader(_Loader):  # type: ignore[misc, valid-type]  # chosen at run time
+class _UniqueKeyLoader(_Loader):  # type: ignore[misc]  # chosen at run time
     """Refuses duplicate keys, which YAML would let win silently, and aliases that multiply."""
 
     MAX_ALIASES = 1000

@@ -7,8 +7,6 @@ PostFilter plugin or an explanation needs them in words.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.status import Code, Status

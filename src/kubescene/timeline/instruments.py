@@ -5,8 +5,9 @@ nobody overrides costs one attribute look-up. Hooks run synchronously on the eng
 must not write. An exception in a hook ends the run: a run without its record is worth nothing.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from kubescene.actors import Actor
 from kubescene.clock import ScenarioStep
@@ -70,23 +71,28 @@ class Instrument:
         """The scenario reached ``Succeeded``, ``Paused`` or ``Failed``."""
 
 
-HOOKS = tuple(name for name in vars(Instrument) if not name.startswith("_"))
+P = ParamSpec("P")
 
 
 class Instruments:
     """A fixed set of instruments; each attribute is the tuple of overridden hooks of that name."""
 
-    __slots__ = HOOKS
-
     def __init__(self, *instruments: Instrument) -> None:
-        for hook in HOOKS:
-            overridden = [
-                getattr(instrument, hook)
-                for instrument in instruments
-                if getattr(type(instrument), hook) is not getattr(Instrument, hook)
-            ]
-            setattr(self, hook, tuple(overridden))
+        self.object_written = _overridden(instruments, Instrument.object_written)
+        self.pod_attempted = _overridden(instruments, Instrument.pod_attempted)
+        self.phase_changed = _overridden(instruments, Instrument.phase_changed)
+        self.time_advanced = _overridden(instruments, Instrument.time_advanced)
+        self.step_finished = _overridden(instruments, Instrument.step_finished)
+        self.run_ended = _overridden(instruments, Instrument.run_ended)
 
 
-for _hook in HOOKS:
-    Instruments.__annotations__[_hook] = "tuple[Any, ...]"
+def _overridden(
+    instruments: Sequence[Instrument], hook: Callable[Concatenate[Instrument, P], None]
+) -> tuple[Callable[P, None], ...]:
+    """The bound hooks of those instruments that override this one."""
+    name = hook.__name__
+    return tuple(
+        getattr(instrument, name)
+        for instrument in instruments
+        if getattr(type(instrument), name) is not hook
+    )

@@ -154,6 +154,10 @@ def _check_stored_versions(definition: JsonObject, spec: JsonObject, errors: Err
         errors.invalid(path, stored, "must have at least one stored version")
         return
     versions = {version.get("name"): version for version in spec.get("versions") or ()}
+    storage = [name for name, version in versions.items() if version.get("storage")]
+    for name in storage:
+        if name not in stored:
+            errors.invalid(path, stored, f"must have the storage version {name}")
     for position, name in enumerate(stored):
         if name not in versions:
             errors.invalid(
@@ -163,10 +167,6 @@ def _check_stored_versions(definition: JsonObject, spec: JsonObject, errors: Err
                 "remain in spec.versions until a storage migration ensures no data remains "
                 f"persisted in {name} and removes {name} from status.storedVersions",
             )
-    storage = [name for name, version in versions.items() if version.get("storage")]
-    for name in storage:
-        if name not in stored:
-            errors.invalid(path, stored, f"must have the storage version {name}")
 
 
 def validate_definition_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:

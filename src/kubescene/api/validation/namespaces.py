@@ -30,8 +30,8 @@ def _check_finalizer(finalizer: str, errors: ErrorList, path: Path) -> None:
 
 
 def validate_namespace_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
-    validate_namespace(new, errors)
     validate_metadata_update(new["metadata"], old["metadata"], errors)
+    validate_namespace(new, errors)
 
 
 def validate_namespace_finalize(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:

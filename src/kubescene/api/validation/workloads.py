@@ -82,9 +82,9 @@ _STATUS_COUNTS = {
 }
 _PART_COUNTS = (
     "fullyLabeledReplicas",
-    "updatedReplicas",
     "readyReplicas",
     "currentReplicas",
+    "updatedReplicas",
     "availableReplicas",
 )
 

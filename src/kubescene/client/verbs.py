@@ -1,0 +1,208 @@
+"""Speaking to a world the way people do: by names, with plain dicts or builders.
+
+The verbs of kubectl over an embedded registry. A kind is named as kubectl names it: ``Pod``,
+``pods``, ``po``, ``deployments.apps``.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from kubescene.actors import Actor
+from kubescene.api.patches import PatchType, diff_merge_patch
+from kubescene.api.scheme import ResourceType
+from kubescene.api.selectors import parse_fields, parse_labels
+from kubescene.errors import NotFoundError
+from kubescene.registry import DeleteOptions, Registry, WriteOptions
+from kubescene.registry.registry import DEFAULT_NAMESPACE, resolve_namespace
+from kubescene.store import Change, Record, Watch
+from kubescene.types import JsonObject
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+Objects: TypeAlias = list[JsonObject]
+
+
+@runtime_checkable
+class Buildable(Protocol):
+    """Anything that can be turned into an API object, such as ``kubescene.testing.make_pod``."""
+
+    def build(self) -> JsonObject: ...
+
+
+AnyObject: TypeAlias = Buildable | Mapping[str, Any]
+
+
+class Verbs:
+    """Create, apply, get, list, watch, patch and delete, in one actor's name."""
+
+    def __init__(self, registry: Registry, actor: Actor) -> None:
+        self.registry = registry
+        self.actor = actor
+
+    def create(self, obj: AnyObject, *, dry_run: bool = False) -> JsonObject:
+        """Create an object; a namespaced one without a namespace goes to ``default``."""
+        options = WriteOptions(dry_run=dry_run)
+        return self._decoded(self.registry.create(self.actor, plain(obj), options=options))
+
+    def apply(self, obj: AnyObject) -> JsonObject:
+        """Create the object, or change it to what is given.
+
+        Fields that an earlier `apply` set and this one leaves out are removed; fields that others
+        set are left alone. That is ``kubectl apply``, with its annotation.
+        """
+        wanted = plain(obj)
+        resource_type = self.registry.scheme.of_kind(
+            wanted.get("apiVersion", ""), wanted.get("kind", "")
+        )
+        namespace = resolve_namespace(resource_type, wanted, "")
+        noted = with_last_applied(wanted)
+        try:
+            current = self.registry.record(resource_type, namespace, wanted["metadata"]["name"])
+        except NotFoundError:
+            return self.create(noted)
+        patch = apply_patch(self._decoded(current), noted)
+        patch_type = PatchType.MERGE if resource_type.custom else PatchType.STRATEGIC
+        return self._decoded(
+            self.registry.patch(
+                self.actor, resource_type, namespace, current.name, patch, patch_type
+            )
+        )
+
+    def get(self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE) -> JsonObject:
+        """The object; raises `NotFoundError`."""
+        resource_type = self._type(kind)
+        return self._decoded(
+            self.registry.record(resource_type, place(resource_type, namespace), name)
+        )
+
+    def list(
+        self, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> Objects:
+        """All objects, of one namespace if named, that match the selectors."""
+        resource_type = self._type(kind)
+        records = self.registry.store.list(resource_type.group_resource, namespace)
+        if labels:
+            selector = parse_labels(labels)
+            records = [record for record in records if selector.matches(record.labels)]
+        found = [self._decoded(record) for record in records]
+        if fields:
+            wanted = parse_fields(fields).for_resource(resource_type.group_resource)
+            found = [obj for obj in found if wanted.matches_object(obj)]
+        return found
+
+    def watch(self, kind: str, *, since: int | None = None) -> "ObjectWatch":
+        """Changes from now on, or after a revision. Call `ObjectWatch.drain` to get them."""
+        resource = self._type(kind).group_resource
+        store = self.registry.store
+        return ObjectWatch(
+            Watch(store, [resource], since=store.revision if since is None else since)
+        )
+
+    def patch(
+        self,
+        kind: str,
+        name: str,
+        patch: Any,
+        namespace: str = DEFAULT_NAMESPACE,
+        *,
+        patch_type: str = "",
+        subresource: str = "",
+    ) -> JsonObject:
+        """Change an object: strategic merge for built-in kinds, merge for custom ones."""
+        resource_type = self._type(kind)
+        default = PatchType.MERGE if resource_type.custom else PatchType.STRATEGIC
+        return self._decoded(
+            self.registry.patch(
+                self.actor,
+                resource_type,
+                place(resource_type, namespace),
+                name,
+                patch,
+                PatchType.parse(patch_type) if patch_type else default,
+                subresource=subresource,
+            )
+        )
+
+    def delete(
+        self,
+        kind: str,
+        name: str,
+        namespace: str = DEFAULT_NAMESPACE,
+        *,
+        grace_period_s: int | None = None,
+    ) -> JsonObject:
+        """Delete, honouring finalizers and grace; returns the object's newest state."""
+        resource_type = self._type(kind)
+        return self._decoded(
+            self.registry.delete(
+                self.actor,
+                resource_type,
+                place(resource_type, namespace),
+                name,
+                options=DeleteOptions(grace_period_s=grace_period_s),
+            )
+        )
+
+    def _type(self, kind: str) -> ResourceType:
+        return self.registry.scheme.resolve(kind)
+
+    def _decoded(self, record: Record) -> JsonObject:
+        return self.registry.store.decoded(record)
+
+
+class ObjectWatch:
+    """A watch that yields ``(type, object)``, such as ``("ADDED", {...})``."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def drain(self) -> Iterator[tuple[str, JsonObject]]:
+        """What has happened since the last call, without waiting."""
+        changes: list[Change] = self._watch.drain()
+        return ((str(change.type), change.object) for change in changes)
+
+    def close(self) -> None:
+        self._watch.close()
+
+
+def plain(obj: AnyObject) -> JsonObject:
+    return obj.build() if isinstance(obj, Buildable) else dict(obj)
+
+
+def place(resource_type: ResourceType, namespace: str) -> str:
+    return namespace if resource_type.namespaced else ""
+
+
+def with_last_applied(obj: JsonObject) -> JsonObject:
+    metadata = obj.get("metadata") or {}
+    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != LAST_APPLIED}
+    noted = json.dumps(obj, separators=(",", ":"), sort_keys=True) + "\n"
+    return {**obj, "metadata": {**metadata, "annotations": {**kept, LAST_APPLIED: noted}}}
+
+
+def apply_patch(current: JsonObject, wanted: JsonObject) -> JsonObject:
+    """What is wanted, plus a null for everything the last apply had and this one has not."""
+    text = (current["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+    removals = nulls_of(diff_merge_patch(json.loads(text), wanted)) if text else {}
+    return overlay(removals, wanted)
+
+
+def nulls_of(patch: Any) -> JsonObject:
+    """Only the removals of a merge patch."""
+    found: JsonObject = {}
+    for key, value in patch.items():
+        if value is None:
+            found[key] = None
+        elif isinstance(value, dict) and (inner := nulls_of(value)):
+            found[key] = inner
+    return found
+
+
+def overlay(base: JsonObject, top: JsonObject) -> JsonObject:
+    result = dict(base)
+    for key, value in top.items():
+        below = result.get(key)
+        both = isinstance(below, dict) and isinstance(value, dict)
+        result[key] = overlay(below, value) if both and below is not None else value
+    return result
