@@ -201,6 +201,8 @@ def test_a_client_that_reads_gzip_gets_gzip(openapi: OpenApi) -> None:
         ("gzip; q=0", False),
         ("gzip;q=0.000", False),
         ("br, *", True),
+        ("*;q=0, gzip", True),
+        ("gzip;q=0, *", False),
     ],
 )
 def test_encodings_are_negotiated(header: str, accepted: bool) -> None:

@@ -53,7 +53,8 @@ def to_v1(autoscaler: JsonObject) -> JsonObject:
     if targets:
         target = targets[0]["resource"]["target"]
         new_spec["targetCPUUtilizationPercentage"] = target["averageUtilization"]
-    new_status = {"currentReplicas": 0, "desiredReplicas": 0} | _picked(status, _SHARED_STATUS)
+    new_status: JsonObject = {"currentReplicas": 0, "desiredReplicas": 0}
+    new_status |= _picked(status, _SHARED_STATUS)
     for metric in status.get("currentMetrics") or ():
         if (usage := _cpu_usage(metric)) is not None:
             new_status["currentCPUUtilizationPercentage"] = usage
@@ -71,7 +72,8 @@ def to_v2(autoscaler: JsonObject) -> JsonObject:
     new_spec["metrics"] = metrics or [_cpu_target(DEFAULT_UTILIZATION)]
     if behavior := _behavior_to_v2(_decode(carried.get(BEHAVIOR), dict)):
         new_spec["behavior"] = behavior
-    new_status = {"desiredReplicas": 0} | _picked(status, _SHARED_STATUS)
+    new_status: JsonObject = {"desiredReplicas": 0}
+    new_status |= _picked(status, _SHARED_STATUS)
     if current := _current_metrics(carried.get(CURRENT_METRICS), status):
         new_status["currentMetrics"] = current
     if conditions := _decode(carried.get(CONDITIONS), list):

@@ -176,11 +176,10 @@ class OpenApi:
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether a client that sent this header can read gzip."""
-    for clause in accept_encoding.lower().split(","):
-        coding, _, quality = clause.replace(" ", "").partition(";q=")
-        if coding in ("gzip", "*"):
-            return quality.strip("0.") != "" or not quality
-    return False
+    clauses = accept_encoding.lower().replace(" ", "").split(",")
+    qualities = {coding: q for coding, _, q in (clause.partition(";q=") for clause in clauses)}
+    quality = qualities.get("gzip", qualities.get("*", "0")) or "1"
+    return quality.strip("0.") != ""
 
 
 @lru_cache(maxsize=256)

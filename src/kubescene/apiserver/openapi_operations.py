@@ -1,7 +1,7 @@
 """One operation of the API, and one path, as OpenAPI v3 describes them.
 
-A parameter that all operations of a path take stands on the path, as upstream puts it. Replies are
-JSON only: that is what this server sends. Parts are shared between operations, never changed.
+A parameter that all operations of a path take stands on the path, as upstream puts it. Only the
+media types that this server sends are named. Parts are shared between operations, never changed.
 """
 
 from collections.abc import Iterable
@@ -17,8 +17,9 @@ GVK = "x-kubernetes-group-version-kind"
 ACTION = "x-kubernetes-action"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-JSON = ("application/json",)
-STREAM = ("application/json", "application/json;stream=watch")
+OBJECT = ("application/json", "application/yaml")
+STREAM = ("application/json", "application/json;stream=watch", "application/yaml")
+DISCOVERY = ("application/json",)
 ANY = ("*/*",)
 TEXT = {"type": "string"}
 
@@ -57,7 +58,7 @@ def information_path(*, operation_id: str, schema: str, description: str, tag: s
     operation = {
         "description": description,
         "operationId": operation_id,
-        "responses": responses(("200",), reference(schema)),
+        "responses": responses(("200",), reference(schema), DISCOVERY),
         "tags": [tag],
     }
     return {"get": operation}
@@ -70,7 +71,7 @@ def reference(schema: str) -> JsonObject:
 
 
 def responses(
-    codes: Iterable[str], schema: JsonObject, media_types: Iterable[str] = JSON
+    codes: Iterable[str], schema: JsonObject, media_types: Iterable[str] = OBJECT
 ) -> JsonObject:
     """The same reply under each of the codes, and the refusal that every request may get."""
     content = _content(schema, media_types)

@@ -1,8 +1,8 @@
 """The operations of each resource, as OpenAPI v3 describes them.
 
-From one `ResourceType` follow up to eight paths: the collection (in one namespace and in all),
-the object, each subresource, and the deprecated ``/watch/`` forms of the first three, which custom
-resources do not have. Which operations a path has follows from the verbs.
+From one `ResourceType` follow the paths of its collection (in one namespace and in all), of the
+object and of each subresource, and the deprecated ``/watch/`` forms of the first three, which
+custom resources do not have. Which operations a path has follows from the verbs.
 
 Clients find their way by ``x-kubernetes-group-version-kind``: kubectl takes a kind as known if a
 PATCH operation carries it, and ``explain`` goes from the path of a resource to its kind by it.
@@ -270,8 +270,6 @@ class _ResourcePaths:
 
     def _connect(self, subresource: Subresource, suffix: str = "") -> list[Operation]:
         methods = [m for verb in subresource.verbs for m in _CONNECT_METHODS[verb]]
-        if subresource.name != "proxy":
-            methods = [method for method in methods if method in ("get", "post")]
         return [
             Operation(
                 method=method,

@@ -1,5 +1,6 @@
 """``kubescene run``."""
 
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +20,9 @@ def run_scenario(file: Path, *, out: Path | None, seed: int | None, quiet: bool)
         result = run(scenario, out=out, seed=seed, instruments=(progress,))
     print_summary(result.summary, console)
     if out is not None:
-        console.print(f"\nResults are in {out}", highlight=False)
+        console.print(f"\nResults are in {out}", highlight=False, markup=False)
+    if quiet and result.message:
+        sys.stderr.write(f"kubescene: {file}: {result.message}\n")
     return exit_code(result)
 
 

@@ -1,7 +1,7 @@
 """Instants and durations as Kubernetes writes them, exactly, without floating point."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 MICROSECOND = 1_000
 MILLISECOND = 1_000_000
@@ -17,9 +17,10 @@ _UNITS = {
     "m": MINUTE,
     "h": 60 * MINUTE,
 }
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _TIME = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)"
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)",
+    re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -31,7 +32,7 @@ def _calendar(second: int) -> str:
     global _last_second  # noqa: PLW0603 - a one-entry cache of a pure function
     known, text = _last_second
     if known != second:
-        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        text = (_EPOCH + timedelta(seconds=second)).isoformat()[: len("1970-01-01T00:00:00")]
         _last_second = (second, text)
     return text
 

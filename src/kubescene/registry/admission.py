@@ -1,23 +1,29 @@
-"""The ordered admission chain: plugins that complete or refuse a request before validation.
+"""The ordered admission chain: plugins that complete or refuse a request.
 
-Each plugin sees who asks and returns the object, changed or not; objects are read-only, so a
-change is a copy. The order is kube-apiserver's.
+It has two rounds, as in kube-apiserver. `AdmissionChain.admit` runs before the object is named and
+prepared: each plugin sees who asks and returns the object, changed or not; objects are read-only,
+so a change is a copy. `AdmissionChain.validate` runs last, on the object as it would be stored, and
+can only refuse. The order within each round is kube-apiserver's.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kubescene.actors import Actor
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock
+from kubescene.errors import ForbiddenError
 from kubescene.store import Store
 from kubescene.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """One request on its way to the store. ``verb`` is create, update, delete or connect."""
+    """One request on its way to the store. ``verb`` is create, update, delete or connect.
+
+    In the first round of a create, ``name`` is empty if the server is to generate it.
+    """
 
     verb: str
     resource_type: ResourceType
@@ -32,11 +38,26 @@ class AdmissionRequest:
 
     def is_create(self, kind: str) -> bool:
         """Whether this creates an object of a built-in kind (not a subresource)."""
-        return (
-            self.verb == "create"
-            and not self.subresource
-            and self.resource_type.kind == kind
-            and not self.resource_type.custom
+        return self.verb == "create" and self.is_for(kind)
+
+    def is_write(self, kind: str) -> bool:
+        """Whether this creates or updates an object of a built-in kind (not a subresource)."""
+        return self.verb in ("create", "update") and self.is_for(kind)
+
+    def is_for(self, kind: str) -> bool:
+        """Whether this is about the main resource of a built-in kind."""
+        resource_type = self.resource_type
+        return resource_type.kind == kind and not self.subresource and not resource_type.custom
+
+    def forbidden(self, why: str) -> ForbiddenError:
+        """The refusal of this request, in kube-apiserver's form."""
+        resource = self.resource_type.named_resource
+        name = self.name or self.obj["metadata"].get("generateName") or "Unknown"
+        return ForbiddenError(
+            f'{resource} "{name}" is forbidden: {why}',
+            name=name,
+            group=resource.group,
+            kind=resource.resource,
         )
 
 
@@ -49,11 +70,21 @@ class AdmissionPlugin(Protocol):
         ...
 
 
+@runtime_checkable
+class ValidatingPlugin(Protocol):
+    """A plugin that also looks at the final object."""
+
+    def validate(self, request: AdmissionRequest) -> None:
+        """Raise an `ApiError` to refuse the request."""
+        ...
+
+
 class AdmissionChain:
     """Plugins in order; each sees what the one before returned."""
 
     def __init__(self, plugins: Sequence[AdmissionPlugin]) -> None:
         self.plugins = tuple(plugins)
+        self.validators = tuple(it for it in self.plugins if isinstance(it, ValidatingPlugin))
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         obj = request.obj
@@ -63,3 +94,7 @@ class AdmissionChain:
                 obj = admitted
                 request = replace(request, obj=obj)
         return obj
+
+    def validate(self, request: AdmissionRequest) -> None:
+        for plugin in self.validators:
+            plugin.validate(request)

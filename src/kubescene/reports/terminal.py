@@ -115,7 +115,7 @@ def pending_table(summary: Summary) -> Table:
         f"\nPods that wait{more}", ("pod", "left"), ("tried", "right"), ("why", "left")
     )
     for pod in summary.pending[:ROWS_SHOWN]:
-        table.add_row(Text(pod.pod, style="yellow"), str(pod.attempts), pod.message)
+        table.add_row(Text(pod.pod, style="yellow"), str(pod.attempts), Text(pod.message))
     return table
 
 
@@ -147,6 +147,6 @@ def amount(resource: str, value: int) -> str:
         return f"{value / 1000:g}"
     for unit in ("", "Ki", "Mi", "Gi", "Ti"):
         if value < 1024 or unit == "Ti":
-            return f"{value:.3g}{unit}" if isinstance(value, float) else f"{value}{unit}"
+            return f"{value:.4g}{unit}" if isinstance(value, float) else f"{value}{unit}"
         value /= 1024  # type: ignore[assignment]
     raise AssertionError("unreachable")

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import orjson
 
-from kubescene.errors import ConfigurationError
+from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.results.summary import Summary
 from kubescene.timeline import TimelineEvent
 from kubescene.types import JsonObject
@@ -52,6 +52,20 @@ class OutputDirectory:
         summary: Summary,
     ) -> None:
         """Write the rest and close. ``header`` is the Scenario with its status but no timeline."""
+        try:
+            self._finish(header, events, explanations, summary)
+        except OSError as error:
+            raise RecorderError(
+                f"the results could not be written to {self.path}: {error.strerror}"
+            ) from error
+
+    def _finish(
+        self,
+        header: JsonObject,
+        events: Iterable[TimelineEvent],
+        explanations: Iterable[bytes],
+        summary: Summary,
+    ) -> None:
         self._timeline.close()
         with (self.path / SCENARIO_FILE).open("wb") as file:
             file.writelines(scenario_yaml(header, events))
@@ -72,11 +86,12 @@ def scenario_yaml(header: JsonObject, events: Iterable[TimelineEvent]) -> Iterat
     spec, status = header.get("spec") or {}, dict(header["status"])
     result = status.pop("scenarioResult")
     yield from block({k: v for k, v in header.items() if k not in ("spec", "status")})
-    yield b"spec:\n"
-    yield from block({k: v for k, v in spec.items() if k != "operations"}, indent=2)
-    if "operations" in spec:
+    operations = spec.get("operations")
+    yield b"spec:\n" if spec else b"spec: {}\n"
+    yield from block({k: v for k, v in spec.items() if k != "operations" or not v}, indent=2)
+    if operations:
         yield b"  operations:\n"
-        yield from (b"  - " + line(orjson.dumps(operation)) for operation in spec["operations"])
+        yield from (b"  - " + line(orjson.dumps(operation)) for operation in operations)
     yield b"status:\n"
     yield from block(status, indent=2)
     yield b"  scenarioResult:\n"

@@ -1,5 +1,6 @@
 """The short account of a run: steps, placements, node use, and who is still waiting and why."""
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from kubescene.scheduler.requests import node_allocatable, pod_requests
 from kubescene.version import __version__
 
 PLACEMENTS_KEPT = 1000
+"""The newest are kept; the timeline has them all."""
 
 PodKey = tuple[str, str]
 
@@ -99,7 +101,7 @@ class _Fold:
         self._nodes: dict[str, Object] = {}
         self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._waiting: dict[PodKey, PendingPod] = {}
-        self._deleted: set[PodKey] = set()
+        self._placements: deque[Placement] = deque(maxlen=PLACEMENTS_KEPT)
 
     def add(self, event: Event) -> None:
         summary = self._summary
@@ -134,6 +136,7 @@ class _Fold:
                 use.pods += 1
                 for resource, amount in requests.items():
                     use.requested[resource] = use.requested.get(resource, 0) + amount
+        summary.placements = list(self._placements)
         summary.nodes = [uses[name] for name in sorted(uses)]
         summary.pending = [self._waiting[key] for key in sorted(self._waiting)]
         return summary
@@ -152,13 +155,9 @@ class _Fold:
     def _scheduled(self, event: Event, result: PodResult) -> None:
         key = pod_key(result.pod)
         self._waiting.pop(key, None)
-        self._bound[key] = (
-            result.bound_to,
-            known_resources(pod_requests({"spec": result.pod.spec})),
-        )
+        self._assigned(result.pod, result.bound_to)
         self._summary.placements_total += 1
-        if len(self._summary.placements) < PLACEMENTS_KEPT:
-            self._summary.placements.append(placement(event, result))
+        self._placements.append(placement(event, result))
 
     def _unscheduled(self, result: PodResult) -> None:
         key = pod_key(result.pod)
@@ -176,6 +175,14 @@ class _Fold:
     def _changed(self, result: Object) -> None:
         if result.kind == "Node":
             self._nodes[result.metadata.name] = result
+        elif result.kind == "Pod" and (node := result.spec.get("nodeName")):
+            self._assigned(result, node)
+
+    def _assigned(self, pod: Object, node: str) -> None:
+        key = pod_key(pod)
+        if key not in self._bound:
+            requests = known_resources(pod_requests({"spec": pod.spec}))
+            self._bound[key] = (node, requests)
 
 
 def pod_key(pod: Object) -> PodKey:

@@ -120,7 +120,9 @@ class ScenarioBuilder:
         # YAML is imported only by those who write it.
         import yaml
 
-        return yaml.safe_dump(self.build(), sort_keys=False)
+        # A copy without shared parts, which YAML would write as anchors and aliases.
+        copy = json.loads(json.dumps(self.build()))
+        return yaml.safe_dump(copy, sort_keys=False)
 
     def save(self, path: str | Path) -> Path:
         """Write the scenario file and return its path."""

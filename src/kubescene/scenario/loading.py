@@ -1,7 +1,9 @@
 """Reading a scenario file: safe YAML, bounded, and errors that name the line."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -11,28 +13,14 @@ from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_DEPTH = 200
+MAX_VALUES = 50_000_000
+"""How many values a document may hold, counting what an alias repeats every time."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _UniqueKeyLoader(_Loader):  # type: ignore[misc]  # chosen at run time
-    """Refuses duplicate keys, which YAML would let win silently, and aliases that multiply."""
-
-    MAX_ALIASES = 1000
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self.aliases = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            self.aliases += 1
-            if self.aliases > self.MAX_ALIASES:
-                raise yaml.MarkedYAMLError(
-                    problem=f"more than {self.MAX_ALIASES} aliases",
-                    problem_mark=self.peek_event().start_mark,
-                )
-        return super().compose_node(parent, index)
+    """Refuses duplicate keys, which YAML would let win silently."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen = set()
@@ -46,11 +34,23 @@ class _UniqueKeyLoader(_Loader):  # type: ignore[misc]  # chosen at run time
         return super().construct_mapping(node, deep=deep)
 
 
-# Times stay text: Kubernetes reads them itself, and YAML's dates are not JSON.
+# Times stay text: Kubernetes reads them itself, and YAML's dates are not JSON. Numbers are those of
+# kubectl's reader: 1e-7 is one, and 12:30 is text rather than minutes in base sixty.
+_INT, _FLOAT, _TIMESTAMP = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
 _UniqueKeyLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [pair for pair in resolvers if pair[0] not in (_INT, _FLOAT, _TIMESTAMP)]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
+_UniqueKeyLoader.add_implicit_resolver(
+    _INT,
+    re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$", re.ASCII),
+    list("-+0123456789"),
+)
+_UniqueKeyLoader.add_implicit_resolver(
+    _FLOAT,
+    re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$", re.ASCII),
+    list("-+.0123456789"),
+)
 
 
 def load_yaml(text: str | bytes, source: str) -> list[Any]:
@@ -99,28 +99,68 @@ def check_identity(document: Any, source: str) -> JsonObject:
             f"found {found[0]!r} and {found[1]!r}",
             where=source,
         )
-    _check_json(document, source, "", 0)
+    _JsonCheck(source).check(document)
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         raise ScenarioError("metadata.name is missing", where=source)
+    if not isinstance(document.get("spec") or {}, dict):
+        raise ScenarioError("spec must be an object", where=source)
     return document
 
 
-def _check_json(value: Any, source: str, path: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise ScenarioError(f"nested deeper than {MAX_DEPTH} levels at {path}", where=source)
-    if isinstance(value, dict):
+class _Extent(NamedTuple):
+    """How many values a value holds, itself included, and how deep they go."""
+
+    values: int
+    depth: int
+
+
+_SCALAR = _Extent(1, 0)
+
+
+class _JsonCheck:
+    """Walks a document once, however often aliases repeat its parts."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._known: dict[int, _Extent] = {}
+
+    def check(self, document: Any) -> None:
+        if (found := self._extent(document, "", 0).values) > MAX_VALUES:
+            raise ScenarioError(
+                f"aliases make {found} values of it, more than {MAX_VALUES}", where=self._source
+            )
+
+    def _extent(self, value: Any, path: str, depth: int) -> _Extent:
+        if isinstance(value, dict | list):
+            return self._container(value, path, depth)
+        if isinstance(value, str | int | float | bool | None):
+            return _SCALAR
+        raise ScenarioError(
+            f"{path} is a {type(value).__name__}, which JSON cannot hold", where=self._source
+        )
+
+    def _container(self, value: Any, path: str, depth: int) -> _Extent:
+        extent = self._known.get(id(value))
+        if depth + (extent.depth if extent else 0) > MAX_DEPTH:
+            raise ScenarioError(
+                f"nested deeper than {MAX_DEPTH} levels at {path}", where=self._source
+            )
+        if extent is None:
+            parts = [self._extent(*member, depth + 1) for member in self._members(value, path)]
+            deepest = max((part.depth for part in parts), default=-1) + 1
+            extent = _Extent(1 + sum(part.values for part in parts), deepest)
+            self._known[id(value)] = extent
+        return extent
+
+    def _members(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
+        if isinstance(value, list):
+            yield from ((member, f"{path}[{index}]") for index, member in enumerate(value))
+            return
         for key, member in value.items():
             if not isinstance(key, str):
                 raise ScenarioError(
                     f"the key {key!r} under {path or 'the top'} is not text: put it in quotes",
-                    where=source,
+                    where=self._source,
                 )
-            _check_json(member, source, f"{path}.{key}" if path else key, depth + 1)
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            _check_json(member, source, f"{path}[{index}]", depth + 1)
-    elif not isinstance(value, str | int | float | bool | None):
-        raise ScenarioError(
-            f"{path} is a {type(value).__name__}, which JSON cannot hold", where=source
-        )
+            yield member, f"{path}.{key}" if path else key

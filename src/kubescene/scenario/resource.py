@@ -8,10 +8,12 @@ from collections.abc import Iterable
 
 import orjson
 
+from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
 from kubescene.clock import ScenarioStep
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Record, Store
+from kubescene.store.records import Payload
 from kubescene.timeline import TimelineEvent
 from kubescene.types import JsonObject
 from kubescene.version import __version__
@@ -31,7 +33,7 @@ class ScenarioResource:
         self._head = orjson.dumps(head)[:-1] + b',"metadata":{"resourceVersion":"'
         self._tail = b'",' + orjson.dumps(metadata)[1:]
         self._spec = b',"spec":' + orjson.dumps(self._author_spec)
-        self._results: list[bytes] = []
+        self._results: list[tuple[bytes, ...]] = []
         self.phase = ScenarioPhase.PENDING
         self.message = ""
         self.step = ScenarioStep(0, 0)
@@ -48,9 +50,9 @@ class ScenarioResource:
 
     def add_result(self, major: int, events: Iterable[TimelineEvent]) -> None:
         """Publish the events of a major step with the next `write`."""
-        separator = b"," if self._results else b""
-        body = b",".join(event.data for event in events)
-        self._results.append(separator + f'"{major}":['.encode() + body + b"]")
+        opening = f'{"," if self._results else ""}"{major}":['.encode()
+        lines = [part for event in events for part in (b",", event.data)]
+        self._results.append((opening, *lines[1:], b"]"))
 
     @property
     def data(self) -> bytes:
@@ -68,14 +70,14 @@ class ScenarioResource:
             "status": {**self._status(), "scenarioResult": result},
         }
 
-    def _payload(self, revision: int) -> tuple[bytes, ...]:
+    def _payload(self, revision: int) -> Payload:
         return (
             self._head,
             str(revision).encode(),
             self._tail,
             self._spec,
             b',"status":',
-            orjson.dumps(self._status())[:-1],
+            encode(self._status())[:-1],
             b',"scenarioResult":{"simulatorVersion":"' + __version__.encode() + b'","timeline":{',
             *self._results,
             b"}}}}",

@@ -100,13 +100,14 @@ def parse_spec(scenario: Mapping[str, Any]) -> ScenarioSpec:
     spec = scenario.get("spec")
     if not isinstance(spec, Mapping):
         raise ScenarioError("spec is missing: a Scenario needs spec.operations", where="spec")
-    operations, events = spec.get("operations") or [], spec.get("events") or []
+    operations, events = _items(spec, "operations"), _items(spec, "events")
     if operations and events:
         raise ScenarioError(
             "spec.operations and spec.events are both set: keep one of them", where="spec"
         )
-    parsed = [_operation(item, index, draft=False) for index, item in enumerate(operations)]
-    parsed += [_operation(item, index, draft=True) for index, item in enumerate(events)]
+    items, draft = (events, True) if events else (operations, False)
+    ids = _assigned_ids(items)
+    parsed = [_operation(item, index, ids[index], draft=draft) for index, item in enumerate(items)]
     _check_ids(parsed)
     _check_advance_is_last(parsed)
     controllers = _controllers(spec.get("controllers"))
@@ -115,11 +116,30 @@ def parse_spec(scenario: Mapping[str, Any]) -> ScenarioSpec:
     )
 
 
-def _operation(item: Any, index: int, *, draft: bool) -> Operation:
+def _items(spec: Mapping[str, Any], field_name: str) -> list[Any]:
+    items = spec.get(field_name) or []
+    if not isinstance(items, list):
+        raise ScenarioError("must be a list", where=f"spec.{field_name}")
+    return items
+
+
+def _assigned_ids(items: Sequence[Any]) -> list[str]:
+    """The ids as given; a missing one is made from its place, and never one that is given."""
+    given = [str(item.get("id") or "") if isinstance(item, Mapping) else "" for item in items]
+    taken = set(given)
+    ids = []
+    for index, name in enumerate(given):
+        assigned = name or f"op-{index + 1}"
+        while not name and assigned in taken:
+            assigned += "-1"
+        ids.append(assigned)
+    return ids
+
+
+def _operation(item: Any, index: int, name: str, *, draft: bool) -> Operation:
     place = f"spec.{'events' if draft else 'operations'}[{index}]"
     if not isinstance(item, Mapping):
         raise ScenarioError("an operation must be an object", where=place)
-    name = item.get("id") or f"op-{index + 1}"
     where = f"{place} (id {name!r})"
     step = item.get("step")
     if not isinstance(step, int) or isinstance(step, bool) or not 1 <= step <= MAX_STEP:
@@ -137,14 +157,14 @@ def _operation(item: Any, index: int, *, draft: bool) -> Operation:
     body = item[kind.field]
     if not isinstance(body, Mapping):
         raise ScenarioError(f"{kind.field} must be an object", where=where)
-    operation = Operation(str(name), index, step, kind, dict(body))
+    operation = Operation(name, index, step, kind, dict(body))
     _CHECKS[kind](operation.body, f"{where}.{kind.field}")
     return operation
 
 
 def _check_create(body: JsonObject, where: str) -> None:
     obj = body.get("object")
-    if not isinstance(obj, Mapping) or not obj.get("kind") or not obj.get("apiVersion"):
+    if not isinstance(obj, Mapping) or not _names_a_kind(obj):
         raise ScenarioError("object must be an API object with apiVersion and kind", where=where)
     count = body.get("count", 1)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_COUNT:
@@ -159,7 +179,7 @@ def _check_patch(body: JsonObject, where: str) -> None:
     given = body.get("patchType", body.get("PatchType"))
     if given:
         try:
-            PatchType.parse(given)
+            PatchType.parse(str(given))
         except ValueError as error:
             raise ScenarioError(str(error), where=where) from error
     _refuse_dry_run(body, "patchOptions", where)
@@ -198,14 +218,25 @@ _CHECKS = {
 
 def _check_target(body: JsonObject, where: str) -> None:
     types, metadata = body.get("typeMeta"), body.get("objectMeta")
-    if not isinstance(types, Mapping) or not types.get("kind") or not types.get("apiVersion"):
+    if not isinstance(types, Mapping) or not _names_a_kind(types):
         raise ScenarioError("typeMeta needs apiVersion and kind", where=where)
-    if not isinstance(metadata, Mapping) or not metadata.get("name"):
+    if not isinstance(metadata, Mapping) or not _is_text(metadata.get("name")):
         raise ScenarioError("objectMeta needs name", where=where)
 
 
+def _names_a_kind(obj: Mapping[str, Any]) -> bool:
+    return _is_text(obj.get("apiVersion")) and _is_text(obj.get("kind"))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
 def _refuse_dry_run(body: JsonObject, options: str, where: str) -> None:
-    if (body.get(options) or {}).get("dryRun"):
+    given = body.get(options) or {}
+    if not isinstance(given, Mapping):
+        raise ScenarioError(f"{options} must be an object", where=where)
+    if given.get("dryRun"):
         raise ScenarioError(
             f"{options}.dryRun makes no sense in a scenario: remove it", where=where
         )
@@ -251,20 +282,31 @@ def _controllers(value: Any) -> dict[str, Any]:
 
 
 def _names(value: Any, field_name: str, part: str) -> list[str]:
+    where = f"spec.controllers.{field_name}"
+    if not isinstance(value or {}, Mapping):
+        raise ScenarioError("must be an object with enabled and disabled", where=where)
     items = (value or {}).get(part) or []
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        raise ScenarioError("must be a list such as [{name: replicaset}]", where=f"{where}.{part}")
     names = [item.get("name", item.get("Name")) for item in items]
     if not all(isinstance(name, str) and name for name in names):
-        raise ScenarioError(
-            "every entry needs a name", where=f"spec.controllers.{field_name}.{part}"
-        )
+        raise ScenarioError("every entry needs a name", where=f"{where}.{part}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ScenarioError(f"{', '.join(twice)} is named twice", where=f"{where}.{part}")
     return names
+
+
+def _members(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value or {}, Mapping):
+        raise ScenarioError("must be an object", where=where)
+    return dict(value or {})
 
 
 def parse_simulation(value: Any) -> Simulation:
     """``spec.simulation``; unknown members are a fault, since they would be ignored silently."""
-    given = dict(value or {})
-    kubelet = dict(given.pop("kubelet", None) or {})
     where = "spec.simulation"
+    given = _members(value, where)
+    kubelet = _members(given.pop("kubelet", None), f"{where}.kubelet")
     try:
         simulation = Simulation(
             seed=int(given.pop("seed", 0)),

@@ -4,8 +4,8 @@ Bytes first, since a decoded pod costs five times the memory and a garbage colle
 takes half a second at 20,000 pods. List, watch and log share the same bytes. The encoding
 puts ``metadata.resourceVersion`` in a place that can be cut out again, because results omit it.
 
-A payload may be a tuple of fragments that are joined only when someone reads them. The Scenario
-uses it: a phase change rewrites two small fragments and shares the large ones.
+A payload may be a tuple of fragments, or tuples of them, joined only when someone reads it. The
+Scenario uses it: a phase change rewrites two small fragments and shares the large ones.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,11 @@ from typing import Any, TypeAlias
 import msgspec
 import orjson
 
+from kubescene.api.encoding import encode
 from kubescene.api.scheme import GroupResource
 from kubescene.types import JsonObject
 
-Payload: TypeAlias = bytes | tuple[bytes, ...]
+Payload: TypeAlias = bytes | tuple[bytes | tuple[bytes, ...], ...]
 
 _REVISION_FIELD = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
@@ -45,7 +46,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def data(self) -> bytes:
         """The whole object as JSON, ``resourceVersion`` included."""
         payload = self.payload
-        return payload if isinstance(payload, bytes) else b"".join(payload)
+        return payload if isinstance(payload, bytes) else b"".join(map(joined, payload))
 
     @property
     def unversioned_data(self) -> bytes:
@@ -56,6 +57,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         """A fresh decoded object."""
         decoded: JsonObject = orjson.loads(self.data)
         return decoded
+
+
+def joined(fragment: bytes | tuple[bytes, ...]) -> bytes:
+    return fragment if isinstance(fragment, bytes) else b"".join(fragment)
 
 
 def cut_revision(data: bytes) -> bytes:
@@ -85,7 +90,7 @@ def make_record(resource: GroupResource, obj: JsonObject, revision: int) -> Reco
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         revision=revision,
-        payload=orjson.dumps(obj),
+        payload=encode(obj),
         labels=metadata.get("labels") or _NO_LABELS,
         node=_text(obj, "spec", "nodeName"),
         phase=_text(obj, "status", "phase"),

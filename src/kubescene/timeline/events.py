@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep, format_micro_time
 
 BODY_OF_OPERATION = {
@@ -60,7 +61,7 @@ class TimelineEvent:
         operation: str,
         body: dict[str, Any],
     ) -> "TimelineEvent":
-        data = orjson.dumps(
+        data = encode(
             {
                 "id": event_id,
                 "step": {"major": step.major, "minor": step.minor},

@@ -8,8 +8,7 @@ line.
 from collections.abc import Sequence
 from enum import StrEnum
 
-import orjson
-
+from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.instruments import Instrument, StepPhaseChange
@@ -49,10 +48,10 @@ class ExplanationRecorder(Instrument):
             return
         if explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
-            self.lines.append(orjson.dumps({"nodes": list(explanation.nodes)}))
+            self.lines.append(encode({"nodes": list(explanation.nodes)}))
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
         self.lines.append(
-            orjson.dumps(
+            encode(
                 {
                     "pod": f"{attempt.pod.namespace}/{attempt.pod.name}",
                     "step": self._step.to_dict(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.store.records import cut_revision
 from kubescene.timeline.attempts import Explanation, SchedulingAttempt
@@ -47,7 +48,7 @@ class PodHistories:
         """Note the attempt and return the PodResult for its event."""
         history = self._of(attempt.pod.uid, step)
         history.attempts += 1
-        encoded = orjson.dumps(schedule_result(attempt, step))
+        encoded = encode(schedule_result(attempt, step))
         history.results = [*history.results, orjson.Fragment(encoded)][-ATTEMPTS_LISTED:]
         return pod_result(attempt, history)
 

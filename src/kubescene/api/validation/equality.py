@@ -24,11 +24,13 @@ _OPTIONAL = frozenset(
         "enableServiceLinks",
         "fsGroup",
         "hostUsers",
+        "hostnameOverride",
         "immutable",
         "maxFailedIndexes",
         "mode",
         "optional",
         "parallelism",
+        "preemptionPolicy",
         "priority",
         "privileged",
         "readOnlyRootFilesystem",
@@ -47,6 +49,13 @@ _OPTIONAL = frozenset(
 )
 _AMOUNTS = frozenset({"requests", "limits", "overhead", "capacity", "allocatable"})
 _AMOUNT_FIELDS = frozenset({"sizeLimit", "divisor"})
+# Maps from any text to any text: every entry counts.
+_MAPS = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "options"})
+# Structs that are always there for the server, written down or not. Others are optional: an empty
+# emptyDir is not the same as none.
+_STRUCTS = frozenset(
+    {"", "metadata", "resources", "securityContext", "spec", "strategy", "updateStrategy"}
+)
 
 
 def same(new: Any, old: Any, field: str = "") -> bool:
@@ -54,7 +63,7 @@ def same(new: Any, old: Any, field: str = "") -> bool:
     if new == old:
         return True
     if isinstance(new, dict) or isinstance(old, dict):
-        return _same_map(new or {}, old or {}, field)
+        return _same_map(new, old, field)
     if isinstance(new, list) or isinstance(old, list):
         return _same_list(new or [], old or [])
     if field in _AMOUNT_FIELDS:
@@ -63,18 +72,15 @@ def same(new: Any, old: Any, field: str = "") -> bool:
 
 
 def _same_map(new: Any, old: Any, field: str) -> bool:
-    if not (isinstance(new, dict) and isinstance(old, dict)):
-        return False
+    if field in _MAPS:
+        return not new and not old
+    absent = new is None or old is None
+    new, old = new or {}, old or {}
     if field in _AMOUNTS:
         return new.keys() == old.keys() and all(_same_amount(new[key], old[key]) for key in new)
-    if bool(new) != bool(old) and field not in ("", "matchLabels", "labels", "annotations"):
-        # An empty struct behind a pointer is not the same as none: emptyDir, podAntiAffinity.
-        filled = new or old
-        return field in _PLAIN_STRUCTS and all(same(filled[key], None, key) for key in filled)
+    if absent and field not in _STRUCTS:
+        return False
     return all(same(new.get(key), old.get(key), key) for key in new.keys() | old.keys())
-
-
-_PLAIN_STRUCTS = frozenset({"resources", "metadata", "spec", "strategy", "updateStrategy", "data"})
 
 
 def _same_list(new: Any, old: Any) -> bool:

@@ -1,5 +1,6 @@
 """Label selectors: are they well formed, and do they match the labels they should?"""
 
+from kubescene.api.selectors import SelectorError, from_label_selector
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import Path
 from kubescene.api.validation.metadata import check_labels
@@ -45,29 +46,13 @@ def is_empty(selector: JsonObject) -> bool:
 
 def is_readable(selector: JsonObject | None) -> bool:
     """Whether the selector can be evaluated at all, however odd it is."""
-    errors = ErrorList()
-    check_label_selector(selector, errors, Path("selector"))
-    return not errors
+    try:
+        from_label_selector(selector)
+    except SelectorError:
+        return False
+    return True
 
 
 def matches(selector: JsonObject | None, labels: dict[str, str]) -> bool:
     """Whether a readable selector selects these labels. A missing one selects nothing."""
-    if selector is None:
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_meets(item, labels) for item in selector.get("matchExpressions") or ())
-
-
-def _meets(requirement: JsonObject, labels: dict[str, str]) -> bool:
-    key, values = requirement["key"], requirement.get("values") or ()
-    match requirement["operator"]:
-        case "In":
-            return key in labels and labels[key] in values
-        case "NotIn":
-            return key not in labels or labels[key] not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels
+    return from_label_selector(selector).matches(labels)

@@ -129,13 +129,16 @@ def _timeless(toleration: JsonObject) -> tuple[Any, ...]:
 
 def _check_gates(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
     before = {gate.get("name") for gate in old.get("schedulingGates") or ()}
-    for position, gate in enumerate(new.get("schedulingGates") or ()):
-        name = gate.get("name", "")
-        if name not in before:
-            errors.forbidden(
-                SPEC.child("schedulingGates").index(position).child("name"),
-                f"only deletion is allowed, but found new scheduling gate '{name}'",
-            )
+    added = {
+        gate.get("name", ""): position
+        for position, gate in enumerate(new.get("schedulingGates") or ())
+        if gate.get("name") not in before
+    }
+    for name, position in added.items():
+        errors.forbidden(
+            SPEC.child("schedulingGates").index(position).child("name"),
+            f"only deletion is allowed, but found new scheduling gate '{name}'",
+        )
 
 
 def _with_allowed_changes(new: JsonObject, old: JsonObject) -> JsonObject:

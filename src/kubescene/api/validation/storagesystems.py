@@ -31,7 +31,10 @@ _REQUIRED = {
     "storageos": ("volumeName",),
 }
 _BLOB_URI = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
-_MANAGED_URI = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+_MANAGED_URI = (
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/"
+    "microsoft.compute/disks/{disk-id}"
+)
 _PARTITIONED = frozenset({"gcePersistentDisk", "awsElasticBlockStore"})
 
 

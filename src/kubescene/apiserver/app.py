@@ -1,0 +1,264 @@
+"""The API server as an ASGI application.
+
+Requests to ``/api`` and ``/apis`` are the hot path and go straight to the verbs, without a
+framework between. Every refusal becomes a ``Status``; whatever was not foreseen is logged and
+answered with 500, and the server goes on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from kubescene.api.scheme import GroupResource
+from kubescene.apiserver import about, reviews
+from kubescene.apiserver.discovery import Discovery
+from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
+from kubescene.apiserver.listing import Lister
+from kubescene.apiserver.negotiation import PLAIN, Form, Shape, negotiate
+from kubescene.apiserver.openapi import OpenApi
+from kubescene.apiserver.rendering import CRDS, Renderer
+from kubescene.apiserver.requests import (
+    DEFAULT_MAX_BODY,
+    ClientGoneError,
+    Receive,
+    Request,
+    Scope,
+    Send,
+)
+from kubescene.apiserver.responses import (
+    Response,
+    error_response,
+    json_response,
+    not_found_page,
+    text_response,
+)
+from kubescene.apiserver.routes import Target, find_target
+from kubescene.apiserver.streaming import Streams
+from kubescene.apiserver.subresources import Subresources
+from kubescene.apiserver.verbs import Verbs
+from kubescene.errors import ApiError, InternalError, MethodNotAllowedError
+from kubescene.types import JsonObject
+
+_log = logging.getLogger(__name__)
+
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create"}
+
+
+class ApiServer:
+    """Serves the cluster of one engine thread. Everything here runs on one event loop."""
+
+    def __init__(self, engine: EngineThread, *, max_body: int = DEFAULT_MAX_BODY) -> None:
+        cluster = engine.cluster
+        self.engine = engine
+        self.registry = cluster.registry
+        self.scheme = cluster.scheme
+        self.store = cluster.store
+        self.renderer = Renderer(self.store, cluster.clock)
+        self.lister = Lister(self.store, engine)
+        self.verbs = Verbs(self.registry, engine, self.renderer, max_body)
+        self.subresources = Subresources(self.verbs)
+        self.streams = Streams(self.store, engine, self.renderer)
+        self.discovery = Discovery(self.scheme)
+        self.openapi = OpenApi(self.scheme, Definitions(self))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self.serve(Request(scope, receive), send)
+        elif scope["type"] == "lifespan":
+            await _live(receive, send)
+
+    async def serve(self, request: Request, send: Send) -> None:
+        """Answer one request, whatever it is."""
+        response: Response | None
+        try:
+            response = await self._answer(request, send)
+        except ApiError as error:
+            response = error_response(error)
+        except ClientGoneError:
+            return
+        except EngineStoppedError:
+            response = error_response(InternalError("the server is shutting down"))
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.path)
+            response = error_response(
+                InternalError("Internal error occurred: the server's log has the details")
+            )
+        if response is not None:
+            await response.send(send, request.warnings)
+
+    async def _answer(self, request: Request, send: Send) -> Response | None:
+        path = request.path
+        if path.startswith(("/api/", "/apis/")):
+            target = find_target(self.scheme, path)
+            if target is not None:
+                return await self._answer_resource(target, request, send)
+        return self._answer_elsewhere(path, request)
+
+    # -- resources ---------------------------------------------------------------------------
+
+    async def _answer_resource(
+        self, target: Target, request: Request, send: Send
+    ) -> Response | None:
+        form = negotiate(request.header(b"accept"))
+        if target.subresource:
+            return await self._answer_subresource(target, request, form)
+        if target.name:
+            return await self._answer_object(target, request, form)
+        return await self._answer_collection(target, request, form, send)
+
+    async def _answer_object(self, target: Target, request: Request, form: Form) -> Response:
+        check_verb(_OBJECT_VERBS.get(request.method), target.resource_type.verbs)
+        if request.method == "GET":
+            return self._get(target, request, form)
+        if request.method == "PUT":
+            return await self.verbs.update(target, request, form)
+        if request.method == "PATCH":
+            return await self.verbs.patch(target, request, form)
+        return await self.verbs.delete(target, request, form)
+
+    def _get(self, target: Target, request: Request, form: Form) -> Response:
+        record = self.registry.record(target.resource_type, target.namespace, target.name)
+        if form is PLAIN:
+            return self.renderer.object_response(record, target.resource_type)
+        include = request.query.get("includeObject", "")
+        return self.renderer.object_response(record, target.resource_type, form, include=include)
+
+    async def _answer_collection(
+        self, target: Target, request: Request, form: Form, send: Send
+    ) -> Response | None:
+        verb = _COLLECTION_VERBS.get(request.method)
+        check_verb(verb, target.resource_type.verbs)
+        if verb == "list":
+            if target.is_watch or request.flag("watch"):
+                check_verb("watch", target.resource_type.verbs)
+                await self.streams.serve(target, request, form, request.receive, send)
+                return None
+            page = await self.lister.page(target, request)
+            include = request.query.get("includeObject", "")
+            return self.renderer.list_response(
+                page.records, target.resource_type, form, page.meta, include=include
+            )
+        if verb == "deletecollection":
+            return await self.verbs.delete_collection(target, request)
+        return await self._create(target, request, form)
+
+    async def _create(self, target: Target, request: Request, form: Form) -> Response:
+        resource_type = target.resource_type
+        if reviews.is_review(resource_type):
+            obj = await self.verbs.read_object(target, request)
+            return json_response(reviews.review(obj, request.actor), 201)
+        if resource_type.namespaced and not target.namespace:
+            raise method_not_allowed()
+        if resource_type.kind == "Binding" and not resource_type.gvk.group:
+            return await self.subresources.bind(target, request)
+        return await self.verbs.create(target, request, form)
+
+    async def _answer_subresource(self, target: Target, request: Request, form: Form) -> Response:
+        described = target.resource_type.subresource(target.subresource)
+        check_verb(_SUBRESOURCE_VERBS.get(request.method), described.verbs)
+        if self.subresources.is_special(target.subresource):
+            return await self.subresources.serve(target, request)
+        if request.method == "GET":
+            return self._get(target, request, form)
+        if request.method == "PUT":
+            return await self.verbs.update(target, request, form)
+        return await self.verbs.patch(target, request, form)
+
+    # -- everything else -----------------------------------------------------------------------
+
+    def _answer_elsewhere(self, path: str, request: Request) -> Response:
+        path = path.rstrip("/") or "/"
+        answer = self._find_page(path, request)
+        if answer is None:
+            return not_found_page()
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        return answer()
+
+    def _find_page(self, path: str, request: Request) -> Callable[[], Response] | None:
+        if path == "/version":
+            return lambda: json_response(about.version_info())
+        if about.is_health_path(path):
+            return lambda: text_response("ok")
+        if path.startswith("/openapi/"):
+            return self._openapi_page(path, request)
+        if path == "/":
+            return lambda: json_response({"paths": ["/api", "/apis", "/openapi/v3", "/version"]})
+        reply = self.discovery.document(path, request.header(b"accept") or "application/json")
+        if reply is None:
+            return None
+        return lambda: _revalidated(
+            Response(reply.body, 200, reply.content_type, ((b"etag", reply.etag.encode()),)),
+            reply.etag,
+            request,
+        )
+
+    def _openapi_page(self, path: str, request: Request) -> Callable[[], Response] | None:
+        encoding = request.header(b"accept-encoding")
+        if path == "/openapi/v3":
+            reply = self.openapi.index(accept_encoding=encoding)
+        else:
+            wanted = request.query.get("hash", "")
+            found = self.openapi.document(path, accept_encoding=encoding, requested_hash=wanted)
+            if found is None:
+                return None
+            reply = found
+        headers = tuple(
+            (name.lower().encode(), value.encode())
+            for name, value in reply.headers().items()
+            if name.lower() not in ("content-type", "cache-control")
+        )
+        headers += ((b"cache-control", reply.cache_control.encode()),)
+        response = Response(reply.body, 200, reply.content_type, headers)
+        return lambda: _revalidated(response, reply.etag, request)
+
+
+class Definitions:
+    """The custom resource definitions, decoded once for each state of the store's definitions."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._store = server.store
+        self._revisions: tuple[int, ...] = ()
+        self._decoded: list[JsonObject] = []
+
+    def __call__(self) -> list[JsonObject]:
+        records = self._store.list(CRDS)
+        revisions = tuple(record.revision for record in records)
+        if revisions != self._revisions:
+            self._decoded = [record.decode() for record in records]
+            self._revisions = revisions
+        return self._decoded
+
+
+def check_verb(verb: str | None, allowed: tuple[str, ...]) -> None:
+    """405 unless the resource has the verb."""
+    if verb is None or verb not in allowed:
+        raise method_not_allowed()
+
+
+def method_not_allowed() -> MethodNotAllowedError:
+    return MethodNotAllowedError("the server does not allow this method on the requested resource")
+
+
+def _revalidated(response: Response, etag: str, request: Request) -> Response:
+    """304 if the client holds the same document already."""
+    if etag and etag in request.header(b"if-none-match"):
+        return Response(b"", 304, response.media_type, response.headers)
+    return response
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+__all__ = ["ApiServer", "Awaitable", "GroupResource", "Shape"]

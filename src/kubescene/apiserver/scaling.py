@@ -1,0 +1,160 @@
+"""The ``scale`` subresource: replica fields of any kind as an autoscaling/v1 ``Scale``.
+
+Built-in kinds keep them at fixed places, custom ones where their definition says. Reading composes the
+view; writing puts the number back as a merge patch, bound to the version that was read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import SCALE, ResourceType
+from kubescene.api.selectors import SelectorError, from_label_selector, from_labels
+from kubescene.apiserver import validating
+from kubescene.apiserver.rendering import CRDS
+from kubescene.apiserver.requests import Request
+from kubescene.apiserver.responses import Response, json_response
+from kubescene.apiserver.routes import Target
+from kubescene.apiserver.verbs import Verbs, as_object, check_name, write_options
+from kubescene.errors import BadRequestError, Cause, InvalidError
+from kubescene.registry.patching import apply_patch
+from kubescene.store import Record
+from kubescene.types import JsonObject, JsonValue
+
+SCALE_TYPE = ResourceType(gvk=SCALE.gvk, plural="scales", namespaced=True)
+
+ChangeScale: TypeAlias = Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where an object keeps what a ``Scale`` shows. ``selector`` is text there, if it has a place."""
+
+    replicas: tuple[str, ...] = ("spec", "replicas")
+    status_replicas: tuple[str, ...] = ("status", "replicas")
+    selector: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Serves ``scale``."""
+
+    verbs: Verbs
+
+    async def serve(self, target: Target, request: Request) -> Response:
+        if request.method == "GET":
+            record = self.verbs.registry.record(target.resource_type, target.namespace, target.name)
+            return json_response(scale_of(record, self._paths(target.resource_type)))
+        if request.method == "PUT":
+            scale = await self._read(target, request)
+            return await self._write(target, request, lambda _: scale)
+        patch_type, patch = await self.verbs.read_patch(request, SCALE_TYPE)
+
+        def change(old: JsonObject) -> JsonObject:
+            patched = apply_patch(old, patch, patch_type, SCALE_TYPE)
+            return validating.checked_patch(patched, SCALE_TYPE, request, patch)
+
+        return await self._write(target, request, change)
+
+    async def _read(self, target: Target, request: Request) -> JsonObject:
+        body = as_object((await self.verbs.read_body(request)).value)
+        scale = validating.check_kind(body, SCALE.gvk)
+        scale = validating.checked(scale, SCALE_TYPE, request)
+        if not isinstance(scale.get("metadata"), dict):
+            raise BadRequestError("name must be provided")
+        check_name(scale, target)
+        return scale
+
+    async def _write(self, target: Target, request: Request, change: ChangeScale) -> Response:
+        options, registry = write_options(request), self.verbs.registry
+        paths = self._paths(target.resource_type)
+
+        def command() -> Record:
+            record = registry.record(target.resource_type, target.namespace, target.name)
+            scale = change(scale_of(record, paths))
+            return registry.patch(
+                request.actor,
+                target.resource_type,
+                target.namespace,
+                target.name,
+                replicas_patch(scale, paths),
+                PatchType.MERGE,
+                options=options,
+            )
+
+        return json_response(scale_of(await self.verbs.engine.submit(command), paths))
+
+    def _paths(self, resource_type: ResourceType) -> ScalePaths:
+        if not resource_type.custom:
+            return ScalePaths()
+        record = self.verbs.registry.store.get(CRDS, "", str(resource_type.named_resource))
+        versions = record.decode()["spec"]["versions"] if record else ()
+        found = next((v for v in versions if v["name"] == resource_type.gvk.version), {})
+        scale = (found.get("subresources") or {}).get("scale") or {}
+        return ScalePaths(
+            _steps(scale.get("specReplicasPath", ".spec.replicas")),
+            _steps(scale.get("statusReplicasPath", ".status.replicas")),
+            _steps(scale.get("labelSelectorPath") or ""),
+        )
+
+
+def scale_of(record: Record, paths: ScalePaths) -> JsonObject:
+    """The ``Scale`` of an object."""
+    obj = record.decode()
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: JsonObject = {"replicas": _dig(obj, paths.status_replicas) or 0}
+    if selector := _selector(obj, paths):
+        status["selector"] = selector
+    return {
+        "kind": SCALE.gvk.kind,
+        "apiVersion": SCALE.gvk.api_version,
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": replicas} if (replicas := _dig(obj, paths.replicas)) else {},
+        "status": status,
+    }
+
+
+def replicas_patch(scale: JsonObject, paths: ScalePaths) -> JsonObject:
+    """The merge patch that gives an object the replicas of its ``Scale``."""
+    metadata = scale["metadata"]
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0:
+        field, detail = "spec.replicas", "must be greater than or equal to 0"
+        message = f"Invalid value: {replicas}: {detail}"
+        raise InvalidError(
+            f'Scale.autoscaling "{metadata.get("name", "")}" is invalid: {field}: {message}',
+            name=metadata.get("name", ""),
+            group="autoscaling",
+            kind="Scale",
+            causes=(Cause("FieldValueInvalid", message, field),),
+        )
+    patch: JsonValue = replicas
+    for step in reversed(paths.replicas):
+        patch = {step: patch}
+    kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
+    result: JsonObject = {**patch, "metadata": kept}
+    return result
+
+
+def _selector(obj: JsonObject, paths: ScalePaths) -> str:
+    if paths.selector:
+        return str(_dig(obj, paths.selector) or "")
+    selector = _dig(obj, ("spec", "selector")) or {}
+    try:
+        if obj["kind"] == "ReplicationController":
+            return str(from_labels(selector))
+        return str(from_label_selector(selector))
+    except SelectorError:
+        return ""
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(step for step in path.split(".") if step)
+
+
+def _dig(obj: JsonValue, path: tuple[str, ...]) -> JsonValue:
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, dict) else None
+    return obj

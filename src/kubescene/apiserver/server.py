@@ -1,0 +1,145 @@
+"""A running server: socket, event loop, engine thread, and an orderly end of all three.
+
+`Server.run` serves on the calling thread, as the command line wants it; `Server.start` does so on a
+thread of its own, as tests and notebooks want it. Watches are ended first, so that nobody waits
+for a client to go away.
+"""
+
+import asyncio
+import gc
+import socket
+from threading import Event, Thread
+from types import TracebackType
+
+import uvicorn
+
+from kubescene.apiserver.app import ApiServer
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.requests import DEFAULT_MAX_BODY
+from kubescene.clock import WallClock
+from kubescene.cluster import Cluster
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8001
+GRACE_S = 3
+
+
+class _Uvicorn(uvicorn.Server):
+    """Tells when it listens, and ends the streams before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, app: ApiServer) -> None:
+        super().__init__(config)
+        self._app = app
+        self.listening = Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.streams.close()
+        await super().shutdown(sockets=sockets)
+
+
+class Server:
+    """One served cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster | None = None,
+        *,
+        host: str = DEFAULT_HOST,
+        port: int = DEFAULT_PORT,
+        controllers: bool = True,
+        max_body: int = DEFAULT_MAX_BODY,
+    ) -> None:
+        self.cluster = cluster or Cluster(clock=WallClock())
+        self.engine = EngineThread(self.cluster, controllers=controllers)
+        self.app = ApiServer(self.engine, max_body=max_body)
+        self._socket = _listen(host, port)
+        self.host = host
+        self.port: int = self._socket.getsockname()[1]
+        self._uvicorn = _Uvicorn(_config(self.app), self.app)
+        self._thread: Thread | None = None
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def run(self) -> None:
+        """Serve until a signal or `stop` ends it."""
+        self.engine.start()
+        # What exists now will be there for long: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(self._uvicorn.serve(sockets=[self._socket]))
+        finally:
+            self.engine.stop()
+            self._socket.close()
+
+    def start(self) -> None:
+        """Serve on a thread; returns when requests are answered."""
+        self._thread = Thread(target=self.run, name="kubescene-http", daemon=True)
+        self._thread.start()
+        while not self._uvicorn.listening.wait(timeout=0.1):
+            if not self._thread.is_alive():
+                raise RuntimeError("the server could not be started: its log says why")
+
+    def stop(self) -> None:
+        """End the streams, the connections and the engine; returns when all is gone."""
+        self._uvicorn.should_exit = True
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def __enter__(self) -> "Server":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def _config(app: ApiServer) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=75,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
+
+
+def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: type[asyncio.AbstractEventLoop] = uvloop.Loop
+    return factory

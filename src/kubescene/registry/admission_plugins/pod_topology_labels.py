@@ -1,0 +1,23 @@
+"""PodTopologyLabels: a pod that is created on a node carries the node's zone and region.
+
+Pods that are bound later get the labels with the binding (`kubescene.registry.binding`).
+"""
+
+from kubescene.registry.admission import AdmissionRequest
+from kubescene.registry.binding import topology_labels
+from kubescene.registry.objects import with_metadata
+from kubescene.types import JsonObject
+
+
+class PodTopologyLabels:
+    name = "PodTopologyLabels"
+
+    def admit(self, request: AdmissionRequest) -> JsonObject:
+        if not request.is_create("Pod"):
+            return request.obj
+        node = request.obj["spec"].get("nodeName")
+        labels = topology_labels(node, request.store) if node else {}
+        if not labels:
+            return request.obj
+        own = request.obj["metadata"].get("labels") or {}
+        return with_metadata(request.obj, labels={**own, **labels})
