@@ -1,7 +1,8 @@
 """How fast the scheduler alone places plain pods: no registry, no store, no timeline.
 
-A stand-in client accepts every binding and tells the scheduler's watch of it, as a store would. Measured
-is `Scheduler.run_once`, per pod, for clusters of several sizes, with one class of pods and with many.
+A stand-in client accepts every binding and tells the scheduler's watch of it, as a store would.
+Measured is `Scheduler.run_once`, per pod, for clusters of several sizes, with one class of pods and
+with many.
 
     python bench/scheduler_cycle.py [--pods 5000] [--classes 1 100]
 """

@@ -17,7 +17,9 @@ from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
 from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
+from kubescene.controllers.builtin.namespace import namespace
 from kubescene.controllers.builtin.replicaset import replicaset
+from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.loops import Controller, ControllerContext
@@ -59,6 +61,8 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     """The controllers that every world has, in settle order."""
     registrations = ControllerRegistrations()
     registrations.register("replicaset", replicaset)
+    registrations.register("namespace", namespace)
+    registrations.register("storage-protection", storage_protection)
     registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
     registrations.register(SCHEDULER, partial(kube_scheduler, explain=options.explain))
     return registrations
@@ -163,6 +167,7 @@ class Cluster(Verbs):
             events=self.events,
             streams=self.streams,
             instruments=self.instruments,
+            scheme=self.scheme,
         )
 
 

@@ -6,9 +6,11 @@ nothing is queued: exact, without waiting or polling.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
+from kubescene.api.builtin import builtin_scheme
+from kubescene.api.scheme import Scheme
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, EventQueue, Streams
 from kubescene.timeline.instruments import Instruments
@@ -51,6 +53,7 @@ class ControllerContext:
     events: EventQueue
     streams: Streams
     instruments: Instruments
+    scheme: Scheme = field(default_factory=builtin_scheme)
 
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kubescene.api import autoscaler_conversion, device_conversion
-from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.types import JsonObject
 
 Conversion: TypeAlias = Callable[[JsonObject], JsonObject]
@@ -66,3 +66,14 @@ for _kind, _later, _earlier in (
         _other = GroupVersionKind(_DEVICE_GROUP, _version, _kind)
         _CONVERSIONS[_first, _other] = _later
         _CONVERSIONS[_other, _first] = _earlier
+
+
+def to_storage(obj: JsonObject, resource_type: ResourceType) -> JsonObject:
+    """The object in the version that is stored; itself if that is its own."""
+    return convert(obj, resource_type.gvk, resource_type.storage_gvk)
+
+
+def from_storage(obj: JsonObject, resource_type: ResourceType) -> JsonObject:
+    """A stored object in the version of ``resource_type``; itself if it has that already."""
+    stored = GroupVersionKind.of(obj.get("apiVersion", ""), obj.get("kind", ""))
+    return convert(obj, stored, resource_type.gvk)

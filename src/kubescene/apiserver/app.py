@@ -7,16 +7,15 @@ answered with 500, and the server goes on.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from kubescene.api.scheme import GroupResource
 from kubescene.apiserver import about, reviews
 from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.listing import Lister
-from kubescene.apiserver.negotiation import PLAIN, Form, Shape, negotiate
+from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
-from kubescene.apiserver.rendering import CRDS, Renderer
+from kubescene.apiserver.rendering import Renderer
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
     ClientGoneError,
@@ -35,8 +34,10 @@ from kubescene.apiserver.responses import (
 from kubescene.apiserver.routes import Target, find_target
 from kubescene.apiserver.streaming import Streams
 from kubescene.apiserver.subresources import Subresources
+from kubescene.apiserver.validating import FieldValidation
 from kubescene.apiserver.verbs import Verbs
 from kubescene.errors import ApiError, InternalError, MethodNotAllowedError
+from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
 _log = logging.getLogger(__name__)
@@ -55,11 +56,13 @@ class ApiServer:
         self.registry = cluster.registry
         self.scheme = cluster.scheme
         self.store = cluster.store
-        self.renderer = Renderer(self.store, cluster.clock)
-        self.lister = Lister(self.store, engine)
-        self.verbs = Verbs(self.registry, engine, self.renderer, max_body)
+        self.renderer = Renderer(self.registry)
+        self.lister = Lister(self.registry, engine)
+        self.verbs = Verbs(
+            self.registry, engine, self.renderer, FieldValidation(self.registry.custom), max_body
+        )
         self.subresources = Subresources(self.verbs)
-        self.streams = Streams(self.store, engine, self.renderer)
+        self.streams = Streams(self.registry, engine, self.renderer)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))
 
@@ -226,7 +229,7 @@ class Definitions:
         self._decoded: list[JsonObject] = []
 
     def __call__(self) -> list[JsonObject]:
-        records = self._store.list(CRDS)
+        records = self._store.list(DEFINITIONS)
         revisions = tuple(record.revision for record in records)
         if revisions != self._revisions:
             self._decoded = [record.decode() for record in records]
@@ -259,6 +262,3 @@ async def _live(receive: Receive, send: Send) -> None:
         elif message["type"] == "lifespan.shutdown":
             await send({"type": "lifespan.shutdown.complete"})
             return
-
-
-__all__ = ["ApiServer", "Awaitable", "GroupResource", "Shape"]

@@ -1,7 +1,7 @@
 """Request bodies: JSON, YAML or protobuf to a plain object, without trusting any of it.
 
-Size is bounded before, nesting and the number of values here (YAML aliases share, so a small text can
-mean an enormous tree). Duplicate members are found by a second parse, whose price is small
+Size is bounded before, nesting and the number of values here: YAML aliases share, so a small text
+can mean an enormous tree. Duplicate members are found by a second parse, whose price is small
 against that of a write; where they are is only worked out when there are any.
 """
 
@@ -26,7 +26,7 @@ YAML_TYPES = ("application/yaml", "application/x-yaml")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _KubernetesLoader(_Loader):  # type: ignore[misc, valid-type]  # chosen at run time
+class _KubernetesLoader(_Loader):  # type: ignore[misc]  # chosen at run time
     """Safe YAML whose times stay text and whose duplicate keys are noted."""
 
     def __init__(self, stream: Any) -> None:

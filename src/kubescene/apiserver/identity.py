@@ -1,7 +1,7 @@
 """Who is asking. Over plain http the URL says it: ``/as/NAME/...`` acts as user ``NAME``.
 
-kubectl sends no credentials without TLS, but it keeps the path of the server URL in its kubeconfig, so a
-prefix there is an identity that every client can carry.
+kubectl sends no credentials without TLS, but it keeps the path of the server URL in its
+kubeconfig, so a prefix there is an identity that every client can carry.
 """
 
 from functools import lru_cache

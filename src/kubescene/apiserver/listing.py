@@ -20,7 +20,8 @@ from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import Selection, select
 from kubescene.apiserver.versions import ReadAt, read_at, too_large
 from kubescene.errors import BadRequestError, ExpiredError
-from kubescene.store import Record, Store
+from kubescene.registry import Registry
+from kubescene.store import Record
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
 _NEWEST = -1
@@ -64,11 +65,12 @@ class ContinueExpiredError(ExpiredError):
 
     def __init__(self, token: Token) -> None:
         super().__init__(
-            "The provided continue parameter is too old to display a consistent list result. You can "
-            "start a new list without the continue parameter, or use the continue token in this "
-            "response to retrieve the remainder of the results. Continuing with the provided token "
-            "results in an inconsistent list - objects that were created, modified, or deleted between "
-            "the time the first chunk was returned and now may show up in the list."
+            "The provided continue parameter is too old to display a consistent list result. "
+            "You can start a new list without the continue parameter, or use the continue token "
+            "in this response to retrieve the remainder of the results. Continuing with the "
+            "provided token results in an inconsistent list - objects that were created, "
+            "modified, or deleted between the time the first chunk was returned and now may show "
+            "up in the list."
         )
         self.token = Token(_NEWEST, token.key).encode()
 
@@ -81,13 +83,14 @@ class ContinueExpiredError(ExpiredError):
 class Lister:
     """Answers list requests over one store."""
 
-    def __init__(self, store: Store, engine: EngineThread) -> None:
-        self._store = store
+    def __init__(self, registry: Registry, engine: EngineThread) -> None:
+        self._store = registry.store
+        self._custom = registry.custom
         self._engine = engine
 
     async def page(self, target: Target, request: Request) -> Page:
         """The records that a list request asks for."""
-        selection = select(target, request.query)
+        selection = select(target, request.query, self._custom)
         limit = request.number("limit") or 0
         if limit < 0:
             raise BadRequestError(f"limit must not be negative: {limit}")
@@ -117,9 +120,7 @@ class Lister:
         self, target: Target, request: Request, selection: Selection, limit: int, token: Token
     ) -> Page:
         if request.query.get("resourceVersion", "") not in ("", "0"):
-            raise BadRequestError(
-                "specifying resource version is not allowed when using continue"
-            )
+            raise BadRequestError("specifying resource version is not allowed when using continue")
         resource = target.resource_type.group_resource
         if token.revision == _NEWEST:
             records, revision = self._store.snapshot(resource, selection.namespace)

@@ -4,23 +4,25 @@ Records are bytes, and in the usual case those very bytes are the reply. They ar
 something else was asked for: another version of the kind, a table, metadata alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import orjson
 import yaml
 
 from kubescene.api.columns import TableColumns, crd_columns, table_columns
-from kubescene.api.conversions import from_storage
-from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.api.conversion import from_storage
+from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import PLAIN, Form, Shape
 from kubescene.apiserver.responses import Response
-from kubescene.clock import Clock
 from kubescene.errors import BadRequestError
-from kubescene.store import Record, Store
+from kubescene.registry import Registry
+from kubescene.store import Record
 from kubescene.types import JsonObject
 
-CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+Encoder: TypeAlias = Callable[[Record], bytes]
+
 INCLUDE_OBJECT = ("None", "Metadata", "Object")
 
 
@@ -42,11 +44,32 @@ class ListMeta:
 
 
 class Renderer:
-    """Writes records of one store in the forms that clients ask for."""
+    """Writes records in the forms that clients ask for. Never touches what the engine owns."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, registry: Registry) -> None:
+        self._custom = registry.custom
+        self._clock = registry.clock
+
+    def encoder(self, resource_type: ResourceType) -> Encoder:
+        """Writes records as JSON in the version of ``resource_type``; stored bytes if they fit."""
+        opening = b'{"apiVersion":"%s",' % resource_type.api_version.encode()
+
+        def encode(record: Record) -> bytes:
+            data = record.data
+            if data.startswith(opening) and not resource_type.custom:
+                return data
+            if data.startswith(opening) and self._custom.is_current(record, resource_type):
+                return data
+            return orjson.dumps(self.decode(record, resource_type))
+
+        return encode
+
+    def decode(self, record: Record, resource_type: ResourceType) -> JsonObject:
+        """The object in the version of ``resource_type``; fresh, so anybody's."""
+        obj = record.decode()
+        if resource_type.custom:
+            return self._custom.presented(obj, record.revision, resource_type)
+        return from_storage(obj, resource_type)
 
     def object_response(
         self,
@@ -59,8 +82,8 @@ class Renderer:
     ) -> Response:
         """One object."""
         if form.is_plain:
-            return Response(encoded(record, resource_type), status)
-        obj = served_object(record, resource_type)
+            return Response(self.encoder(resource_type)(record), status)
+        obj = self.decode(record, resource_type)
         if form.shape is Shape.TABLE:
             meta = ListMeta(record.revision)
             return _encode(self.table(resource_type, [obj], form, meta, include), form, status)
@@ -79,8 +102,8 @@ class Renderer:
     ) -> Response:
         """A collection."""
         if form.is_plain:
-            return Response(encoded_list(records, resource_type, meta))
-        objects = [served_object(record, resource_type) for record in records]
+            return Response(encoded_list(records, resource_type, meta, self.encoder(resource_type)))
+        objects = [self.decode(record, resource_type) for record in records]
         if form.shape is Shape.TABLE:
             return _encode(self.table(resource_type, objects, form, meta, include), form)
         if form.shape is Shape.METADATA:
@@ -112,28 +135,14 @@ class Renderer:
 
     def columns(self, resource_type: ResourceType) -> TableColumns:
         """The columns of a kind; a custom one has them in its definition."""
-        if not resource_type.custom:
-            return table_columns(resource_type)
-        record = self._store.get(CRDS, "", str(resource_type.named_resource))
-        if record is None:
-            return table_columns(resource_type)
-        versions = record.decode().get("spec", {}).get("versions", ())
-        wanted = resource_type.gvk.version
-        found = next((v for v in versions if v.get("name") == wanted), {})
-        return crd_columns(found.get("additionalPrinterColumns"))
-
-
-def encoded(record: Record, resource_type: ResourceType) -> bytes:
-    """The object as JSON in the version of ``resource_type``."""
-    data = record.data
-    if data.startswith(b'{"apiVersion":"%s"' % resource_type.api_version.encode()):
-        return data
-    return orjson.dumps(from_storage(orjson.loads(data), resource_type))
+        kind = self._custom.of(resource_type.gvk) if resource_type.custom else None
+        return crd_columns(kind.printer_columns) if kind else table_columns(resource_type)
 
 
 def encoded_list(
-    records: Sequence[Record], resource_type: ResourceType, meta: ListMeta
+    records: Sequence[Record], resource_type: ResourceType, meta: ListMeta, encode: Encoder
 ) -> bytes:
+    """A list as JSON, put together from its encoded items."""
     head = orjson.dumps(
         {
             "kind": f"{resource_type.kind}List",
@@ -141,13 +150,8 @@ def encoded_list(
             "metadata": meta.to_dict(),
         }
     )
-    items = b",".join([encoded(record, resource_type) for record in records])
+    items = b",".join(map(encode, records))
     return b'%s,"items":[%s]}' % (head[:-1], items)
-
-
-def served_object(record: Record, resource_type: ResourceType) -> JsonObject:
-    """The decoded object in the version of ``resource_type``; fresh, so anybody's."""
-    return from_storage(record.decode(), resource_type)
 
 
 def plain_list(
@@ -179,9 +183,7 @@ def metadata_list(objects: Sequence[JsonObject], form: Form, meta: ListMeta) -> 
     }
 
 
-def _row(
-    obj: JsonObject, columns: TableColumns, form: Form, include: str, now: int
-) -> JsonObject:
+def _row(obj: JsonObject, columns: TableColumns, form: Form, include: str, now: int) -> JsonObject:
     row: JsonObject = {"cells": columns.row(obj, now)}
     if conditions := columns.conditions(obj):
         row["conditions"] = conditions

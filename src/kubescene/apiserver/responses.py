@@ -53,9 +53,7 @@ def text_response(text: str, status: int = 200) -> Response:
 
 def not_found_page() -> Response:
     """What kube-apiserver says to a path that it does not know."""
-    return Response(
-        b"404 page not found\n", 404, TEXT, ((b"x-content-type-options", b"nosniff"),)
-    )
+    return Response(b"404 page not found\n", 404, TEXT, ((b"x-content-type-options", b"nosniff"),))
 
 
 def error_response(error: ApiError) -> Response:

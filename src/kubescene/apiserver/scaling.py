@@ -1,7 +1,8 @@
 """The ``scale`` subresource: replica fields of any kind as an autoscaling/v1 ``Scale``.
 
-Built-in kinds keep them at fixed places, custom ones where their definition says. Reading composes the
-view; writing puts the number back as a merge patch, bound to the version that was read.
+Built-in kinds keep them at fixed places, custom ones where their definition says. Reading
+composes the view; writing puts the number back as a merge patch, bound to the version that was
+read.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,13 @@ from typing import TypeAlias
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import SCALE, ResourceType
 from kubescene.api.selectors import SelectorError, from_label_selector, from_labels
-from kubescene.apiserver import validating
-from kubescene.apiserver.rendering import CRDS
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.routes import Target
+from kubescene.apiserver.validating import check_kind
 from kubescene.apiserver.verbs import Verbs, as_object, check_name, write_options
 from kubescene.errors import BadRequestError, Cause, InvalidError
+from kubescene.registry.custom_resources import ScalePaths
 from kubescene.registry.patching import apply_patch
 from kubescene.store import Record
 from kubescene.types import JsonObject, JsonValue
@@ -27,13 +28,7 @@ SCALE_TYPE = ResourceType(gvk=SCALE.gvk, plural="scales", namespaced=True)
 ChangeScale: TypeAlias = Callable[[JsonObject], JsonObject]
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
-    """Where an object keeps what a ``Scale`` shows. ``selector`` is text there, if it has a place."""
-
-    replicas: tuple[str, ...] = ("spec", "replicas")
-    status_replicas: tuple[str, ...] = ("status", "replicas")
-    selector: tuple[str, ...] = ()
+BUILT_IN = ScalePaths(("spec", "replicas"), ("status", "replicas"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +48,14 @@ class Scaling:
 
         def change(old: JsonObject) -> JsonObject:
             patched = apply_patch(old, patch, patch_type, SCALE_TYPE)
-            return validating.checked_patch(patched, SCALE_TYPE, request, patch)
+            self.verbs.fields.check_patched(patched, SCALE_TYPE, request, patch)
+            return self.verbs.fields.decoded(patched, SCALE_TYPE, request)
 
         return await self._write(target, request, change)
 
     async def _read(self, target: Target, request: Request) -> JsonObject:
         body = as_object((await self.verbs.read_body(request)).value)
-        scale = validating.check_kind(body, SCALE.gvk)
-        scale = validating.checked(scale, SCALE_TYPE, request)
+        scale = self.verbs.fields.decoded(check_kind(body, SCALE.gvk), SCALE_TYPE, request)
         if not isinstance(scale.get("metadata"), dict):
             raise BadRequestError("name must be provided")
         check_name(scale, target)
@@ -86,17 +81,8 @@ class Scaling:
         return json_response(scale_of(await self.verbs.engine.submit(command), paths))
 
     def _paths(self, resource_type: ResourceType) -> ScalePaths:
-        if not resource_type.custom:
-            return ScalePaths()
-        record = self.verbs.registry.store.get(CRDS, "", str(resource_type.named_resource))
-        versions = record.decode()["spec"]["versions"] if record else ()
-        found = next((v for v in versions if v["name"] == resource_type.gvk.version), {})
-        scale = (found.get("subresources") or {}).get("scale") or {}
-        return ScalePaths(
-            _steps(scale.get("specReplicasPath", ".spec.replicas")),
-            _steps(scale.get("statusReplicasPath", ".status.replicas")),
-            _steps(scale.get("labelSelectorPath") or ""),
-        )
+        kind = self.verbs.registry.custom.of(resource_type.gvk)
+        return (kind and kind.scale) or BUILT_IN
 
 
 def scale_of(record: Record, paths: ScalePaths) -> JsonObject:
@@ -111,7 +97,7 @@ def scale_of(record: Record, paths: ScalePaths) -> JsonObject:
         "kind": SCALE.gvk.kind,
         "apiVersion": SCALE.gvk.api_version,
         "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"replicas": replicas} if (replicas := _dig(obj, paths.replicas)) else {},
+        "spec": {"replicas": replicas} if (replicas := _dig(obj, paths.spec_replicas)) else {},
         "status": status,
     }
 
@@ -131,7 +117,7 @@ def replicas_patch(scale: JsonObject, paths: ScalePaths) -> JsonObject:
             causes=(Cause("FieldValueInvalid", message, field),),
         )
     patch: JsonValue = replicas
-    for step in reversed(paths.replicas):
+    for step in reversed(paths.spec_replicas):
         patch = {step: patch}
     kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
     result: JsonObject = {**patch, "metadata": kept}
@@ -148,10 +134,6 @@ def _selector(obj: JsonObject, paths: ScalePaths) -> str:
         return str(from_label_selector(selector))
     except SelectorError:
         return ""
-
-
-def _steps(path: str) -> tuple[str, ...]:
-    return tuple(step for step in path.split(".") if step)
 
 
 def _dig(obj: JsonValue, path: tuple[str, ...]) -> JsonValue:

@@ -11,6 +11,7 @@ from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from kubescene.apiserver.routes import Target
 from kubescene.errors import BadRequestError
+from kubescene.registry.custom_resources import CustomResources
 from kubescene.store import Record
 
 _IN_RECORD: dict[str, Callable[[Record], str]] = {
@@ -61,13 +62,11 @@ class Selection:
         return fields.matches_object(record.decode())
 
 
-def select(target: Target, query: dict[str, str]) -> Selection:
+def select(target: Target, query: dict[str, str], custom: CustomResources) -> Selection:
     """The selection that a collection request asks for; 400 if a selector makes no sense."""
     resource_type = target.resource_type
     labels = _labels(query.get("labelSelector", ""))
-    fields = _fields(query.get("fieldSelector", ""), resource_type)
-    if target.name:
-        raise BadRequestError("selectors belong to collections, not to named objects")
+    fields = _fields(query.get("fieldSelector", ""), resource_type, custom)
     return Selection(
         target.namespace,
         labels,
@@ -86,12 +85,16 @@ def _labels(text: str) -> LabelSelector | None:
     return None if selector.is_everything else selector
 
 
-def _fields(text: str, resource_type: ResourceType) -> FieldSelector | None:
+def _fields(
+    text: str, resource_type: ResourceType, custom: CustomResources
+) -> FieldSelector | None:
     if not text:
         return None
+    kind = custom.of(resource_type.gvk)
+    selectable = [path.lstrip(".") for path in kind.selectable_fields] if kind else []
     selector = parse_fields(text).for_resource(
         resource_type.named_resource,
-        custom_fields=() if resource_type.custom else None,
+        custom_fields=selectable if resource_type.custom else None,
         namespaced=resource_type.namespaced,
     )
     return None if selector.is_everything else selector

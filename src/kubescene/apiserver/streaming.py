@@ -21,7 +21,9 @@ from kubescene.apiserver.versions import NOT_OLDER_THAN, invalid_options, parse_
 from kubescene.apiserver.wakeups import Sleeper, Wakeups
 from kubescene.apiserver.watch_events import EventEncoder, error_frame
 from kubescene.errors import ExpiredError
-from kubescene.store import Record, Store, Watch, WatchOverflowError
+from kubescene.registry import Registry
+from kubescene.registry.custom_resources import CustomResources
+from kubescene.store import Record, Watch, WatchOverflowError
 from kubescene.store.watch import DEFAULT_BACKLOG
 
 DEFAULT_TIMEOUT_S = 3600.0
@@ -55,7 +57,7 @@ class Registered:
     revision: int
 
 
-def parse_options(target: Target, request: Request) -> WatchOptions:
+def parse_options(target: Target, request: Request, custom: CustomResources) -> WatchOptions:
     """The options of a watch request; 422 where they contradict each other."""
     query = request.query
     version = query.get("resourceVersion", "")
@@ -75,7 +77,7 @@ def parse_options(target: Target, request: Request) -> WatchOptions:
     bookmarks = request.flag("allowWatchBookmarks")
     existing = send_initial if send_initial is not None else since == 0
     return WatchOptions(
-        selection=select(target, query),
+        selection=select(target, query, custom),
         since=since,
         with_existing=existing,
         bookmarks=bookmarks,
@@ -87,8 +89,9 @@ def parse_options(target: Target, request: Request) -> WatchOptions:
 class Streams:
     """All open watches of one event loop."""
 
-    def __init__(self, store: Store, engine: EngineThread, renderer: Renderer) -> None:
-        self._store = store
+    def __init__(self, registry: Registry, engine: EngineThread, renderer: Renderer) -> None:
+        self._store = registry.store
+        self._custom = registry.custom
         self._engine = engine
         self._renderer = renderer
         self._wakeups: Wakeups | None = None
@@ -106,7 +109,7 @@ class Streams:
         self, target: Target, request: Request, form: Form, receive: Receive, send: Send
     ) -> None:
         """Answer a watch request until the client, the time or the server ends it."""
-        options = parse_options(target, request)
+        options = parse_options(target, request, self._custom)
         if options.with_existing and options.since > self._store.revision:
             raise too_large(options.since, self._store.revision)
         if self._wakeups is None:
@@ -229,7 +232,7 @@ class Stream:
 
 
 async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper: Sleeper) -> None:
-    """Run the stream, but not beyond a full backlog, even if it hangs on a client that never reads."""
+    """Run the stream until its backlog is full, even if it hangs on a client that never reads."""
     task = asyncio.ensure_future(run)
 
     def check() -> None:

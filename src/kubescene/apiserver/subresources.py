@@ -7,11 +7,11 @@ real server, and answers that it is not to be had.
 from dataclasses import dataclass
 
 from kubescene.api.scheme import GroupVersionKind, ResourceType
-from kubescene.apiserver import validating
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, success_status, text_response
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.scaling import Scaling
+from kubescene.apiserver.validating import check_kind
 from kubescene.apiserver.verbs import Verbs, as_object, parse_delete_options, write_options
 from kubescene.errors import BadRequestError, MethodNotAllowedError
 from kubescene.types import JsonObject
@@ -79,8 +79,8 @@ class Subresources:
 
     async def _read(self, request: Request, resource_type: ResourceType) -> JsonObject:
         body = await self.verbs.read_body(request)
-        obj = validating.check_kind(as_object(body.value), resource_type.gvk)
-        return validating.checked(obj, resource_type, request, body.duplicates)
+        obj = check_kind(as_object(body.value), resource_type.gvk)
+        return self.verbs.fields.decoded(obj, resource_type, request)
 
 
 def _created() -> Response:

@@ -1,14 +1,17 @@
 """Field validation of request bodies: ``fieldValidation=Strict|Warn|Ignore``.
 
-The types of values always count. Unknown and duplicate fields are refused, told in ``Warning`` headers
-(the default) or ignored; in any case they do not reach the store.
+The types of values always count. Unknown and duplicate fields are refused, told in ``Warning``
+headers (the default) or ignored; in any case they do not reach the store.
 """
+
+import json
 
 from kubescene.api import fields
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.apiserver.requests import Request
 from kubescene.errors import BadRequestError, Cause, InvalidError
-from kubescene.types import JsonObject
+from kubescene.registry.custom_resources import CustomResources
+from kubescene.types import JsonObject, JsonValue
 
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
 DIRECTIVES = (IGNORE, WARN, STRICT)
@@ -29,56 +32,57 @@ def directive(request: Request) -> str:
     return value
 
 
-def checked(
-    obj: JsonObject,
-    resource_type: ResourceType,
-    request: Request,
-    duplicates: tuple[str, ...] = (),
-) -> JsonObject:
-    """The body without what its kind does not have; 400 if a type is wrong or the request is strict."""
-    how, gvk = directive(request), resource_type.gvk
-    if not resource_type.custom:
-        fields.check_types(obj, gvk)
-    complaints = [f'duplicate field "{path}"' for path in duplicates] + unknown(obj, resource_type)
-    if complaints and how == STRICT:
-        raise strict_error(gvk, complaints)
-    if how == WARN:
+class FieldValidation:
+    """Looks for fields that a kind does not have. What becomes of them then is the registry's."""
+
+    def __init__(self, custom: CustomResources) -> None:
+        self._custom = custom
+
+    def check(
+        self,
+        obj: JsonObject,
+        resource_type: ResourceType,
+        request: Request,
+        duplicates: tuple[str, ...] = (),
+    ) -> None:
+        """400 for unknown or duplicate fields if the request is strict, else warnings."""
+        how, gvk = directive(request), resource_type.gvk
+        if how == IGNORE:
+            return
+        complaints = [f'duplicate field "{path}"' for path in duplicates]
+        complaints += self._unknown(obj, resource_type)
+        if complaints and how == STRICT:
+            raise BadRequestError(
+                f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: '
+                f"strict decoding error: {', '.join(complaints)}"
+            )
         request.warnings += complaints
-    return obj if resource_type.custom else fields.prune_unknown(obj, gvk)
 
+    def decoded(self, obj: JsonObject, resource_type: ResourceType, request: Request) -> JsonObject:
+        """A body that is no object of the registry (a Scale, a Binding), checked and pruned."""
+        fields.check_types(obj, resource_type.gvk)
+        self.check(obj, resource_type, request)
+        return fields.prune_unknown(obj, resource_type.gvk)
 
-def checked_patch(
-    patched: JsonObject, resource_type: ResourceType, request: Request, patch: object
-) -> JsonObject:
-    """The same for the result of a patch, where upstream answers 422."""
-    how, gvk = directive(request), resource_type.gvk
-    if resource_type.custom:
+    def check_patched(
+        self, patched: JsonObject, resource_type: ResourceType, request: Request, patch: JsonValue
+    ) -> JsonObject:
+        """The same for the result of a patch, which upstream refuses with 422."""
+        how = directive(request)
+        complaints = [] if how == IGNORE else self._unknown(patched, resource_type)
+        if complaints and how == STRICT:
+            written = json.dumps(json.dumps(patch))
+            message = f"Invalid value: {written}: strict decoding error: {', '.join(complaints)}"
+            raise InvalidError(
+                f' "" is invalid: patch: {message}',
+                causes=(Cause("FieldValueInvalid", message, "patch"),),
+            )
+        request.warnings += complaints
         return patched
-    fields.check_types(patched, gvk)
-    complaints = unknown(patched, resource_type)
-    if complaints and how == STRICT:
-        joined = ", ".join(complaints)
-        message = f'Invalid value: {str(patch)!r}: strict decoding error: {joined}'
-        raise InvalidError(
-            f' "" is invalid: patch: {message}',
-            causes=(Cause("FieldValueInvalid", message, "patch"),),
-        )
-    if how == WARN:
-        request.warnings += complaints
-    return fields.prune_unknown(patched, gvk)
 
-
-def unknown(obj: JsonObject, resource_type: ResourceType) -> list[str]:
-    if resource_type.custom:
-        return []
-    return [f'unknown field "{path}"' for path in fields.unknown_fields(obj, resource_type.gvk)]
-
-
-def strict_error(gvk: GroupVersionKind, complaints: list[str]) -> BadRequestError:
-    return BadRequestError(
-        f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: '
-        f"strict decoding error: {', '.join(complaints)}"
-    )
+    def _unknown(self, obj: JsonObject, resource_type: ResourceType) -> list[str]:
+        find = self._custom.unknown_fields if resource_type.custom else fields.unknown_fields
+        return [f'unknown field "{path}"' for path in find(obj, resource_type.gvk)]
 
 
 def check_kind(obj: JsonObject, expected: GroupVersionKind) -> JsonObject:

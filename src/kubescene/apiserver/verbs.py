@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import ResourceType
-from kubescene.apiserver import bodies, validating
+from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.negotiation import Form
-from kubescene.apiserver.rendering import ListMeta, Renderer, encoded_list
+from kubescene.apiserver.negotiation import PLAIN, Form
+from kubescene.apiserver.rendering import ListMeta, Renderer
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import select
+from kubescene.apiserver.validating import FieldValidation, check_kind
 from kubescene.errors import BadRequestError, NotFoundError
 from kubescene.registry import DeleteOptions, Registry, WriteOptions
 from kubescene.store import Record
@@ -31,6 +32,7 @@ class Verbs:
     registry: Registry
     engine: EngineThread
     renderer: Renderer
+    fields: FieldValidation
     max_body: int = DEFAULT_MAX_BODY
 
     async def create(self, target: Target, request: Request, form: Form) -> Response:
@@ -77,7 +79,7 @@ class Verbs:
                 patch_type,
                 subresource=target.subresource,
                 options=options,
-                inspect=lambda obj: validating.checked_patch(obj, resource_type, request, patch),
+                inspect=lambda obj: self.fields.check_patched(obj, resource_type, request, patch),
             )
         )
         return self._rendered(record, target, request, form)
@@ -107,7 +109,7 @@ class Verbs:
     async def delete_collection(self, target: Target, request: Request) -> Response:
         """DELETE of all that match; the reply lists them."""
         options = await self.delete_options(request)
-        selection = select(target, request.query)
+        selection = select(target, request.query, self.registry.custom)
         resource_type, store = target.resource_type, self.registry.store
 
         def command() -> list[Record]:
@@ -128,18 +130,19 @@ class Verbs:
             return deleted
 
         records = await self.engine.submit(command)
-        return Response(encoded_list(records, resource_type, ListMeta(store.revision)))
+        return self.renderer.list_response(records, resource_type, PLAIN, ListMeta(store.revision))
 
     # -- reading requests --------------------------------------------------------------------
 
     async def read_object(self, target: Target, request: Request) -> JsonObject:
         """The body as an object of the kind that the URL names."""
         body = await self.read_body(request)
-        obj = validating.check_kind(as_object(body.value), target.resource_type.gvk)
+        obj = check_kind(as_object(body.value), target.resource_type.gvk)
         if not isinstance(obj.get("metadata", {}), dict | None):
             raise BadRequestError("metadata must be an object")
         obj = {**obj, "metadata": obj.get("metadata") or {}}
-        return validating.checked(obj, target.resource_type, request, body.duplicates)
+        self.fields.check(obj, target.resource_type, request, body.duplicates)
+        return obj
 
     async def read_body(self, request: Request) -> bodies.Body:
         data = await request.body(self.max_body)

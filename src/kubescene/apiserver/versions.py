@@ -59,7 +59,8 @@ def check_match(text: str, match: str, *, is_continued: bool) -> None:
         return
     if not text:
         raise invalid_options(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
         )
     if is_continued:
         raise invalid_options(
@@ -67,8 +68,8 @@ def check_match(text: str, match: str, *, is_continued: bool) -> None:
         )
     if match not in (EXACT, NOT_OLDER_THAN):
         raise InvalidError(
-            f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "{match}": '
-            f'supported values: "{EXACT}", "{NOT_OLDER_THAN}", ""',
+            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: '
+            f'"{match}": supported values: "{EXACT}", "{NOT_OLDER_THAN}", ""',
             group="meta.k8s.io",
             kind="ListOptions",
         )

@@ -4,27 +4,19 @@ A watch shows its selection: an object that begins to match is ADDED, one that n
 matches is DELETED with its last matching state at the revision of the change.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable
 
 import orjson
 
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import Form, Shape
-from kubescene.apiserver.rendering import (
-    ListMeta,
-    Renderer,
-    encoded,
-    metadata_only,
-    served_object,
-)
+from kubescene.apiserver.rendering import ListMeta, Renderer, metadata_only
 from kubescene.apiserver.selection import Selection
 from kubescene.store import Change, ChangeType, Record
+from kubescene.store.records import make_record, versioned
 from kubescene.types import JsonObject
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-
-Encoder: TypeAlias = Callable[[Record], bytes]
 
 _ADDED = b'{"type":"ADDED","object":'
 _MODIFIED = b'{"type":"MODIFIED","object":'
@@ -56,8 +48,7 @@ class EventEncoder:
         self._form = form
         self._include = include
         self._first_table = True
-        encode: Encoder = self._object if form.is_plain else self._transformed
-        self._encode = encode
+        self._encode = renderer.encoder(resource_type) if form.is_plain else self._transformed
 
     def added(self, records: Iterable[Record]) -> list[bytes]:
         """Frames of objects that exist when the watch begins."""
@@ -111,11 +102,8 @@ class EventEncoder:
             return _DELETED + self._encode(_at_revision(previous, record.revision)) + _END
         return b""
 
-    def _object(self, record: Record) -> bytes:
-        return encoded(record, self._resource_type)
-
     def _transformed(self, record: Record) -> bytes:
-        obj = served_object(record, self._resource_type)
+        obj = self._renderer.decode(record, self._resource_type)
         if self._form.shape is Shape.METADATA:
             return orjson.dumps(metadata_only(obj, self._form))
         if self._form.shape is Shape.OBJECT:
@@ -135,6 +123,4 @@ def error_frame(status: JsonObject) -> bytes:
 
 
 def _at_revision(record: Record, revision: int) -> Record:
-    from kubescene.store.records import make_record, versioned
-
     return make_record(record.resource, versioned(record.decode(), revision), revision)

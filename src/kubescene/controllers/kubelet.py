@@ -43,13 +43,16 @@ class KubeletReconciler:
 
     def __init__(self, delays: KubeletDelays = NO_DELAYS) -> None:
         self._delays = delays
+        self._waiting: dict[str, dict[Request, None]] = {}
 
     def observe(self, change: Change) -> Iterable[Request]:
         record = change.record
         if change.type is ChangeType.DELETED:
             return ()
         if record.resource.resource == "nodes":
-            return (Request("", record.name),) if change.type is ChangeType.ADDED else ()
+            if change.type is not ChangeType.ADDED:
+                return ()
+            return (Request("", record.name), *self._waiting.pop(record.name, ()))
         return (Request(record.namespace, record.name),) if record.node else ()
 
     def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
@@ -61,7 +64,7 @@ class KubeletReconciler:
         if pod["metadata"].get("deletionTimestamp"):
             return self._stop(pod, now)
         if pod["status"].get("phase") == "Pending":
-            return self._start(pod, reader, now)
+            return self._start(request, pod, reader, now)
         return NOTHING
 
     def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
@@ -81,8 +84,11 @@ class KubeletReconciler:
         status = {"conditions": [*conditions, ready_node(format_time(now))]}
         return Plan((Patch(ref, {"status": status}, subresource="status"),))
 
-    def _start(self, pod: JsonObject, reader: Reader, now: int) -> Plan:
-        if reader.find(ObjectRef(NODE, pod["spec"]["nodeName"])) is None:
+    def _start(self, request: Request, pod: JsonObject, reader: Reader, now: int) -> Plan:
+        node = pod["spec"]["nodeName"]
+        if reader.find(ObjectRef(NODE, node)) is None:
+            # A pod may be assigned before its node exists: it starts when the node comes.
+            self._waiting.setdefault(node, {}).setdefault(request)
             return NOTHING
         if wait := remaining(scheduled_at(pod), self._delays.start, now):
             return Plan(requeue_after=wait)
@@ -152,8 +158,6 @@ def container_status(container: JsonObject, now: str) -> JsonObject:
     }
 
 
-def kubelet(
-    context: ControllerContext, delays: KubeletDelays = NO_DELAYS
-) -> ReconcilerController:
+def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:
     """The factory of the stand-in."""
     return ReconcilerController(KubeletReconciler(delays), context)

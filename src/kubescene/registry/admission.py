@@ -7,7 +7,7 @@ can only refuse. The order within each round is kube-apiserver's.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from kubescene.actors import Actor
@@ -48,6 +48,21 @@ class AdmissionRequest:
         """Whether this is about the main resource of a built-in kind."""
         resource_type = self.resource_type
         return resource_type.kind == kind and not self.subresource and not resource_type.custom
+
+    def with_object(self, obj: JsonObject) -> "AdmissionRequest":
+        """The same request for a changed object."""
+        return AdmissionRequest(
+            self.verb,
+            self.resource_type,
+            self.subresource,
+            self.namespace,
+            self.name,
+            self.actor,
+            obj,
+            self.old,
+            self.store,
+            self.clock,
+        )
 
     def forbidden(self, why: str) -> ForbiddenError:
         """The refusal of this request, in kube-apiserver's form."""
@@ -92,7 +107,7 @@ class AdmissionChain:
             admitted = plugin.admit(request)
             if admitted is not obj:
                 obj = admitted
-                request = replace(request, obj=obj)
+                request = request.with_object(obj)
         return obj
 
     def validate(self, request: AdmissionRequest) -> None:

@@ -17,12 +17,7 @@ def target_node(body: JsonObject, pod: JsonObject) -> str:
     if target.get("kind", "Node") not in ("", "Node") or not target.get("name"):
         raise BadRequestError("a Binding needs target.kind Node and target.name")
     metadata = pod["metadata"]
-    uid = (body.get("metadata") or {}).get("uid")
-    if uid and uid != metadata["uid"]:
-        raise _refused(
-            pod,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}",
-        )
+    _check_preconditions(body.get("metadata") or {}, pod)
     if metadata.get("deletionTimestamp"):
         raise _refused(
             pod, f"pod {metadata['name']} is being deleted, cannot be assigned to a host"
@@ -34,14 +29,27 @@ def target_node(body: JsonObject, pod: JsonObject) -> str:
     return str(target["name"])
 
 
+def _check_preconditions(given: JsonObject, pod: JsonObject) -> None:
+    for field, word in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        wanted, actual = given.get(field), pod["metadata"][field]
+        if wanted and wanted != actual:
+            raise _refused(
+                pod,
+                f"Precondition failed: {word} in precondition: {wanted}, "
+                f"{word} in object meta: {actual}",
+            )
+
+
 def bound(pod: JsonObject, body: JsonObject, node: str, store: Store, clock: Clock) -> JsonObject:
-    """The pod on its node: assigned, PodScheduled, nomination cleared, topology labels copied."""
-    metadata = _with_labels(pod["metadata"], node, store)
-    if annotations := (body.get("metadata") or {}).get("annotations"):
-        metadata = {
-            **metadata,
-            "annotations": {**metadata.get("annotations", {}), **annotations},
-        }
+    """The pod on its node: assigned, PodScheduled, nomination cleared.
+
+    It takes over labels and annotations of the Binding, and the node's zone and region.
+    """
+    metadata, given = pod["metadata"], body.get("metadata") or {}
+    labels = {**(given.get("labels") or {}), **topology_labels(node, store)}
+    for field, added in (("labels", labels), ("annotations", given.get("annotations"))):
+        if added:
+            metadata = {**metadata, field: {**(metadata.get(field) or {}), **added}}
     status = {k: v for k, v in pod.get("status", {}).items() if k != "nominatedNodeName"}
     condition = {"type": "PodScheduled", "status": "True"}
     status["conditions"] = set_condition(
@@ -55,12 +63,12 @@ def bound(pod: JsonObject, body: JsonObject, node: str, store: Store, clock: Clo
     }
 
 
-def _with_labels(metadata: JsonObject, node: str, store: Store) -> JsonObject:
+def topology_labels(node: str, store: Store) -> dict[str, str]:
+    """Zone and region of a node, as pods on it carry them; nothing if there is no such node."""
     record = store.get(NODES, "", node)
     if record is None:
-        return metadata
-    labels = {key: record.labels[key] for key in TOPOLOGY_LABELS if key in record.labels}
-    return {**metadata, "labels": {**metadata.get("labels", {}), **labels}} if labels else metadata
+        return {}
+    return {key: record.labels[key] for key in TOPOLOGY_LABELS if key in record.labels}
 
 
 def _refused(pod: JsonObject, why: str) -> ConflictError:

@@ -4,21 +4,28 @@ from typing import Any
 
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock, Identities, format_time
-from kubescene.errors import BadRequestError
+from kubescene.errors import AlreadyExistsError, BadRequestError
 from kubescene.registry.objects import with_part
 from kubescene.registry.strategies import counts_generations
+from kubescene.store import Store
 from kubescene.types import JsonObject
 
 MAX_GENERATED_PREFIX = 63 - 5
+NAME_ATTEMPTS = 8
 
-_SET_BY_SYSTEM = ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SET_BY_SYSTEM = (
+    "resourceVersion",
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
 _KEPT_FROM_OLD = (
     "uid",
     "creationTimestamp",
     "generation",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
-    "generateName",
 )
 
 
@@ -26,6 +33,7 @@ def new_metadata(
     obj: JsonObject,
     resource_type: ResourceType,
     namespace: str,
+    name: str,
     identities: Identities,
     clock: Clock,
 ) -> JsonObject:
@@ -34,20 +42,63 @@ def new_metadata(
     if given.get("resourceVersion"):
         raise BadRequestError("resourceVersion should not be set on objects to be created")
     metadata: dict[str, Any] = {k: v for k, v in given.items() if k not in _SET_BY_SYSTEM}
-    kind = resource_type.kind
-    if not metadata.get("name") and (prefix := metadata.get("generateName")):
-        suffix = identities.name_suffix(kind, namespace, prefix)
-        metadata["name"] = prefix[:MAX_GENERATED_PREFIX] + suffix
+    if name:
+        metadata["name"] = name
     if namespace:
         metadata["namespace"] = namespace
-    elif "namespace" in metadata and not metadata["namespace"]:
-        del metadata["namespace"]
-    metadata["uid"] = identities.uid(kind, namespace, metadata.get("name", ""))
+    else:
+        metadata.pop("namespace", None)
+    metadata["uid"] = identities.uid(resource_type.kind, namespace, name)
     metadata["creationTimestamp"] = format_time(clock.now())
-    metadata.pop("generation", None)
     if counts_generations(resource_type):
         metadata["generation"] = 1
     return with_part(obj, "metadata", metadata)
+
+
+def free_name(
+    metadata: JsonObject,
+    resource_type: ResourceType,
+    namespace: str,
+    identities: Identities,
+    store: Store,
+) -> str:
+    """The name to create an object by; generated, if it brings a prefix only.
+
+    A generated name that is taken is replaced, eight times at most, as kube-apiserver does.
+    """
+    prefix = metadata.get("generateName")
+    if metadata.get("name") or not prefix:
+        return metadata.get("name") or ""
+    resource = resource_type.group_resource
+    for _ in range(NAME_ATTEMPTS):
+        suffix = identities.name_suffix(resource_type.kind, namespace, prefix)
+        name: str = prefix[:MAX_GENERATED_PREFIX] + suffix
+        if store.get(resource, namespace, name) is None:
+            return name
+    shown = resource_type.named_resource
+    raise AlreadyExistsError(
+        f'{shown} "{name}" already exists, the server was not able to generate a unique name for '
+        "the object",
+        name=name,
+        group=shown.group,
+        kind=shown.resource,
+        retry_after_s=1,
+    )
+
+
+def check_unused(resource_type: ResourceType, namespace: str, name: str, store: Store) -> None:
+    """409 if an object of this name exists, even one that is about to go."""
+    record = store.get(resource_type.group_resource, namespace, name)
+    if record is None:
+        return
+    shown = resource_type.named_resource
+    going = store.decoded(record)["metadata"].get("deletionTimestamp")
+    raise AlreadyExistsError(
+        f'{"object is being deleted: " if going else ""}{shown} "{name}" already exists',
+        name=name,
+        group=shown.group,
+        kind=shown.resource,
+    )
 
 
 def updated_metadata(new: JsonObject, old: JsonObject) -> JsonObject:

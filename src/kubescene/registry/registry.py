@@ -1,26 +1,38 @@
-"""The verbs. Each is one path from a request to at most one revision.
+"""The verbs. Each is one path from a request to at most one revision (and what that entails).
 
-Create, for example: find the type, complete the metadata, apply defaults, run admission, validate, ask
-the gate, store, tell the instruments. A dry run takes the same path and stops before the gate.
+Create, for example: find the type, decode (unknown fields go, defaults come), run admission, name,
+prepare as the kind demands, validate, ask the gate, store, tell the instruments. A dry run takes
+the same path and stops before the gate.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from kubescene.actors import Actor
-from kubescene.api import conversions, defaults, validation
+from kubescene.api import conversion, defaults, fields, validation
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
-from kubescene.clock import Clock, Identities
-from kubescene.errors import BadRequestError, ConflictError, NotFoundError
+from kubescene.clock import Clock, Identities, format_time
+from kubescene.errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError
 from kubescene.registry import binding, deletion, strategies
+from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission import AdmissionChain, AdmissionRequest
+from kubescene.registry.consequences import Consequences
+from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
 from kubescene.registry.deletion import DeleteOptions
 from kubescene.registry.gates import OpenGate, WriteGate
-from kubescene.registry.metadata import new_metadata, updated_metadata
+from kubescene.registry.metadata import (
+    check_unused,
+    free_name,
+    new_metadata,
+    updated_metadata,
+)
 from kubescene.registry.objects import with_part
 from kubescene.registry.patching import apply_patch
+from kubescene.registry.preparation import Preparation
 from kubescene.store import Record, Store
 from kubescene.store.records import make_record, versioned
 from kubescene.timeline.events import OperationOrigin
@@ -62,6 +74,9 @@ class Registry:
         self.admission = admission
         self.instruments = instruments or Instruments()
         self.gate: WriteGate = OpenGate()
+        self.custom = CustomResources(scheme, store)
+        self._preparation = Preparation(store, clock, self.custom)
+        self._consequences = Consequences(self)
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -75,6 +90,24 @@ class Registry:
     def type_of(self, gvk: GroupVersionKind) -> ResourceType:
         return self.scheme.of_kind(gvk.api_version, gvk.kind)
 
+    def decoded(self, record: Record, resource_type: ResourceType) -> JsonObject:
+        """The object in the version of ``resource_type``; shared, and therefore read-only."""
+        obj = self.store.decoded(record)
+        if resource_type.custom:
+            return self.custom.presented(obj, record.revision, resource_type)
+        return conversion.from_storage(obj, resource_type) if resource_type.stored_as else obj
+
+    def present(self, record: Record, resource_type: ResourceType) -> bytes:
+        """The object as JSON in the version of ``resource_type``; the stored bytes if they do."""
+        data = record.data
+        opening = b'{"apiVersion":"%s","kind":"%s",' % (
+            resource_type.api_version.encode(),
+            resource_type.kind.encode(),
+        )
+        if data.startswith(opening) and self.custom.is_current(record, resource_type):
+            return data
+        return orjson.dumps(self.decoded(record, resource_type))
+
     # -- writing ---------------------------------------------------------------------------
 
     def create(
@@ -86,20 +119,24 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
-        resource_type, obj = self._to_storage(obj)
-        place = resolve_namespace(resource_type, obj, namespace)
-        complete = defaults.drop_nulls(obj)
-        complete = new_metadata(complete, resource_type, place, self.identities, self.clock)
-        complete = defaults.apply_defaults(complete, resource_type.gvk)
-        complete = strategies.initial_status(complete, resource_type)
-        complete = self._admit("create", actor, resource_type, "", complete, None)
-        errors = validation.validate_create(complete, resource_type, namespace=place or None)
-        validation.raise_if_invalid(errors, resource_type, complete["metadata"].get("name", ""))
+        resource_type, body = self._to_storage(obj)
+        place = resolve_namespace(resource_type, body, namespace)
+        self._check_open(resource_type, body)
+        complete = self._admit("create", actor, resource_type, "", body, None, place)
+        metadata = complete["metadata"]
+        name = free_name(metadata, resource_type, place, self.identities, self.store)
+        complete = new_metadata(complete, resource_type, place, name, self.identities, self.clock)
+        complete = self._preparation.create(complete, resource_type)
+        self._validate(complete, None, resource_type, "")
+        self._admit_last("create", actor, resource_type, "", complete, None)
+        check_unused(resource_type, place, name, self.store)
         if options.dry_run:
             return self._unstored(resource_type, complete)
         self.gate.before_write(actor, resource_type, "")
-        record = self.store.create(resource_type.group_resource, complete)
+        stored = self._stored(complete, resource_type)
+        record = self.store.create(resource_type.group_resource, stored)
         self._tell(actor, "create", resource_type, record, None, options, body=obj)
+        self._consequences.created(record)
         return record
 
     def update(
@@ -112,7 +149,7 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
-        resource_type, obj = self._to_storage(obj)
+        resource_type, obj = self._to_storage(obj, subresource)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
         check_precondition(resource_type, current, obj["metadata"])
@@ -140,11 +177,11 @@ class Registry:
         current = self.record(resource_type, namespace, name)
 
         def change(old: JsonObject) -> JsonObject:
-            seen = conversions.from_storage(old, resource_type)
+            seen = old if resource_type.custom else conversion.from_storage(old, resource_type)
             new = apply_patch(seen, patch, patch_type, resource_type)
             check_precondition(resource_type, current, new["metadata"])
             new = inspect(new) if inspect else new
-            return conversions.to_storage(new, resource_type)
+            return old if new is seen else self._accepted(new, resource_type, subresource)
 
         return self._change(
             actor,
@@ -208,6 +245,8 @@ class Registry:
         self._admit("delete", actor, resource_type, "", old, old)
         grace_s = deletion.grace_of(old, resource_type, options.grace_period_s)
         new = deletion.with_propagation(old, options.propagation_policy)
+        if resource_type.group_resource == DEFINITIONS and self._has_instances(name):
+            new = definitions.terminating(new, format_time(self.clock.now()))
         write = WriteOptions(dry_run=options.dry_run, origin=origin)
         if not deletion.must_wait(new, grace_s):
             return self._remove(actor, resource_type, current, write)
@@ -221,17 +260,78 @@ class Registry:
         self.gate.before_write(actor, resource_type, "")
         record = self.store.update(resource_type.group_resource, new)
         self._tell(actor, "delete", resource_type, record, current, write)
+        self._consequences.updated(record)
         return record
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _to_storage(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
-        """The type and form in which an object that a client wrote is stored."""
+    def _to_storage(
+        self, obj: JsonObject, subresource: str = ""
+    ) -> tuple[ResourceType, JsonObject]:
+        """The type and form in which an object that a client wrote goes on."""
         served = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
-        return self._stored_type(served), conversions.to_storage(obj, served)
+        return self._stored_type(served), self._accepted(obj, served, subresource)
 
     def _stored_type(self, served: ResourceType) -> ResourceType:
-        return self.type_of(served.stored_as) if served.stored_as else served
+        """Built-in kinds go on in the stored version, custom ones in that of the request."""
+        if served.custom or not served.stored_as:
+            return served
+        return self.type_of(served.stored_as)
+
+    def _accepted(self, obj: JsonObject, served: ResourceType, subresource: str) -> JsonObject:
+        """A body as typed decoding leaves it: checked, pruned, defaulted, in the stored version."""
+        if served.custom:
+            return with_metadata_object(self.custom.accepted(obj, served.gvk))
+        if served.group_resource == DEFINITIONS:
+            check_size(obj, served)
+        new = defaults.drop_nulls(obj)
+        fields.check_types(new, served.gvk)
+        new = with_metadata_object(fields.prune_unknown(new, served.gvk))
+        if subresource == "status" and served.kind == "Pod":
+            return new  # the status of a pod has no defaults, and is written more than all else
+        new = defaults.apply_defaults(new, served.gvk)
+        if not served.stored_as:
+            return new
+        return defaults.apply_defaults(conversion.to_storage(new, served), served.storage_gvk)
+
+    def _has_instances(self, definition: str) -> bool:
+        kinds = self.custom.kinds_of(definition)
+        return bool(kinds) and self.store.count(kinds[0].resource_type.group_resource) > 0
+
+    def _stored(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
+        return self.custom.stored(obj, resource_type) if resource_type.custom else obj
+
+    def _check_open(self, resource_type: ResourceType, obj: JsonObject) -> None:
+        kind = self.custom.of(resource_type.gvk)
+        if kind is not None and kind.terminating:
+            resource, name = resource_type.named_resource, obj["metadata"].get("name", "")
+            raise ForbiddenError(
+                f'{resource} "{name}" is forbidden: create not allowed while custom resource '
+                "definition is terminating",
+                name=name,
+                group=resource.group,
+                kind=resource.resource,
+            )
+
+    def _validate(
+        self,
+        new: JsonObject,
+        old: JsonObject | None,
+        resource_type: ResourceType,
+        subresource: str,
+    ) -> None:
+        if resource_type.custom:
+            errors = self.custom.errors(new, old, resource_type, subresource)
+        elif old is None:
+            place = new["metadata"].get("namespace")
+            errors = validation.validate_create(new, resource_type, namespace=place)
+        elif subresource == "status":
+            errors = validation.validate_status_update(new, old, resource_type)
+        elif subresource == "finalize":
+            errors = validation.validate_finalize(new, old)
+        else:
+            errors = validation.validate_update(new, old, resource_type)
+        validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
 
     def _change(
         self,
@@ -246,15 +346,11 @@ class Registry:
         body: Any = None,
         patch_type: str = "",
     ) -> Record:
-        old = self.store.decoded(current)
+        old = self.decoded(current, resource_type)
         new = self._prepared(change(old), old, resource_type, subresource)
         new = self._admit("update", actor, resource_type, subresource, new, old)
-        check = (
-            validation.validate_status_update
-            if subresource == "status"
-            else validation.validate_update
-        )
-        validation.raise_if_invalid(check(new, old, resource_type), resource_type, current.name)
+        self._validate(new, old, resource_type, subresource)
+        self._admit_last("update", actor, resource_type, subresource, new, old)
         if new == old:
             return current
         if options.dry_run:
@@ -262,7 +358,7 @@ class Registry:
         self.gate.before_write(actor, resource_type, subresource)
         if deletion.is_finished(new):
             return self._remove(actor, resource_type, current, options)
-        record = self.store.update(resource_type.group_resource, new)
+        record = self.store.update(resource_type.group_resource, self._stored(new, resource_type))
         self._tell(
             actor,
             verb,
@@ -274,18 +370,21 @@ class Registry:
             body=body,
             patch_type=patch_type,
         )
+        self._consequences.updated(record)
         return record
 
     def _prepared(
         self, new: JsonObject, old: JsonObject, resource_type: ResourceType, subresource: str
     ) -> JsonObject:
-        new = updated_metadata(defaults.drop_nulls(new), old)
+        new = updated_metadata(new, old)
         if subresource == "status":
             return strategies.keep_spec(new, old, resource_type)
         if resource_type.has_status:
             new = strategies.keep_status(new, old)
-        new = defaults.apply_defaults(new, resource_type.gvk)
-        if strategies.counts_generations(resource_type) and strategies.spec_changed(new, old):
+        if subresource == "finalize":
+            return new
+        new = self._preparation.update(new, old, resource_type)
+        if strategies.generation_moves(new, old, resource_type):
             generation = old["metadata"].get("generation", 0) + 1
             new = with_part(new, "metadata", {**new["metadata"], "generation": generation})
         return new
@@ -298,21 +397,45 @@ class Registry:
         subresource: str,
         obj: JsonObject,
         old: JsonObject | None,
+        namespace: str = "",
     ) -> JsonObject:
-        metadata = obj["metadata"]
         return self.admission.admit(
-            AdmissionRequest(
-                verb=verb,
-                resource_type=resource_type,
-                subresource=subresource,
-                namespace=metadata.get("namespace", ""),
-                name=metadata.get("name", ""),
-                actor=actor,
-                obj=obj,
-                old=old,
-                store=self.store,
-                clock=self.clock,
-            )
+            self._asked(verb, actor, resource_type, subresource, obj, old, namespace)
+        )
+
+    def _admit_last(
+        self,
+        verb: str,
+        actor: Actor,
+        resource_type: ResourceType,
+        subresource: str,
+        obj: JsonObject,
+        old: JsonObject | None,
+    ) -> None:
+        self.admission.validate(self._asked(verb, actor, resource_type, subresource, obj, old))
+
+    def _asked(
+        self,
+        verb: str,
+        actor: Actor,
+        resource_type: ResourceType,
+        subresource: str,
+        obj: JsonObject,
+        old: JsonObject | None,
+        namespace: str = "",
+    ) -> AdmissionRequest:
+        metadata = obj["metadata"]
+        return AdmissionRequest(
+            verb=verb,
+            resource_type=resource_type,
+            subresource=subresource,
+            namespace=namespace or metadata.get("namespace", ""),
+            name=metadata.get("name", ""),
+            actor=actor,
+            obj=obj,
+            old=old,
+            store=self.store,
+            clock=self.clock,
         )
 
     def _remove(
@@ -324,10 +447,11 @@ class Registry:
         record = self.store.remove(resource_type.group_resource, current.namespace, current.name)
         if not current_is_marked(self.store.decoded(current)):
             self._tell(actor, "delete", resource_type, record, current, options)
+        self._consequences.removed(record)
         return record
 
     def _unstored(self, resource_type: ResourceType, obj: JsonObject) -> Record:
-        copy = versioned(obj, self.store.revision)
+        copy = versioned(self._stored(obj, resource_type), self.store.revision)
         return make_record(resource_type.group_resource, copy, self.store.revision)
 
     def _tell(
@@ -361,6 +485,11 @@ class Registry:
             hook(write)
 
 
+def with_metadata_object(obj: JsonObject) -> JsonObject:
+    """An object that can be relied on to have metadata."""
+    return obj if type(obj.get("metadata")) is dict else {**obj, "metadata": {}}
+
+
 def current_is_marked(obj: JsonObject) -> bool:
     """Whether the deletion was accepted, and told, before."""
     return bool(obj["metadata"].get("deletionTimestamp"))
@@ -373,8 +502,7 @@ def resolve_namespace(resource_type: ResourceType, obj: JsonObject, namespace: s
         return ""
     if namespace and own and namespace != own:
         raise BadRequestError(
-            f"the namespace of the provided object does not match the namespace sent on the request: "
-            f"{own!r} is not {namespace!r}"
+            "the namespace of the provided object does not match the namespace sent on the request"
         )
     return namespace or own or DEFAULT_NAMESPACE
 
@@ -402,7 +530,8 @@ def check_precondition(resource_type: ResourceType, current: Record, metadata: J
         raise conflict(
             resource_type,
             current.name,
-            "the object has been modified; please apply your changes to the latest version and try again",
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again",
         )
     if (uid := metadata.get("uid")) and uid != current.uid:
         raise conflict(

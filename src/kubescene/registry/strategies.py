@@ -9,7 +9,6 @@ from typing import Any
 
 from kubescene.api.scheme import ResourceType
 from kubescene.registry.objects import with_part
-from kubescene.registry.qos import qos_class
 from kubescene.types import JsonObject
 
 COUNTS_GENERATIONS = frozenset(
@@ -65,6 +64,7 @@ INITIAL_STATUS: dict[str, JsonObject] = {
 }
 
 _OUTSIDE_SPEC = frozenset({"apiVersion", "kind", "metadata", "status"})
+_METADATA = frozenset({"metadata"})
 
 
 def counts_generations(resource_type: ResourceType) -> bool:
@@ -72,20 +72,29 @@ def counts_generations(resource_type: ResourceType) -> bool:
 
 
 def initial_status(obj: JsonObject, resource_type: ResourceType) -> JsonObject:
-    """A copy with the status that a new object of its kind has."""
+    """A copy with the status that a new object of its kind has; pods have their own way."""
     kind = resource_type.kind
     if resource_type.has_status is False or kind in KEEPS_STATUS_ON_CREATE:
         return obj
     if resource_type.custom:
         return with_part(obj, "status", None) if "status" in obj else obj
-    if kind == "Pod":
-        return with_part(obj, "status", {"phase": "Pending", "qosClass": qos_class(obj["spec"])})
     return with_part(obj, "status", INITIAL_STATUS.get(kind, {}))
 
 
-def spec_changed(new: JsonObject, old: JsonObject) -> bool:
-    """Whether anything but metadata and status differs."""
-    names = [name for name in (*new, *old) if name not in _OUTSIDE_SPEC]
+def generation_moves(new: JsonObject, old: JsonObject, resource_type: ResourceType) -> bool:
+    """Whether a change of the main resource is one of what is desired.
+
+    Custom kinds count everything but metadata (their status, if it is apart, has been kept).
+    Annotations of a Deployment count, since its replica sets take them over.
+    """
+    if not counts_generations(resource_type):
+        return False
+    if resource_type.kind == "Deployment" and not resource_type.custom:
+        before = old["metadata"].get("annotations") or {}
+        if (new["metadata"].get("annotations") or {}) != before:
+            return True
+    aside = _METADATA if resource_type.custom else _OUTSIDE_SPEC
+    names = [name for name in (*new, *old) if name not in aside]
     return any(new.get(name) != old.get(name) for name in names)
 
 
@@ -97,13 +106,15 @@ def keep_status(new: JsonObject, old: JsonObject) -> JsonObject:
 def keep_spec(new: JsonObject, old: JsonObject, resource_type: ResourceType) -> JsonObject:
     """For a write to the status subresource: everything but the status stays.
 
-    Built-in kinds let labels and annotations through with the status, custom ones do not.
+    Built-in kinds let labels and annotations through with the status (Deployments keep their
+    labels), custom ones do not.
     """
     result = with_part(old, "status", new.get("status"))
     if resource_type.custom:
         return result
     metadata: dict[str, Any] = dict(old["metadata"])
-    for field in ("labels", "annotations"):
+    fields = ("annotations",) if resource_type.kind == "Deployment" else ("labels", "annotations")
+    for field in fields:
         if value := new["metadata"].get(field):
             metadata[field] = value
         else:

@@ -136,8 +136,8 @@ class Engine:
         deadline = clock.now() + parse_duration(operation.body["duration"])
         while (due := events.peek()) is not None and due <= deadline:
             self._move_time(due)
-            events.run_due()
             self._enter(StepPhase.OPERATING, controller="")
+            events.run_due()
             self._settle()
             self._work()
         self._move_time(deadline)
@@ -149,12 +149,23 @@ class Engine:
 
     def _work(self) -> None:
         """Phases 3 to 7: until every simulation controller has nothing left to do."""
-        turn = 0
+        turn = turns = 0
         while turn < len(self._simulation):
             controller = self._simulation[turn]
+            self._check_turns(turns := turns + 1)
             self._enter(StepPhase.OPERATING_COMPLETED, controller=controller.name)
             self._enter(StepPhase.CONTROLLER_RUNNING)
             turn = 0 if self._run_controller(controller) else turn + 1
+
+    def _check_turns(self, turns: int) -> None:
+        """Failed attempts move no step: controllers could go on with their conditions forever."""
+        limit = self._spec.simulation.max_minor_steps
+        if turns > (limit + 1) * len(self._simulation):
+            raise ScenarioError(
+                f"the controllers had {turns} turns, more than {limit} minor steps can cause: "
+                f"{self.resource.controller} and those that react to it keep writing",
+                where=f"step {self.resource.step}",
+            )
 
     def _run_controller(self, controller: Controller) -> bool:
         """One turn. True if it (or the settling it caused) wrote: then all may have work again."""

@@ -16,7 +16,7 @@ from kubescene.scheduler.interfaces import (
     EventResource,
     QueueingHint,
 )
-from kubescene.scheduler.requests import pod_requests
+from kubescene.scheduler.requests import pod_requests, resized
 from kubescene.types import ReadOnlyObject
 
 POD_ADDED = ClusterEvent(EventResource.POD, Action.ADD)
@@ -111,7 +111,8 @@ def _completed(registrations: Sequence[EventRegistration]) -> list[EventRegistra
 
 
 def _scaled_down(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
-    if before.get("spec") == after.get("spec") and before.get("status") == after.get("status"):
+    reported = resized(before.get("status") or {}) or resized(after.get("status") or {})
+    if not reported and before.get("spec") == after.get("spec"):
         return False
     old, new = pod_requests(before), pod_requests(after)
     return any(amount > new.get(name, 0) for name, amount in old.items())

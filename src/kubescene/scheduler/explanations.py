@@ -6,7 +6,12 @@ PostFilter plugin or an explanation needs them in words.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.status import Code, Status
@@ -45,7 +50,7 @@ class Diagnosis:
         self._nominated: dict[int, Status] = {}
         self._found: Found | None = None
         self._filtering: Filtering | None = None
-        self._groups: list[tuple[Status, list[int]]] | None = None
+        self._groups: list[tuple[Status, Rows]] | None = None
 
     # -- gathering -------------------------------------------------------------------------
 
@@ -77,23 +82,17 @@ class Diagnosis:
 
     # -- telling ---------------------------------------------------------------------------
 
-    def groups(self) -> list[tuple[Status, list[int]]]:
-        """Refused rows by status, in order of first appearance in the search."""
-        if self._groups is None:
-            self._groups = [(status, [row]) for row, status in self._nominated.items()]
-            self._groups += self._found_groups()
-        return self._groups
+    def groups(self) -> list[tuple[Status, Rows]]:
+        """Refused rows by status: the nominated node, then in order of the search."""
+        nominated = [(status, np.array([row])) for row, status in self._nominated.items()]
+        return [*nominated, *self._found_groups()]
 
-    def _found_groups(self) -> list[tuple[Status, list[int]]]:
-        if self._found is None or self._filtering is None:
-            return []
-        rows, verdicts = self._found.rows, self._found.verdicts
-        refused = verdicts.nonzero()[0]
-        by_verdict: dict[int, list[int]] = {}
-        for verdict, row in zip(verdicts[refused].tolist(), rows[refused].tolist(), strict=True):
-            by_verdict.setdefault(verdict, []).append(row)
-        describe = self._filtering.describe
-        return [(describe(verdict), members) for verdict, members in by_verdict.items()]
+    def _found_groups(self) -> list[tuple[Status, Rows]]:
+        if self._groups is None:
+            self._groups = []
+            if self._found is not None and self._filtering is not None:
+                self._groups = _grouped(self._found, self._filtering)
+        return self._groups
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -140,27 +139,42 @@ class Diagnosis:
         absent = self._absent or Status.unresolvable()
         by_name = dict.fromkeys(self.nodes, absent)
         for status, rows in self.groups():
-            for row in rows:
+            for row in rows.tolist():
                 by_name[self.nodes[row]] = status
         return by_name
 
     def filter_groups(self) -> tuple[FilterGroup, ...]:
         """The refused nodes for an explanation, those that were not looked at included."""
-        groups = [
-            FilterGroup(status.plugin, int(status.code), status.reasons, sorted(rows))
-            for status, rows in self.groups()
-        ]
+        groups = [_filter_group(status, np.sort(rows)) for status, rows in self.groups()]
         if self._absent is not None:
-            refused = {row for group in groups for row in group.nodes}
-            if self._found is not None:
-                refused.update(self._found.rows.tolist())
-            others = [row for row in range(len(self.nodes)) if row not in refused]
-            plugin = self._absent.plugin or ", ".join(self._narrowed_by)
-            groups.append(FilterGroup(plugin, int(self._absent.code), self._absent.reasons, others))
+            others = np.ones(len(self.nodes), dtype=np.bool_)
+            others[self.examined()] = False
+            others[list(self._nominated)] = False
+            plugin = ", ".join(self._narrowed_by)
+            groups.append(_filter_group(self._absent.by(plugin), others.nonzero()[0]))
         return tuple(groups)
 
-    def examined(self) -> list[int]:
-        return [] if self._found is None else self._found.rows.tolist()
+    def examined(self) -> Rows:
+        """The rows that Filter looked at, in order."""
+        return np.zeros(0, dtype=np.intp) if self._found is None else self._found.rows
+
+
+def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
+    """Refused rows by verdict, in order of first appearance."""
+    refused = found.verdicts.nonzero()[0]
+    verdicts, rows = found.verdicts.take(refused), found.rows.take(refused)
+    distinct, first = np.unique(verdicts, return_index=True)
+    ordered = distinct[first.argsort()].tolist()
+    return [(filtering.describe(verdict), rows[verdicts == verdict]) for verdict in ordered]
+
+
+def _filter_group(status: Status, rows: Rows) -> FilterGroup:
+    return FilterGroup(status.plugin, int(status.code), status.reasons, _indexes(rows))
+
+
+def _indexes(column: NDArray[Any]) -> Sequence[int]:
+    """Columns stay arrays until somebody reads them; to readers they are sequences."""
+    return cast("Sequence[int]", column)
 
 
 def explain_attempt(
@@ -170,14 +184,15 @@ def explain_attempt(
     scored: Scored | None = None,
 ) -> Explanation:
     """All that is known about an attempt, per node and plugin."""
-    feasible = [] if found is None else found.feasible.tolist()
+    examined = diagnosis.examined()
+    feasible = examined[:0] if found is None else found.feasible
     return Explanation(
         nodes=nodes,
-        examined=diagnosis.examined() or feasible,
-        feasible=feasible,
+        examined=_indexes(examined if examined.size else feasible),
+        feasible=_indexes(feasible),
         filters=diagnosis.filter_groups(),
         filter_plugins=diagnosis.filter_plugins,
-        scored=() if scored is None else feasible,
+        scored=() if scored is None else _indexes(feasible),
         scores=() if scored is None else tuple(scored.columns),
-        totals=() if scored is None else scored.totals.tolist(),
+        totals=() if scored is None else _indexes(scored.totals),
     )

@@ -164,6 +164,11 @@ class SchedulingQueue:
         """Whether `pop` would return a pod now."""
         return self._active.size > 0 or self._rejected.size > 0
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether there is a pod that an event could help."""
+        return bool(self._unschedulable or self._in_flight)
+
     def __len__(self) -> int:
         return len(self._pods)
 
@@ -316,9 +321,7 @@ class SchedulingQueue:
                 self._requeue(entry, self._strategy(entry, TIMEOUT, None))
 
     def _is_of_interest(self, event: ClusterEvent) -> bool:
-        if not self._unschedulable and not self._in_flight:
-            return False
-        return any(hints.interested(event) for hints in self._hints.values())
+        return self.is_listening and any(hints.interested(event) for hints in self._hints.values())
 
     def _strategy(self, entry: QueuedPod, event: ClusterEvent, change: Change | None) -> Strategy:
         """What an event means for one pod that waits."""

@@ -8,7 +8,7 @@ only one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from kubescene.errors import ConfigurationError, KubesceneError, PluginError
@@ -121,7 +121,7 @@ class Framework:
 
     def events(self) -> dict[str, Sequence[EventRegistration]]:
         """Per plugin, the events that may help a pod it rejected."""
-        return {name: _registrations(plugin) for name, plugin in self.plugins.items()}
+        return {name: _registrations(plugin, name) for name, plugin in self.plugins.items()}
 
     def _check_counts(self) -> None:
         sorts = self.profile.at(ExtensionPoint.QUEUE_SORT)
@@ -178,7 +178,7 @@ class Framework:
         )
 
 
-def guarded(call: T, plugin: str, point: ExtensionPoint) -> T:
+def guarded(call: T, plugin: str, point: str) -> T:
     """The same callable, raising `PluginError` for whatever goes wrong inside."""
 
     def run(*arguments: Any) -> Any:
@@ -204,6 +204,11 @@ def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
     )
 
 
-def _registrations(plugin: Any) -> Sequence[EventRegistration]:
+def _registrations(plugin: Any, name: str) -> Sequence[EventRegistration]:
     register = getattr(plugin, "events_to_register", None)
-    return EVERY_EVENT if register is None else tuple(register())
+    if register is None:
+        return EVERY_EVENT
+    return tuple(
+        replace(each, hint=each.hint and guarded(each.hint, name, "QueueingHint"))
+        for each in guarded(register, name, "EventsToRegister")()
+    )

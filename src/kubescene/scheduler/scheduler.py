@@ -270,11 +270,11 @@ class Scheduler:
             self.nodes.remove_node(change.record.name)
             return
         self.nodes.set_node(change.record, change.object)
-        before = change.previous_object
-        if before is None:
-            self.queue.notify(NODE_ADDED, change)
+        if not self.queue.is_listening:
             return
-        for event in node_events(before, change.object):
+        before = change.previous_object
+        events = [NODE_ADDED] if before is None else node_events(before, change.object)
+        for event in events:
             self.queue.notify(event, change)
 
     def _pod_changed(self, change: Change) -> None:
@@ -308,8 +308,9 @@ class Scheduler:
             self.nodes.add_pod(pod, pod.node)
         else:
             self.nodes.update_pod(placed, pod, pod.node)
-        for event in pod_events(change.previous_object or {"metadata": {}}, change.object):
-            self.queue.notify(event, change)
+        if self.queue.is_listening and (before_object := change.previous_object) is not None:
+            for event in pod_events(before_object, change.object):
+                self.queue.notify(event, change)
 
     def _pod_bound(self, change: Change, placed: PodInfo | None) -> None:
         """A pod got its node: we had assumed it there, or somebody else decided."""

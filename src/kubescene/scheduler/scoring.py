@@ -11,6 +11,7 @@ Among equal totals the winner is the one that kube-scheduler's heap brings to it
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from kubescene.scheduler.runtime import ScoreExtension
 from kubescene.timeline.attempts import ScoreColumn
 
 _FEW_ROWS = 4
-_CELLS_KEPT = 4_000_000
+_CELLS_KEPT = 500_000
 _LEVELS = 32
 _MAX = np.uint64(100)
 
@@ -163,9 +164,8 @@ class ScoreChain:
             else:
                 raw = extension.score_nodes(state, pod, self.nodes, rows)
             final = _final(extension, state, pod, raw)
-            columns.append(
-                ScoreColumn(extension.name, extension.weight, raw.tolist(), final.tolist())
-            )
+            arrays: tuple[Any, Any] = (raw, final)
+            columns.append(ScoreColumn(extension.name, extension.weight, *arrays))
         return columns
 
 

@@ -24,7 +24,7 @@ from kubescene.scheduler.status import SUCCESS, Status
 _SHIFT = 48
 _CODE_MASK = (1 << _SHIFT) - 1
 _FEW_ROWS = 4
-_CELLS_KEPT = 4_000_000
+_CELLS_KEPT = 500_000
 
 
 class ClassVerdicts:
@@ -148,10 +148,20 @@ class Filtering:
         open_at = ((verdicts == 0) | (verdicts >> _SHIFT > extension.position)).nonzero()[0]
         if not open_at.size:
             return
-        codes = extension.filter_nodes(self._state, self._pod, self._nodes, rows.take(open_at))
+        codes = self._codes(extension, rows.take(open_at))
         refused = codes.nonzero()[0]
         if refused.size:
             verdicts[open_at[refused]] = _packed(extension, codes[refused])
+
+    def _codes(self, extension: FilterExtension, rows: Rows) -> Codes:
+        codes = extension.filter_nodes(self._state, self._pod, self._nodes, rows)
+        if codes.shape != rows.shape:
+            raise PluginError(
+                f"filter_nodes answered with {codes.size} codes for {rows.size} nodes",
+                plugin=extension.name,
+                extension_point="Filter",
+            )
+        return codes
 
     def _renew(self, rows: Rows) -> None:
         kept = self._kept
@@ -169,7 +179,7 @@ class Filtering:
             if extension.one is not None and extension.one(self._state, self._pod, info).ok:
                 continue
             rows: NDArray[np.intp] = np.array([row], dtype=np.intp)
-            codes = extension.filter_nodes(self._state, self._pod, self._nodes, rows)
+            codes = self._codes(extension, rows)
             if codes[0]:
                 return int(_packed(extension, codes)[0])
         return 0
@@ -178,7 +188,7 @@ class Filtering:
         verdicts = np.zeros(rows.size, dtype=np.int64)
         remaining, at = rows, np.arange(rows.size)
         for extension in self._split.per_node:
-            codes = extension.filter_nodes(self._state, self._pod, self._nodes, remaining)
+            codes = self._codes(extension, remaining)
             refused = codes.nonzero()[0]
             if refused.size:
                 verdicts[at[refused]] = _packed(extension, codes[refused])

@@ -48,7 +48,7 @@ class Watch:
         return self._overflowed
 
     def drain(self) -> list[Change]:
-        """Everything since the last call; raises `WatchOverflowError` once after a cut-off."""
+        """Everything since the last call; after a cut-off, `WatchOverflowError`."""
         drained = []
         while self._changes:
             drained.append(self._changes.popleft())

@@ -1,7 +1,7 @@
 """Validation against kube-apiserver itself.
 
-``data/validation.jsonl.gz`` holds what the registry strategies of kube-apiserver v1.36.4 answer,
-with default feature gates, to some 1,600 objects: valid ones with one or a few fields changed,
+``data/validation.jsonl.gz`` holds what the registry strategies of kube-apiserver v1.36.3 answer,
+with default feature gates, to some 1,750 objects: valid ones with one or a few fields changed,
 created, updated, or updated through ``status``. Objects are recorded as validation sees them, after
 defaulting and preparation. Errors are kept once each, up to the first line break (what follows it
 is a diff of the server's inner form).

@@ -27,6 +27,7 @@ _DOCKER_KEYS = {
     "kubernetes.io/dockercfg": ".dockercfg",
     "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
 }
+_GO_KINDS = {str: "string", int: "number", float: "number", bool: "bool", list: "array"}
 _DATA = Path("data")
 
 
@@ -76,16 +77,25 @@ def _check_keys(kind: str, data: dict[str, str], errors: ErrorList) -> None:
         if key not in data or (kind == "kubernetes.io/ssh-auth" and not data[key]):
             errors.required(_DATA.key(key))
     docker = _DOCKER_KEYS.get(kind)
-    if docker in data and not _is_json_object(data[docker]):
-        detail = "invalid character 'b' looking for beginning of value"
-        errors.invalid(_DATA.key(docker), "<secret contents redacted>", detail)
+    if docker in data and (problem := _json_problem(data[docker])):
+        errors.invalid(_DATA.key(docker), "<secret contents redacted>", problem)
 
 
-def _is_json_object(encoded: str) -> bool:
+def _json_problem(encoded: str) -> str:
+    """Why this is no JSON object. Only the commonest of Go's complaints are told apart."""
     try:
-        return isinstance(json.loads(base64.b64decode(encoded)), dict)
-    except (ValueError, binascii.Error):
-        return False
+        text = base64.b64decode(encoded).decode(errors="replace").strip()
+        value = json.loads(text)
+    except binascii.Error:
+        return "illegal base64 data"
+    except ValueError:
+        if not text:
+            return "unexpected end of JSON input"
+        return f"invalid character '{text[0]}' looking for beginning of value"
+    kind = _GO_KINDS.get(type(value))
+    if kind is None:
+        return ""
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
 
 
 def _decoded_size(encoded: str) -> int:

@@ -45,6 +45,7 @@ SERVICE_PORT: Shape = {
     "targetPort": 0,
     "nodePort": 0,
 }
+SCOPE_SELECTOR: Shape = {"matchExpressions": {"scopeName": "", "operator": "", "values": None}}
 SECCOMP_PROFILE: Shape = {"type": "", "localhostProfile": None}
 SECURITY_CONTEXT: Shape = {
     "capabilities": {"add": None, "drop": None},

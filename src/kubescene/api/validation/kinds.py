@@ -20,6 +20,7 @@ from kubescene.api.validation.customresourcedefinitions import (
     validate_definition,
     validate_definition_update,
 )
+from kubescene.api.validation.events import validate_event, validate_event_update
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.jobs import (
     validate_cron_job,
@@ -29,6 +30,10 @@ from kubescene.api.validation.jobs import (
 )
 from kubescene.api.validation.jobstatus import validate_job_status_update
 from kubescene.api.validation.leases import validate_lease, validate_lease_update
+from kubescene.api.validation.limitranges import (
+    validate_limit_range,
+    validate_limit_range_update,
+)
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
 from kubescene.api.validation.names import dns_subdomain, path_segment
 from kubescene.api.validation.namespaces import (
@@ -55,6 +60,11 @@ from kubescene.api.validation.policy import (
     validate_budget_update,
     validate_priority_class,
     validate_priority_class_update,
+)
+from kubescene.api.validation.resourcequotas import (
+    validate_quota,
+    validate_quota_status_update,
+    validate_quota_update,
 )
 from kubescene.api.validation.services import validate_service, validate_service_update
 from kubescene.api.validation.storageclasses import (
@@ -95,6 +105,11 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
     ("", "Node"): KindRules(validate_node, validate_node_update, validate_node_status_update),
     ("", "Namespace"): KindRules(
         validate_namespace, validate_namespace_update, validate_namespace_status_update
+    ),
+    ("", "Event"): KindRules(validate_event, validate_event_update),
+    ("", "LimitRange"): KindRules(validate_limit_range, validate_limit_range_update),
+    ("", "ResourceQuota"): KindRules(
+        validate_quota, validate_quota_update, validate_quota_status_update
     ),
     ("", "Service"): KindRules(validate_service, validate_service_update),
     ("", "ConfigMap"): KindRules(validate_config_map, validate_config_map_update),

@@ -71,11 +71,21 @@ def allows_overcommit(name: str) -> bool:
 
 
 @lru_cache(1024)
-def _container_resource_complaints(name: str) -> tuple[str, ...]:
+def _resource_complaints(name: str) -> tuple[str, ...]:
     if complaints := label_key(name):
-        pass
-    elif "/" not in name and name not in _STANDARD_RESOURCES and not is_huge_page(name):
-        complaints = ("must be a standard resource type or fully qualified",)
+        return complaints
+    if "/" in name or name in _STANDARD_RESOURCES or is_quota_huge_page(name):
+        return ()
+    return ("must be a standard resource type or fully qualified",)
+
+
+def is_quota_huge_page(name: str) -> bool:
+    return name.startswith(("hugepages-", "requests.hugepages-"))
+
+
+@lru_cache(1024)
+def _container_resource_complaints(name: str) -> tuple[str, ...]:
+    complaints = _resource_complaints(name)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_page(name):
             return (*complaints, "must be a standard resource for containers")
@@ -84,16 +94,19 @@ def _container_resource_complaints(name: str) -> tuple[str, ...]:
     return complaints
 
 
+def check_resource_name(name: str, errors: ErrorList, path: Path) -> None:
+    """Any resource that Kubernetes knows or somebody vouches for with a domain."""
+    errors.invalid_each(path, name, _resource_complaints(name))
+
+
 def check_container_resource_name(name: str, errors: ErrorList, path: Path) -> None:
     errors.invalid_each(path, name, _container_resource_complaints(name))
 
 
 def check_pod_resource_name(name: str, errors: ErrorList, path: Path) -> None:
     """Only cpu, memory and huge pages may be asked for by a pod as a whole."""
-    if complaints := label_key(name):
+    if complaints := _resource_complaints(name):
         errors.invalid_each(path, name, complaints)
-    elif "/" not in name and name not in _STANDARD_RESOURCES and not is_huge_page(name):
-        errors.invalid(path, name, "must be a standard resource type or fully qualified")
     elif name not in _QOS_RESOURCES and not is_huge_page(name):
         errors.not_supported(path, name, ("cpu", "hugepages-", "memory"))
 

@@ -8,7 +8,7 @@ from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import SECOND
+from kubescene.clock import SECOND, format_time
 from kubescene.controllers.builtin.pod_ranking import deletion_order
 from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan, Request, Write
@@ -38,6 +38,7 @@ class ReplicaSetReconciler:
         self._orphans: defaultdict[str, dict[Request, dict[str, str]]] = defaultdict(dict)
         self._adoptable: defaultdict[Request, dict[Request, None]] = defaultdict(dict)
         self._failures: dict[Request, JsonObject] = {}
+        self._now = 0
 
     # -- watching --------------------------------------------------------------------------
 
@@ -93,6 +94,7 @@ class ReplicaSetReconciler:
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+        self._now = now
         replica_set = reader.find(ObjectRef(REPLICA_SET, request.name, request.namespace))
         if replica_set is None:
             return NOTHING
@@ -113,15 +115,17 @@ class ReplicaSetReconciler:
         replica_set = reader.find(ObjectRef(REPLICA_SET, request.name, request.namespace))
         if replica_set is None:
             return NOTHING
-        self._failures[request] = {
+        condition = {
             "type": "ReplicaFailure",
             "status": "True",
             "reason": "FailedCreate" if isinstance(write, Create) else "FailedDelete",
             "message": error.message,
-            "lastTransitionTime": replica_set["metadata"]["creationTimestamp"],
+            "lastTransitionTime": format_time(self._now),
         }
+        # As in kube-controller-manager, the condition stays as it was first set.
+        self._failures.setdefault(request, condition)
         tally = self._tallies[replica_set["metadata"]["uid"]]
-        return self._status_plan(request, replica_set, tally, now=0)
+        return self._status_plan(request, replica_set, tally, self._now)
 
     def _claims(
         self, request: Request, replica_set: JsonObject, tally: PodTally, reader: Reader
@@ -248,10 +252,11 @@ def desired_status(
         "fullyLabeledReplicas": tally.matching(wanted),
         "readyReplicas": tally.ready,
         "availableReplicas": tally.ready - len(waiting),
-        "terminatingReplicas": tally.terminating,
     }
     status: dict[str, Any] = {"replicas": tally.active}
     status |= {name: count for name, count in counts.items() if count}
+    # The one optional count that kube-controller-manager also writes when it is zero.
+    status["terminatingReplicas"] = tally.terminating
     status["observedGeneration"] = replica_set["metadata"].get("generation", 1)
     if failure is not None:
         status["conditions"] = [failure]

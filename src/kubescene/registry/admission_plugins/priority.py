@@ -59,8 +59,9 @@ def check_stated(request: AdmissionRequest, spec: JsonObject, resolved: JsonObje
     number, policy = spec.get("priority"), spec.get("preemptionPolicy")
     if number is not None and number != resolved["priority"]:
         raise request.forbidden(
-            f"the integer value of priority ({number}) must not be provided in pod spec; priority "
-            f"admission controller computed {resolved['priority']} from the given PriorityClass name"
+            f"the integer value of priority ({number}) must not be provided in pod spec; "
+            f"priority admission controller computed {resolved['priority']} from the given "
+            "PriorityClass name"
         )
     if policy is not None and policy != resolved["preemptionPolicy"]:
         raise request.forbidden(

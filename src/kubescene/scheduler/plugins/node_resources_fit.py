@@ -134,9 +134,11 @@ class NodeResourcesFit:
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)
-        pod = ClusterEvent(EventResource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN)
+        deleted = ClusterEvent(EventResource.POD, Action.DELETE)
+        scaled_down = ClusterEvent(EventResource.POD, Action.UPDATE_POD_SCALE_DOWN)
         return [
-            EventRegistration(pod, _after_pod_change),
+            EventRegistration(deleted, _after_pod_deletion),
+            EventRegistration(scaled_down, _after_scale_down),
             EventRegistration(node, _after_node_change),
         ]
 
@@ -189,23 +191,21 @@ def _used_column(nodes: NodeTable, resource: str) -> Scores:
     return nodes.requested(resource)
 
 
-def _after_pod_change(pod: PodInfo, change: Change) -> Hint:
-    """A pod left a node or asks for less."""
-    changed = change.object
-    placed = bool(changed.get("spec", {}).get("nodeName"))
+def _after_pod_deletion(pod: PodInfo, change: Change) -> Hint:
+    """A pod left its node, or gave up the node it was nominated to."""
+    gone = change.previous_object or change.object
+    nominated = (gone.get("status") or {}).get("nominatedNodeName")
+    return Hint.QUEUE if gone["spec"].get("nodeName") or nominated else Hint.SKIP
+
+
+def _after_scale_down(pod: PodInfo, change: Change) -> Hint:
+    """This pod asks for less, or one on a node does of something that this pod asks for."""
     if change.record.uid == pod.uid:
         return Hint.QUEUE
-    if _is_gone(change):
-        nominated = bool((changed.get("status") or {}).get("nominatedNodeName"))
-        return Hint.QUEUE if placed or nominated else Hint.SKIP
     before = change.previous_object
-    if not placed or before is None:
+    if not change.record.node or before is None:
         return Hint.SKIP
-    return Hint.QUEUE if _asks_less(before, changed, pod) else Hint.SKIP
-
-
-def _is_gone(change: Change) -> bool:
-    return change.type == "DELETED" or change.record.phase in ("Succeeded", "Failed")
+    return Hint.QUEUE if _asks_less(before, change.object, pod) else Hint.SKIP
 
 
 def _asks_less(before: ReadOnlyObject, after: ReadOnlyObject, pod: PodInfo) -> bool:

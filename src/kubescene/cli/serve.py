@@ -1,0 +1,71 @@
+"""``kubescene serve``: a cluster on a loopback address, for kubectl and every other client."""
+
+import ipaddress
+import logging
+from typing import Annotated
+
+import typer
+
+from kubescene.errors import ConfigurationError
+
+
+def serve(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8001,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool,
+        typer.Option(
+            help="Listen on an address that others can reach. There is no authentication."
+        ),
+    ] = False,
+    controllers: Annotated[
+        bool, typer.Option(help="Run the scheduler, the kubelet and the controllers.")
+    ] = True,
+    max_body: Annotated[
+        int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
+    ] = 3 * 1024 * 1024,
+    seed: Annotated[int, typer.Option(help="Where names and uids begin.")] = 0,
+) -> None:
+    """Serve a simulated cluster to kubectl and client libraries.
+
+    Example: kubescene serve --port 8001
+    """
+    check_host(host, allow_remote=allow_remote)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # The HTTP stack is an extra, and no other command should wait for it.
+    try:
+        from kubescene.apiserver.server import Server
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{error.name} is missing: install the server with pip install 'kubescene[server]'"
+        ) from error
+    from kubescene.clock import WallClock
+    from kubescene.cluster import Cluster, ClusterOptions
+
+    cluster = Cluster(ClusterOptions(seed=seed), clock=WallClock())
+    try:
+        server = Server(cluster, host=host, port=port, controllers=controllers, max_body=max_body)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port}: {error.strerror}: choose another --port"
+        ) from error
+    typer.echo(f"Serving on {server.url}")
+    typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
+    server.run()
+
+
+def check_host(host: str, *, allow_remote: bool) -> None:
+    """Refuse an address that others can reach unless that is wanted."""
+    if allow_remote or host == "localhost":
+        return
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise ConfigurationError(
+            f"{host} is not a loopback address, and the server lets everybody do everything: "
+            "use 127.0.0.1, or say --allow-remote"
+        )

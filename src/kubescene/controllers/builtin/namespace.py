@@ -1,0 +1,193 @@
+"""The namespace controller: empties a namespace that is being deleted, then lets it go.
+
+Pods go first, so that nothing runs on without the configuration, policies and claims around it;
+when the last pod has gone, everything else is deleted. What remains (an object with finalizers)
+is told in the conditions of the namespace, and the controller looks again whenever something in it
+changes. Kinds that were defined after the start are not watched: for them it looks again after
+a while.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from kubescene.api.kinds import NAMESPACE, POD
+from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
+from kubescene.client import ObjectRef, Reader
+from kubescene.clock import SECOND, format_time
+from kubescene.controllers.reconcile import NOTHING, Delete, Patch, Plan, Request, Write
+from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.loops import ControllerContext
+from kubescene.store import Change, ChangeType
+from kubescene.types import JsonObject
+
+NAMESPACES = GroupResource("", "namespaces")
+PODS = GroupResource("", "pods")
+FINALIZER = "kubernetes"
+LOOK_AGAIN = 15 * SECOND
+
+Content: TypeAlias = dict[GroupResource, list[JsonObject]]
+
+Discovery: TypeAlias = Callable[[], Iterable[ResourceType]]
+"""The namespaced types that can be deleted, as they are known now."""
+
+_ALL_WELL = {
+    "NamespaceDeletionDiscoveryFailure": (
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": (
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    ),
+}
+
+
+class NamespaceReconciler:
+    """Keys are namespaces. Between passes it remembers which are going."""
+
+    name = "namespace"
+
+    def __init__(self, discovery: Discovery) -> None:
+        self._discovery = discovery
+        types = list(discovery())
+        self._watched = frozenset(it.group_resource for it in types)
+        self.kinds: Sequence[GroupVersionKind] = (NAMESPACE, *(it.gvk for it in types))
+        self._going: set[str] = set()
+
+    def observe(self, change: Change) -> Iterable[Request]:
+        record = change.record
+        if record.resource == NAMESPACES:
+            return self._observe_namespace(change)
+        if record.namespace in self._going and change.type is not ChangeType.ADDED:
+            return (Request("", record.namespace),)
+        return ()
+
+    def _observe_namespace(self, change: Change) -> Iterable[Request]:
+        record = change.record
+        if change.type is ChangeType.DELETED:
+            self._going.discard(record.name)
+        elif record.phase == "Terminating" and record.name not in self._going:
+            self._going.add(record.name)
+            return (Request("", record.name),)
+        return ()
+
+    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+        namespace = reader.find(ObjectRef(NAMESPACE, request.name))
+        if namespace is None or not namespace["metadata"].get("deletionTimestamp"):
+            return NOTHING
+        finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+        if FINALIZER not in finalizers:
+            return NOTHING
+        if pods := reader.list(POD, namespace=request.name):
+            return self._waiting(namespace, {PODS: pods}, now)
+        if content := self._content(request.name, reader):
+            return self._waiting(namespace, content, now)
+        kept = [it for it in finalizers if it != FINALIZER]
+        patch = {"spec": {"finalizers": kept or None}}
+        return Plan((Patch(ObjectRef.to(namespace), patch, subresource="finalize"),))
+
+    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+        """Somebody else was faster; anything else is a mistake of ours."""
+        del request, write, reader
+        if isinstance(error, NotFoundError):
+            return NOTHING
+        raise error
+
+    def _content(self, name: str, reader: Reader) -> Content:
+        found = {it.group_resource: reader.list(it.gvk, namespace=name) for it in self._discovery()}
+        return {resource: objects for resource, objects in found.items() if objects}
+
+    def _waiting(self, namespace: JsonObject, content: Content, now: int) -> Plan:
+        """Delete what is not going yet, then say what stays."""
+        unwatched = any(resource not in self._watched for resource in content)
+        again = LOOK_AGAIN if unwatched else None
+        fresh = [it for objects in content.values() for it in objects if not is_going(it)]
+        if fresh:
+            doomed = [Delete(ObjectRef.to(it), uid=it["metadata"]["uid"]) for it in fresh]
+            return Plan(doomed, requeue_after=again)
+        status = with_conditions(namespace.get("status") or {}, remaining(content), now)
+        if status == namespace.get("status"):
+            return Plan(requeue_after=again)
+        patch = {"status": status}
+        write = Patch(ObjectRef.to(namespace), patch, subresource="status")
+        return Plan((write,), requeue_after=again)
+
+
+def is_going(obj: JsonObject) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def remaining(content: Content) -> dict[str, tuple[str, str]]:
+    """Reason and message of the conditions that tell what a namespace still holds."""
+    if set(content) == {PODS}:
+        return {}  # while pods stop, kube-controller-manager says that all is well, too
+    kinds = sorted(
+        f"{resource.resource}.{resource.group} has {len(objects)} resource instances"
+        for resource, objects in content.items()
+    )
+    counts: dict[str, int] = {}
+    for obj in (it for objects in content.values() for it in objects):
+        for finalizer in obj["metadata"].get("finalizers") or ():
+            counts[finalizer] = counts.get(finalizer, 0) + 1
+    told = {
+        "NamespaceContentRemaining": (
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {', '.join(kinds)}",
+        )
+    }
+    if counts:
+        holders = sorted(f"{name} in {count} resource instances" for name, count in counts.items())
+        told["NamespaceFinalizersRemaining"] = (
+            "SomeFinalizersRemain",
+            f"Some content in the namespace has finalizers remaining: {', '.join(holders)}",
+        )
+    return told
+
+
+def with_conditions(status: JsonObject, told: dict[str, tuple[str, str]], now: int) -> JsonObject:
+    """The status whose conditions say ``told``, and of everything else that it went well."""
+    before = {it["type"]: it for it in status.get("conditions") or ()}
+    conditions = []
+    for kind, well in _ALL_WELL.items():
+        state = "True" if kind in told else "False"
+        reason, message = told.get(kind, well)
+        old = before.get(kind) or {}
+        same = old.get("status") == state
+        since = old.get("lastTransitionTime") if same else format_time(now)
+        conditions.append(
+            {
+                "type": kind,
+                "status": state,
+                "lastTransitionTime": since,
+                "reason": reason,
+                "message": message,
+            }
+        )
+    return {**status, "conditions": conditions}
+
+
+def namespaced_types(scheme: Scheme) -> list[ResourceType]:
+    """One version of every namespaced resource that can be listed and deleted."""
+    types: dict[GroupResource, ResourceType] = {}
+    for resource_type in scheme:
+        deletable = {"delete", "list"} <= set(resource_type.verbs)
+        if resource_type.namespaced and deletable and resource_type.stored_as is None:
+            types.setdefault(resource_type.group_resource, resource_type)
+    return list(types.values())
+
+
+def namespace(context: ControllerContext) -> ReconcilerController:
+    """The factory of the controller."""
+    discovery = partial(namespaced_types, context.scheme)
+    return ReconcilerController(NamespaceReconciler(discovery), context)

@@ -1,0 +1,130 @@
+"""What one write entails at once, and who is said to have done it.
+
+On a real cluster controllers do this a moment later: every namespace gets a ``default`` service
+account, a definition takes its objects with it, a freed name goes to the definition that waits
+for it. Their writes are made in the names of those controllers, so they are in the timeline,
+and they never move a step.
+"""
+
+from typing import TYPE_CHECKING
+
+from kubescene.actors import Actor, Role
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.clock import format_time
+from kubescene.errors import NotFoundError
+from kubescene.registry.admission_plugins.namespace_lifecycle import NAMESPACES
+from kubescene.registry.admission_plugins.service_account import (
+    DEFAULT_ACCOUNT,
+    SERVICE_ACCOUNTS,
+)
+from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.registry.definition_status import CLEANUP_FINALIZER
+from kubescene.registry.deletion import DeleteOptions
+from kubescene.store import Record
+
+if TYPE_CHECKING:
+    from kubescene.registry.registry import Registry
+
+ACCOUNTS_CONTROLLER = Actor("service-account-controller", Role.PRESIMULATION)
+DEFINITIONS_CONTROLLER = Actor("custom-resource-definition-controller", Role.PRESIMULATION)
+
+
+class Consequences:
+    """Called by the registry after a write was made and told."""
+
+    def __init__(self, registry: "Registry") -> None:
+        self._registry = registry
+
+    def created(self, record: Record) -> None:
+        if record.resource == NAMESPACES:
+            self._give_account(record.name)
+        elif record.resource == DEFINITIONS:
+            self._registry.custom.install(record)
+
+    def updated(self, record: Record) -> None:
+        if record.resource == DEFINITIONS:
+            self._registry.custom.install(record)
+            if CLEANUP_FINALIZER in self._finalizers(record):
+                self._clean_up(record)
+
+    def removed(self, record: Record) -> None:
+        if record.resource == DEFINITIONS:
+            self._registry.custom.uninstall(record.name)
+            self._reconsider_names()
+        elif record.resource == SERVICE_ACCOUNTS and record.name == DEFAULT_ACCOUNT:
+            self._give_account(record.namespace)
+        elif self._registry.custom.of_resource(record.resource):
+            self._release_definition(record.resource)
+
+    # -- service accounts ------------------------------------------------------------------
+
+    def _give_account(self, namespace: str) -> None:
+        found = self._registry.store.get(NAMESPACES, "", namespace)
+        if found is None or found.phase == "Terminating":
+            return
+        account = {"name": DEFAULT_ACCOUNT, "namespace": namespace}
+        body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}
+        self._registry.create(ACCOUNTS_CONTROLLER, body)
+
+    # -- definitions -----------------------------------------------------------------------
+
+    def _finalizers(self, record: Record) -> list[str]:
+        metadata = self._registry.store.decoded(record)["metadata"]
+        return metadata.get("finalizers") or [] if metadata.get("deletionTimestamp") else []
+
+    def _clean_up(self, definition: Record) -> None:
+        """Delete all objects of a definition that is to go; the last one takes it along."""
+        resource = self._resource_of(definition)
+        if resource is None:
+            return
+        store, options = self._registry.store, DeleteOptions()
+        for record in store.list(resource.group_resource):
+            if not store.decoded(record)["metadata"].get("deletionTimestamp"):
+                self._registry.delete(
+                    DEFINITIONS_CONTROLLER, resource, record.namespace, record.name, options=options
+                )
+        self._release_definition(resource.group_resource)
+
+    def _resource_of(self, definition: Record) -> ResourceType | None:
+        kinds = self._registry.custom.kinds_of(definition.name)
+        return kinds[0].resource_type if kinds else None
+
+    def _release_definition(self, resource: GroupResource) -> None:
+        """Let a definition go that waits for its last object."""
+        store = self._registry.store
+        record = store.get(DEFINITIONS, "", str(resource))
+        if record is None or store.count(resource):
+            return
+        finalizers = self._finalizers(record)
+        if CLEANUP_FINALIZER in finalizers:
+            kept = [it for it in finalizers if it != CLEANUP_FINALIZER]
+            self._patch_definition(record.name, {"metadata": {"finalizers": kept or None}})
+
+    def _reconsider_names(self) -> None:
+        """Names have become free: perhaps another definition wants them."""
+        registry = self._registry
+        now = format_time(registry.clock.now())
+        for record in registry.store.list(DEFINITIONS):
+            definition = registry.store.decoded(record)
+            status = definition.get("status") or {}
+            completed = registry.custom.completed(definition, status, now)
+            if completed["status"] != status:
+                change = {"status": completed["status"]}
+                self._patch_definition(record.name, change, subresource="status")
+
+    def _patch_definition(self, name: str, patch: object, *, subresource: str = "") -> None:
+        registry = self._registry
+        definitions = registry.scheme.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        try:
+            registry.patch(
+                DEFINITIONS_CONTROLLER,
+                definitions,
+                "",
+                name,
+                patch,
+                PatchType.MERGE,
+                subresource=subresource,
+            )
+        except NotFoundError:
+            return

@@ -1,0 +1,367 @@
+"""Custom resources: kinds that come and go with their CustomResourceDefinitions.
+
+`CustomResources` follows the definitions in the store. For each it keeps one `CustomKind` a
+version, and registers the served ones in the `Scheme`, where everybody finds them. Objects pass
+through here instead of the built-in decoding, defaulting and validation: `accepted` for a body,
+`stored` and `presented` between the version of a request and that of the store (conversion
+strategy None: ``apiVersion`` is rewritten, what the other schema does not know is pruned).
+Conversion webhooks are not called, CEL rules are not evaluated.
+
+As on a real server, a schema that changes does not touch what is stored: objects that were written
+before get the new defaults when they are read.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.api.schema_validation import NO_OLD, validate_schema
+from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
+from kubescene.api.structural import (
+    EMPTY,
+    Structural,
+    compile_schema,
+    complaint_about_size,
+    defaulted,
+    object_metadata,
+    pruned,
+    unknown_fields,
+    without_nulls,
+)
+from kubescene.api.structural_checks import check_embedded, check_lists
+from kubescene.api.validation import raise_if_invalid, validate_create, validate_update
+from kubescene.api.validation.fielderrors import ErrorList, FieldError
+from kubescene.api.validation.fieldpath import SPEC, Path
+from kubescene.registry.definition_status import is_true, with_status
+from kubescene.store import Record, Store
+from kubescene.types import JsonObject
+
+DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+MAX_REPLICAS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where objects keep what their ``scale`` subresource shows, step by step."""
+
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """One version of a custom resource. ``since`` is the revision from which it looks like this."""
+
+    resource_type: ResourceType
+    definition: str
+    root: Structural
+    served: bool
+    since: int
+    scale: ScalePaths | None = None
+    selectable_fields: tuple[str, ...] = ()
+    printer_columns: tuple[JsonObject, ...] = ()
+    terminating: bool = False
+
+
+class CustomResources:
+    """All custom kinds of one world."""
+
+    def __init__(self, scheme: Scheme, store: Store) -> None:
+        self._scheme = scheme
+        self._store = store
+        self._kinds: dict[GroupVersionKind, CustomKind] = {}
+        self._installed: dict[str, tuple[CustomKind, ...]] = {}
+        for record in store.list(DEFINITIONS):
+            self.install(record)
+
+    # -- definitions -----------------------------------------------------------------------
+
+    def of(self, gvk: GroupVersionKind) -> CustomKind | None:
+        """The kind, if a definition made it."""
+        return self._kinds.get(gvk)
+
+    def kinds_of(self, definition: str) -> tuple[CustomKind, ...]:
+        """All versions that a definition has, served or not."""
+        return self._installed.get(definition, ())
+
+    def of_resource(self, resource: GroupResource) -> tuple[CustomKind, ...]:
+        """All versions of a resource."""
+        return self.kinds_of(str(resource))
+
+    def completed(self, definition: JsonObject, status: JsonObject, now: str) -> JsonObject:
+        """A definition that is about to be written, with its status."""
+        name = definition["metadata"].get("name")
+        others = [
+            self._store.decoded(record)
+            for record in self._store.list(DEFINITIONS)
+            if record.name != name
+        ]
+        return with_status(definition, status, others, now)
+
+    def install(self, record: Record) -> None:
+        """Let a definition that was written take effect."""
+        definition = self._store.decoded(record)
+        known = {kind.resource_type.gvk: kind for kind in self.kinds_of(record.name)}
+        self.uninstall(record.name)
+        if not is_true(definition, "Established"):
+            return
+        kinds = tuple(custom_kinds(definition, record.revision, known))
+        self._installed[record.name] = kinds
+        for kind in kinds:
+            self._kinds[kind.resource_type.gvk] = kind
+            if kind.served and self._is_free(kind.resource_type):
+                self._scheme.register(kind.resource_type)
+
+    def uninstall(self, name: str) -> None:
+        """Take the kinds of a definition away."""
+        for kind in self._installed.pop(name, ()):
+            gvk = kind.resource_type.gvk
+            del self._kinds[gvk]
+            if gvk in self._scheme and self._registered(gvk) is kind.resource_type:
+                self._scheme.unregister(gvk)
+
+    def _registered(self, gvk: GroupVersionKind) -> ResourceType:
+        return self._scheme.of_kind(gvk.api_version, gvk.kind)
+
+    def _is_free(self, resource_type: ResourceType) -> bool:
+        """Whether no kind of the server's own has the name: those come first, as on a real one."""
+        gvk = resource_type.gvk
+        plurals = {it.plural for it in self._scheme.resources(gvk.group, gvk.version)}
+        return gvk not in self._scheme and resource_type.plural not in plurals
+
+    # -- objects ---------------------------------------------------------------------------
+
+    def accepted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
+        """A body as decoding leaves it: pruned, without idle nulls, with defaults."""
+        kind = self._kinds.get(gvk)
+        if kind is None:
+            return obj
+        metadata = obj.get("metadata") or {}
+        typed = object_metadata(metadata)
+        obj = obj if typed is metadata else {**obj, "metadata": typed}
+        return _shaped(pruned(obj, kind.root), kind.root)
+
+    def unknown_fields(self, obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
+        """Paths of fields that `accepted` would drop, for strict field validation."""
+        kind = self._kinds.get(gvk)
+        return [] if kind is None else unknown_fields(obj, kind.root)
+
+    def stored(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
+        """An object in the version of a request as it is stored."""
+        return self._converted(obj, resource_type.storage_gvk)
+
+    def presented(self, obj: JsonObject, revision: int, resource_type: ResourceType) -> JsonObject:
+        """A stored object, as of ``revision``, in the version of a request."""
+        storage = self._kinds.get(resource_type.storage_gvk)
+        if storage is not None and revision <= storage.since:
+            obj = _shaped(self._converted(obj, resource_type.storage_gvk), storage.root)
+        return self._converted(obj, resource_type.gvk)
+
+    def is_current(self, record: Record, resource_type: ResourceType) -> bool:
+        """Whether a record can be shown as it is, if its version is the right one."""
+        kind = self._kinds.get(resource_type.storage_gvk)
+        return kind is None or record.revision > kind.since
+
+    def _converted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
+        if obj.get("apiVersion") == gvk.api_version:
+            return obj
+        kind = self._kinds.get(gvk)
+        renamed = {**obj, "apiVersion": gvk.api_version}
+        return renamed if kind is None else pruned(renamed, kind.root)
+
+    def errors(
+        self,
+        new: JsonObject,
+        old: JsonObject | None,
+        resource_type: ResourceType,
+        subresource: str = "",
+    ) -> list[FieldError]:
+        """What is wrong with a new or changed object, or with its new status."""
+        errors = ErrorList()
+        if old is None:
+            place = new["metadata"].get("namespace")
+            errors += validate_create(new, resource_type, namespace=place)
+        else:
+            errors += validate_update(new, old, resource_type)
+        kind = self._kinds.get(resource_type.gvk)
+        if kind is not None:
+            _check_schema(new, old, kind, subresource, errors)
+            _check_scale(new, kind.scale, errors, only_status=subresource == "status")
+            if subresource != "status":
+                check_embedded(new, kind.root, errors)
+            _check_ratcheted_lists(new, old, kind.root, errors)
+        return errors
+
+
+def check_size(definition: JsonObject, resource_type: ResourceType) -> None:
+    """422 for a definition whose schemas are too deep or too large to be looked at further."""
+    errors = ErrorList()
+    spec = definition.get("spec")
+    versions = spec.get("versions") if isinstance(spec, dict) else None
+    for position, version in enumerate(versions if isinstance(versions, list) else ()):
+        holder = version.get("schema") if isinstance(version, dict) else None
+        schema = holder.get("openAPIV3Schema") if isinstance(holder, dict) else None
+        if isinstance(schema, dict) and (complaint := complaint_about_size(schema)):
+            path = SPEC.child("versions").index(position).child("schema").child("openAPIV3Schema")
+            errors.invalid(path, "", complaint)
+    metadata = definition.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    raise_if_invalid(errors, resource_type, str(name))
+
+
+def custom_kinds(
+    definition: JsonObject, revision: int, known: dict[GroupVersionKind, CustomKind]
+) -> list[CustomKind]:
+    """One kind for each version of an established definition.
+
+    A schema that is the same as that of the ``known`` kind is not compiled again.
+    """
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    versions = spec["versions"]
+    storage = next(it["name"] for it in versions if it.get("storage"))
+    kinds = []
+    for version in versions:
+        gvk = GroupVersionKind(spec["group"], version["name"], names["kind"])
+        subresources = version.get("subresources") or {}
+        resource_type = ResourceType(
+            gvk=gvk,
+            plural=names["plural"],
+            namespaced=spec["scope"] == "Namespaced",
+            singular=names.get("singular", ""),
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            subresources=frozenset({"status", "scale"} & _present(subresources)),
+            custom=True,
+            stored_as=None if version["name"] == storage else gvk._replace(version=storage),
+        )
+        root, since = _root(version, known.get(gvk), revision)
+        kinds.append(
+            CustomKind(
+                resource_type=resource_type,
+                definition=definition["metadata"]["name"],
+                root=root,
+                served=bool(version.get("served")),
+                since=since,
+                scale=_scale_paths(subresources.get("scale")),
+                selectable_fields=tuple(
+                    it["jsonPath"] for it in version.get("selectableFields") or ()
+                ),
+                printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
+                terminating=is_true(definition, "Terminating"),
+            )
+        )
+    return kinds
+
+
+def _present(obj: JsonObject) -> set[str]:
+    return {name for name, value in obj.items() if value is not None}
+
+
+def _root(version: JsonObject, known: CustomKind | None, revision: int) -> tuple[Structural, int]:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    if known is not None and known.root.schema == schema:
+        return known.root, known.since
+    return compile_schema(schema), revision
+
+
+def _shaped(obj: JsonObject, root: Structural) -> JsonObject:
+    shaped: JsonObject = defaulted(without_nulls(obj, root), root)
+    return shaped
+
+
+def _scale_paths(scale: JsonObject | None) -> ScalePaths | None:
+    if scale is None:
+        return None
+    return ScalePaths(
+        _steps(scale.get("specReplicasPath", "")),
+        _steps(scale.get("statusReplicasPath", "")),
+        _steps(scale.get("labelSelectorPath") or ""),
+    )
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(step for step in path.removeprefix(".").split(".") if step)
+
+
+# -- validation ----------------------------------------------------------------------------
+
+
+def _check_schema(
+    new: JsonObject, old: JsonObject | None, kind: CustomKind, subresource: str, errors: ErrorList
+) -> None:
+    if subresource != "status":
+        before = NO_OLD if old is None else {k: v for k, v in old.items() if k not in _TYPE_META}
+        errors += validate_schema(new, kind.root.schema, old=before)
+    elif "status" in new:
+        below = kind.root.properties.get("status", EMPTY)
+        before = (old or {}).get("status", NO_OLD)
+        errors += validate_schema(new["status"], below.schema, old=before, below="status")
+
+
+_TYPE_META = ("apiVersion", "kind")
+"""Not compared with the old object: both are shown in the version of the request."""
+
+
+def _check_ratcheted_lists(
+    new: JsonObject, old: JsonObject | None, root: Structural, errors: ErrorList
+) -> None:
+    """Duplicates in lists are refused, except while the stored object has some already."""
+    before = ErrorList()
+    if old is not None:
+        check_lists(old, root, before)
+    if not before:
+        check_lists(new, root, errors)
+
+
+def _check_scale(
+    obj: JsonObject, scale: ScalePaths | None, errors: ErrorList, *, only_status: bool
+) -> None:
+    if scale is None:
+        return
+    if not only_status:
+        _check_replicas(obj, scale.spec_replicas, errors)
+    _check_replicas(obj, scale.status_replicas, errors)
+    selector = _dig(obj, scale.selector) if scale.selector else None
+    if selector is not None and not isinstance(selector, str):
+        errors.invalid(
+            _path(scale.selector), "", _accessor_error(scale.selector, selector, "string")
+        )
+
+
+def _check_replicas(obj: JsonObject, path: tuple[str, ...], errors: ErrorList) -> None:
+    replicas = _dig(obj, path)
+    if replicas is None:
+        return
+    if type(replicas) is not int:
+        errors.invalid(_path(path), 0, _accessor_error(path, replicas, "int64"))
+    elif replicas < 0:
+        errors.invalid(_path(path), replicas, "should be a non-negative integer")
+    elif replicas > MAX_REPLICAS:
+        errors.invalid(_path(path), replicas, f"should be less than or equal to {MAX_REPLICAS}")
+
+
+_GO_TYPES = {
+    bool: "bool",
+    str: "string",
+    float: "float64",
+    int: "int64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+
+
+def _accessor_error(path: tuple[str, ...], value: Any, wanted: str) -> str:
+    shown = str(value).lower() if isinstance(value, bool) else value
+    where = "." + ".".join(path)
+    given = _GO_TYPES[type(value)]
+    return f"{where} accessor error: {shown} is of the type {given}, expected {wanted}"
+
+
+def _path(steps: tuple[str, ...]) -> Path:
+    return Path("." + ".".join(steps))
+
+
+def _dig(obj: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, dict) else None
+    return obj

@@ -1,0 +1,27 @@
+"""What every test may use: a fresh cluster, and ``--update`` for expected output.
+
+``pytest --update`` rewrites expected files (such as ``examples/*/expected.txt``) from what the code
+does now; read the diff before you commit it.
+"""
+
+import pytest
+
+from kubescene.cluster import Cluster
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update", action="store_true", help="rewrite expected output files from what is"
+    )
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    """Whether expected files are to be rewritten rather than compared."""
+    return bool(request.config.getoption("--update"))
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """An empty cluster; ``settle()`` runs every built-in controller and the scheduler."""
+    return Cluster()

@@ -1,0 +1,69 @@
+"""What is built in Python is the same scenario that a file holds."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import kubescene
+from kubescene.errors import ScenarioError
+from kubescene.scenario import ScenarioBuilder, load_scenario
+from kubescene.testing import make_node, make_pod, make_replica_set
+
+SCENARIO = (
+    ScenarioBuilder("built")
+    .simulate("kube-scheduler")
+    .disable("replicaset")
+    .settings(seed=7, kubelet={"startDelay": "1s"})
+    .create(make_node("n-$(INDEX)").cpu("4"), count=2, id="nodes")
+    .next_step()
+    .create(make_pod("a").cpu("1"), make_replica_set("web"))
+    .patch("v1", "Node", "n-0", {"metadata": {"labels": {"time": "12:30", "on": "off"}}})
+    .step(5)
+    .delete("v1", "Pod", "a", namespace="default")
+    .advance("1m30s")
+    .done(id="end")
+)
+
+
+def test_a_saved_scenario_is_loaded_as_it_was_built(tmp_path: Path) -> None:
+    assert load_scenario(SCENARIO.save(tmp_path / "scenario.yaml")) == SCENARIO.build()
+
+
+def test_a_saved_scenario_has_no_anchors() -> None:
+    shared = make_pod("a").build()
+    text = ScenarioBuilder("s").create(shared).step(2).create(shared).to_yaml()
+    assert "&id" not in text
+    assert len(yaml.safe_load(text)["spec"]["operations"]) == 2
+
+
+def test_path_text_mapping_and_builder_give_the_same_run(tmp_path: Path) -> None:
+    file = SCENARIO.save(tmp_path / "scenario.yaml")
+    runs = [kubescene.run(given) for given in (file, str(file), SCENARIO.build(), SCENARIO)]
+    first, *others = [run.engine.resource.data for run in runs]
+    assert all(data == first for data in others)
+
+
+def test_running_changes_nothing_in_what_was_given() -> None:
+    before = SCENARIO.to_yaml()
+    given = SCENARIO.build()
+    kubescene.run(given)
+    assert yaml.safe_dump(given, sort_keys=False) == yaml.safe_dump(
+        yaml.safe_load(before), sort_keys=False
+    ) or given == yaml.safe_load(before)
+    assert SCENARIO.to_yaml() == before
+
+
+def test_building_twice_gives_the_same() -> None:
+    builder = ScenarioBuilder("s").disable("*").create(make_node("n"))
+    assert builder.build() == builder.build()
+
+
+def test_disabling_alone_keeps_the_scheduler_simulated() -> None:
+    spec = ScenarioBuilder("s").disable("*").build()["spec"]
+    assert spec["controllers"]["simulationControllers"] == {"enabled": [{"name": "kube-scheduler"}]}
+
+
+def test_steps_begin_at_one() -> None:
+    with pytest.raises(ScenarioError, match="steps begin at 1, not 0"):
+        ScenarioBuilder("s").step(0)

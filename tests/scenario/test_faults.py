@@ -1,0 +1,248 @@
+"""Faults in a scenario are found before anything is touched, and say where they are."""
+
+from typing import Any
+
+import pytest
+
+from kubescene.cluster import Cluster
+from kubescene.errors import ScenarioError
+from kubescene.running import run
+from kubescene.scenario import Engine, ScenarioPhase, parse_spec
+from kubescene.testing import make_node
+from kubescene.timeline import TimelineRecorder
+from kubescene.types import JsonObject
+
+CREATE: JsonObject = {"object": make_node("n").build()}
+TARGET: JsonObject = {
+    "typeMeta": {"apiVersion": "v1", "kind": "Node"},
+    "objectMeta": {"name": "n"},
+}
+
+
+def scenario(**spec: Any) -> JsonObject:
+    return {
+        "apiVersion": "simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1",
+        "kind": "Scenario",
+        "metadata": {"name": "faulty"},
+        "spec": spec,
+    }
+
+
+def one(**operation: Any) -> JsonObject:
+    return scenario(operations=[{"id": "x", "step": 1, **operation}])
+
+
+def simulated(*names: str) -> JsonObject:
+    return {"simulationControllers": {"enabled": [{"name": name} for name in names]}}
+
+
+FAULTS = [
+    pytest.param(one(), "spec.operations[0] (id 'x')", "found: none", id="no operation field"),
+    pytest.param(
+        one(createOperation=CREATE, doneOperation={}),
+        "spec.operations[0] (id 'x')",
+        "found: createOperation, doneOperation",
+        id="two operation fields",
+    ),
+    pytest.param(
+        scenario(operations=[{"step": 1}]), "(id 'op-1')", "exactly one of", id="assigned id"
+    ),
+    pytest.param(
+        scenario(
+            operations=[
+                {"id": "x", "step": 1, "createOperation": CREATE},
+                {"id": "y", "step": 1, "doneOperation": {}},
+                {"id": "x", "step": 2, "doneOperation": {}},
+            ]
+        ),
+        "spec.operations",
+        "id 'x' is used twice, at index 0 and 2",
+        id="duplicate id",
+    ),
+    pytest.param(one(step=0, doneOperation={}), "(id 'x')", "at least 1, not 0", id="step 0"),
+    pytest.param(one(step="1", doneOperation={}), "(id 'x')", "not '1'", id="step as text"),
+    pytest.param(one(step=True, doneOperation={}), "(id 'x')", "not True", id="step true"),
+    pytest.param(
+        one(createOperation={**CREATE, "createOptions": {"dryRun": ["All"]}}),
+        "(id 'x').createOperation",
+        "createOptions.dryRun",
+        id="dry run of a create",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "patchOptions": {"dryRun": ["All"]}}),
+        "(id 'x').patchOperation",
+        "patchOptions.dryRun",
+        id="dry run of a patch",
+    ),
+    pytest.param(
+        one(deleteOperation={**TARGET, "deleteOptions": {"dryRun": ["All"]}}),
+        "(id 'x').deleteOperation",
+        "deleteOptions.dryRun",
+        id="dry run of a delete",
+    ),
+    pytest.param(
+        one(createOperation={"object": {"kind": "Node"}}), "createOperation", "apiVersion", id="kind"
+    ),
+    pytest.param(one(createOperation={**CREATE, "count": 0}), "count", "not 0", id="count 0"),
+    pytest.param(
+        one(deleteOperation={"typeMeta": TARGET["typeMeta"]}), "objectMeta", "name", id="no name"
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": {}}), "patch", "must be a string", id="patch object"
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "patchType": "magic"}),
+        "patchOperation",
+        "magic",
+        id="unknown patch type",
+    ),
+    pytest.param(one(doneOperation={"done": False}), "done", "must be true", id="done false"),
+    pytest.param(one(advanceOperation={"duration": "0s"}), "advance", "longer", id="no time"),
+    pytest.param(one(advanceOperation={"duration": "soon"}), "advance", "'soon'", id="soon"),
+    pytest.param(
+        scenario(
+            operations=[
+                {"id": "x", "step": 1, "advanceOperation": {"duration": "5m"}},
+                {"step": 1, "createOperation": CREATE},
+            ]
+        ),
+        "(id 'x')",
+        "must be the last operation of its step",
+        id="advance before another",
+    ),
+    pytest.param(
+        scenario(
+            operations=[{"step": 1, "doneOperation": {}}],
+            events=[{"step": 1, "operation": "Done", "doneOperation": {"done": True}}],
+        ),
+        "spec",
+        "both set",
+        id="events and operations",
+    ),
+    pytest.param(
+        scenario(events=[{"id": "e", "step": 1, "operation": "Create", "doneOperation": {}}]),
+        "spec.events[0] (id 'e')",
+        "operation is 'Create' but doneOperation is set",
+        id="event that does not match",
+    ),
+    pytest.param(
+        scenario(simulation={"sede": 1, "kubelet": {"delay": "1s"}}),
+        "spec.simulation",
+        "unknown fields: kubelet.delay, sede",
+        id="misspelled setting",
+    ),
+    pytest.param(
+        scenario(simulation={"explain": "Loud"}), "spec.simulation", "Loud", id="explain"
+    ),
+    pytest.param(
+        scenario(controllers=simulated("kube-scheduler", "kube-scheduler")),
+        "simulationControllers.enabled",
+        "kube-scheduler is named twice",
+        id="the same controller twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("faulty", "where", "fault"), FAULTS)
+def test_a_fault_is_named_with_its_place(faulty: JsonObject, where: str, fault: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse_spec(faulty)
+    assert where in str(caught.value)
+    assert fault in str(caught.value)
+
+
+@pytest.mark.parametrize(("faulty", "where", "fault"), FAULTS)
+def test_a_faulty_scenario_fails_and_says_why(faulty: JsonObject, where: str, fault: str) -> None:
+    result = run(faulty)
+    assert (result.phase, result.bad_input) == (ScenarioPhase.FAILED, True)
+    assert where in result.message
+    assert fault in result.message
+    assert len(result.timeline) == 0
+
+
+CONTROLLER_FAULTS = [
+    pytest.param(simulated(), "at least one controller is needed", id="empty"),
+    pytest.param({}, "at least one controller is needed", id="left out"),
+    pytest.param(simulated("kube-schedular"), "no controller is named 'kube-schedular'", id="typo"),
+    pytest.param(
+        {**simulated("kube-scheduler"), "presimulationControllers": {"enabled": [{"name": "x"}]}},
+        "no controller is named 'x'",
+        id="unknown presimulation controller",
+    ),
+]
+
+
+@pytest.mark.parametrize(("controllers", "fault"), CONTROLLER_FAULTS)
+def test_a_fault_in_the_controllers_lists_what_is_registered(
+    controllers: JsonObject, fault: str
+) -> None:
+    result = run(scenario(operations=[], controllers=controllers))
+    assert (result.phase, result.bad_input) == (ScenarioPhase.FAILED, True)
+    assert fault in result.message
+    assert "registered are: " in result.message
+    assert "kube-scheduler" in result.message.split("registered are: ")[1]
+
+
+def test_nothing_is_touched_by_a_faulty_scenario(cluster: Cluster) -> None:
+    cluster.create(make_node("mine"))
+    recorder = TimelineRecorder(cluster.clock)
+    cluster.observe(recorder)
+    cluster.create(one())
+    revision = cluster.store.revision
+    (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
+    Engine(cluster, record, recorder).run()
+    assert cluster.node("mine").name == "mine"
+    # The one write is the Scenario's own status.
+    assert cluster.store.revision == revision + 1
+    assert cluster.get("scenarios", "faulty")["status"]["phase"] == "Failed"
+
+
+WRONG_TYPES: list[Any] = ["text", 7, [1], [["a", "b"]], {"a": 1}, True]
+SPEC_PLACES: list[tuple[str, ...]] = [
+    ("operations",),
+    ("events",),
+    ("controllers",),
+    ("controllers", "simulationControllers"),
+    ("controllers", "simulationControllers", "enabled"),
+    ("controllers", "presimulationControllers"),
+    ("controllers", "presimulationControllers", "disabled"),
+    ("simulation",),
+    ("simulation", "kubelet"),
+    ("simulation", "seed"),
+    ("simulation", "startTime"),
+    ("simulation", "maxMinorSteps"),
+]
+
+
+@pytest.mark.parametrize("place", SPEC_PLACES, ids=".".join)
+def test_a_value_of_the_wrong_type_is_never_a_crash(place: tuple[str, ...]) -> None:
+    for wrong in WRONG_TYPES:
+        spec = wrong
+        for name in reversed(place):
+            spec = {name: spec}
+        result = run(scenario(**{"operations": [], **spec}))
+        assert result.ok or result.bad_input
+
+
+OPERATION_PLACES = [
+    ("createOperation", "object"),
+    ("createOperation", "count"),
+    ("createOperation", "createOptions"),
+    ("patchOperation", "typeMeta"),
+    ("patchOperation", "objectMeta"),
+    ("patchOperation", "patch"),
+    ("patchOperation", "patchType"),
+    ("deleteOperation", "deleteOptions"),
+    ("advanceOperation", "duration"),
+]
+
+
+@pytest.mark.parametrize("place", OPERATION_PLACES, ids=".".join)
+@pytest.mark.parametrize("wrong", WRONG_TYPES, ids=repr)
+def test_an_operation_of_the_wrong_type_is_never_a_crash(
+    place: tuple[str, str], wrong: Any
+) -> None:
+    field, member = place
+    body = {**CREATE, **TARGET, "patch": "{}", "duration": "1s", member: wrong}
+    result = run(one(**{field: body}))
+    assert result.phase in (ScenarioPhase.FAILED, ScenarioPhase.PAUSED)

@@ -1,0 +1,105 @@
+"""Scenario files: safe, bounded, and errors that name file, line and column."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubescene.errors import ScenarioError
+from kubescene.scenario import load_scenario
+from kubescene.scenario.loading import load_yaml
+
+HEAD = """\
+apiVersion: simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1
+kind: Scenario
+metadata: {name: a}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scenario.yaml"
+
+
+def refusal(file: Path, text: str | bytes) -> str:
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(file)
+    return str(caught.value).replace(str(file), "FILE")
+
+
+def test_a_missing_file_is_named(file: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"scenario\.yaml: there is no such file"):
+        load_scenario(file)
+
+
+def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="cannot be read: Is a directory"):
+        load_scenario(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(HEAD + "spec: {a: [1\n", "FILE:5:1: not valid YAML", id="broken"),
+        pytest.param(HEAD + "spec: {}\nkind: X\n", "FILE:5:1: not valid YAML: the key 'kind'", id="dup"),
+        pytest.param(HEAD + "spec: {a: 1, a: 2}\n", "FILE:4:14: not valid YAML: the key 'a'", id="flow"),
+        pytest.param("", "found 0 documents", id="empty"),
+        pytest.param(HEAD + "---\n" + HEAD, "found 2 documents", id="two"),
+        pytest.param("[]", "must be an object", id="list"),
+        pytest.param("kind: Pod\napiVersion: v1\n", "found 'v1' and 'Pod'", id="pod"),
+        pytest.param(HEAD.replace("name: a", ""), "metadata.name is missing", id="no name"),
+        pytest.param(HEAD + "spec: {1: a}\n", "the key 1 under spec is not text", id="number key"),
+        pytest.param(HEAD + "spec: [a]\n", "spec must be an object", id="spec list"),
+        pytest.param(HEAD + "spec: {a: !!binary aGk=}\n", "spec.a is a bytes", id="bytes"),
+        pytest.param(HEAD + "spec: {a: !!python/name:os.system }\n", "not valid YAML", id="python"),
+        pytest.param(HEAD + "spec: {a: " + "[" * 250 + "]" * 250 + "}\n", "deeper than 200", id="deep"),
+        pytest.param(HEAD + "spec: {a: &a [*a]}\n", "deeper than 200", id="endless"),
+        pytest.param(HEAD.encode() + b"spec: {a: \xff}\n", "FILE: not valid YAML", id="not utf-8"),
+        pytest.param(HEAD + "spec: {a: \x00}\n", "FILE: not valid YAML", id="control"),
+    ],
+)
+def test_what_cannot_be_read_says_where(file: Path, text: str | bytes, message: str) -> None:
+    found = refusal(file, text)
+    assert found.startswith("FILE")
+    assert message in found
+
+
+def test_aliases_that_multiply_are_refused_quickly(file: Path) -> None:
+    lines = ["a0: &a0 [x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
+    text = HEAD + "spec:\n" + "".join(f"  {line}\n" for line in lines)
+    assert "aliases make" in refusal(file, text)
+
+
+def test_aliases_in_reason_are_read(file: Path) -> None:
+    file.write_text(HEAD + "spec: {a: &a {x: 1}, b: [" + "*a, " * 5000 + "]}\n")
+    assert load_scenario(file)["spec"]["b"][4999] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("2026-01-01", "2026-01-01", id="dates stay text"),
+        pytest.param("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", id="times stay text"),
+        pytest.param("12:30", "12:30", id="no base sixty"),
+        pytest.param("1e-07", 1e-07, id="exponent"),
+        pytest.param("1.50", 1.5, id="float"),
+        pytest.param("0644", 0o644, id="octal"),
+        pytest.param("-3", -3, id="negative"),
+        pytest.param("100m", "100m", id="quantity"),
+        pytest.param("true", True, id="bool"),
+        pytest.param("null", None, id="null"),
+        pytest.param("'5'", "5", id="quoted"),
+    ],
+)
+def test_scalars_are_what_kubectl_reads(text: str, value: Any) -> None:
+    assert load_yaml(f"a: {text}\n", "x") == [{"a": value}]
+
+
+def test_json_is_read_as_well(file: Path) -> None:
+    file.write_text(
+        '{"apiVersion": "simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1",\n'
+        '\t"kind": "Scenario", "metadata": {"name": "a"}, "spec": {}}'
+    )
+    assert load_scenario(file)["metadata"] == {"name": "a"}

@@ -1,0 +1,94 @@
+"""While a scenario runs or is paused, the world belongs to it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kubescene.cluster import Cluster
+from kubescene.errors import ForbiddenError
+from kubescene.loops import IDLE, Progress
+from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
+from kubescene.testing import make_node, make_pod
+from kubescene.timeline import TimelineRecorder
+from kubescene.types import JsonObject
+
+GRAFFITI = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "graffiti"}}
+
+
+class Intruder:
+    """A controller that goes behind the engine's back and acts as a user."""
+
+    name = "intruder"
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+
+    def run_once(self) -> Progress:
+        self._act()
+        return IDLE
+
+
+def play(cluster: Cluster, scenario: ScenarioBuilder) -> ScenarioPhase:
+    recorder = TimelineRecorder(cluster.clock)
+    cluster.observe(recorder)
+    cluster.create(scenario)
+    (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
+    return Engine(cluster, record, recorder).run()
+
+
+def test_a_user_is_refused_while_the_scenario_runs(cluster: Cluster) -> None:
+    refused: list[ForbiddenError] = []
+
+    def write() -> None:
+        with pytest.raises(ForbiddenError) as caught:
+            cluster.create(GRAFFITI)
+        refused.append(caught.value)
+
+    cluster.registrations.register("intruder", lambda _: Intruder(write))
+    play(cluster, ScenarioBuilder("s").create(make_node("n")))
+    assert refused[0].code == 403
+    assert 'scenario "s" is Running, and user is not one of its controllers' in str(refused[0])
+    assert not any(m["metadata"]["name"] == "graffiti" for m in cluster.list("configmaps"))
+
+
+@pytest.mark.parametrize("verb", ["create", "patch", "delete"])
+def test_a_user_is_refused_while_the_scenario_is_paused(cluster: Cluster, verb: str) -> None:
+    assert play(cluster, ScenarioBuilder("s").create(make_node("n"))) is ScenarioPhase.PAUSED
+    attempts: dict[str, Callable[[], JsonObject]] = {
+        "create": lambda: cluster.create(GRAFFITI),
+        "patch": lambda: cluster.patch("nodes", "n", {"metadata": {"labels": {"a": "b"}}}),
+        "delete": lambda: cluster.delete("nodes", "n"),
+    }
+    with pytest.raises(ForbiddenError, match='scenario "s" is Paused'):
+        attempts[verb]()
+
+
+def test_scenarios_themselves_may_be_written_meanwhile(cluster: Cluster) -> None:
+    play(cluster, ScenarioBuilder("s").create(make_node("n")))
+    cluster.patch("scenarios", "s", {"metadata": {"labels": {"seen": "yes"}}})
+    assert cluster.get("scenarios", "s")["metadata"]["labels"] == {"seen": "yes"}
+
+
+def test_reading_is_for_everybody(cluster: Cluster) -> None:
+    play(cluster, ScenarioBuilder("s").create(make_node("n")))
+    assert cluster.node("n").name == "n"
+
+
+def test_after_the_end_the_world_is_free(cluster: Cluster) -> None:
+    assert play(cluster, ScenarioBuilder("s").done()) is ScenarioPhase.SUCCEEDED
+    cluster.create(GRAFFITI)
+
+
+def test_the_start_wipes_the_world_except_what_is_kept(cluster: Cluster) -> None:
+    cluster.create(make_node("old"))
+    cluster.create(make_node("kept").annotate({"kubescene.dev/keep": "true"}))
+    finalizer = {"metadata": {"finalizers": ["example.com/held"]}}
+    cluster.create(make_pod("held"))
+    cluster.patch("pods", "held", finalizer)
+    namespaces = cluster.list("namespaces")
+    classes = cluster.list("priorityclasses")
+    play(cluster, ScenarioBuilder("s").create(make_node("new")))
+    assert [n["metadata"]["name"] for n in cluster.list("nodes")] == ["kept", "new"]
+    assert cluster.list("pods") == []
+    assert cluster.list("namespaces") == namespaces
+    assert cluster.list("priorityclasses") == classes

@@ -1,0 +1,252 @@
+from typing import Any
+
+import pytest
+
+from kubescene.api.scheme import GroupResource
+from kubescene.clock import SECOND, VirtualClock, parse_time
+from kubescene.scheduler.config import Backoff
+from kubescene.scheduler.events import NODE_ADDED, POD_DELETED, Hints, matches
+from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    Hint,
+)
+from kubescene.scheduler.pods import PodClasses, PodInfo
+from kubescene.scheduler.queue import Place, SchedulingQueue
+from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.store import Change, ChangeType, Store
+from kubescene.store.records import make_record
+from kubescene.testing.builders import make_node, make_pod
+
+PODS = GroupResource("", "pods")
+NODES = GroupResource("", "nodes")
+NOON = parse_time("2026-01-01T12:00:00Z")
+
+EVENTS = {
+    "NodeName": [EventRegistration(NODE_ADDED)],
+    "Never": [EventRegistration(NODE_ADDED, lambda pod, change: Hint.SKIP)],
+    "Gates": [EventRegistration(POD_DELETED)],
+}
+
+
+def pod(name: str, priority: int = 0, *, gate: str = "") -> PodInfo:
+    builder = make_pod(name).gate(gate) if gate else make_pod(name)
+    obj = builder.build()
+    metadata = obj["metadata"] | {"uid": name}
+    obj = obj | {"metadata": metadata, "spec": obj["spec"] | {"priority": priority}}
+    return PodInfo(make_record(PODS, obj, 1), obj, PodClasses())
+
+
+def node_added() -> Change:
+    return Change(ChangeType.ADDED, make_record(NODES, make_node("n").build(), 1), None, Store())
+
+
+def hold_gated(candidate: PodInfo) -> Status:
+    return Status.unresolvable("gated").by("Gates") if candidate.gates else SUCCESS
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(NOON)
+
+
+@pytest.fixture
+def queue(clock: VirtualClock) -> SchedulingQueue:
+    def sort_key(candidate: PodInfo, timestamp: int) -> tuple[Any, ...]:
+        return (-candidate.priority, timestamp)
+
+    return SchedulingQueue(clock, sort_key, hold_gated, {"default-scheduler": Hints(EVENTS)})
+
+
+def pop_name(queue: SchedulingQueue) -> str:
+    entry = queue.pop()
+    assert entry is not None
+    return entry.pod.name
+
+
+def fail_next(queue: SchedulingQueue, *plugins: str) -> str:
+    entry = queue.pop()
+    assert entry is not None
+    queue.put_back(entry, plugins)
+    return entry.pod.name
+
+
+def names(queue: SchedulingQueue, place: Place) -> list[str]:
+    return [each.name for each in queue.waiting(place)]
+
+
+def test_higher_priority_first_then_arrival(queue: SchedulingQueue) -> None:
+    for each in (pod("late", 5), pod("first"), pod("second"), pod("top", 9)):
+        queue.add(each)
+    assert [pop_name(queue) for _ in range(4)] == ["top", "late", "first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(0, 0), (1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (70, 10)]
+)
+def test_backoff_doubles_up_to_its_limit(failures: int, seconds: int) -> None:
+    assert Backoff().seconds(failures) == seconds
+
+
+def test_backoff_ends_on_whole_seconds(queue: SchedulingQueue, clock: VirtualClock) -> None:
+    clock.wait_until(NOON + 9 * SECOND // 10)
+    queue.add(pod("p"))
+    entry = queue.pop()
+    assert entry is not None
+    queue.put_back(entry, ())
+    assert queue.backoff_expiry(entry) == NOON + SECOND
+    clock.wait_until(NOON + 199 * SECOND // 100)
+    assert queue.is_backing_off(entry)
+    clock.wait_until(NOON + 2 * SECOND)
+    assert not queue.is_backing_off(entry)
+
+
+def test_an_idle_scheduler_takes_rejected_pods_out_of_backoff(queue: SchedulingQueue) -> None:
+    queue.add(pod("p"))
+    fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    assert names(queue, Place.BACKOFF) == ["p"]
+    assert queue.has_work
+    queue.add(pod("ready"))
+    assert [pop_name(queue), pop_name(queue)] == ["ready", "p"]
+
+
+def test_pods_with_errors_wait_for_the_clock(queue: SchedulingQueue, clock: VirtualClock) -> None:
+    queue.add(pod("p"))
+    fail_next(queue)
+    assert names(queue, Place.ERROR_BACKOFF) == ["p"]
+    assert not queue.has_work
+    assert queue.next_flush() == NOON + 2 * SECOND
+    clock.wait_until(NOON + 2 * SECOND)
+    queue.flush()
+    assert pop_name(queue) == "p"
+
+
+def test_pods_with_errors_can_be_retried_at_once(queue: SchedulingQueue) -> None:
+    queue.add(pod("p"))
+    fail_next(queue)
+    assert queue.retry_failed() == 1
+    assert fail_next(queue) == "p"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "place"),
+    [
+        (["NodeName"], Place.BACKOFF),
+        (["Never"], Place.UNSCHEDULABLE),
+        (["Never", "NodeName"], Place.BACKOFF),
+        (["Unknown"], Place.UNSCHEDULABLE),
+    ],
+    ids=["says queue", "says skip", "one is enough", "not registered"],
+)
+def test_hints_of_rejecting_plugins_decide(
+    queue: SchedulingQueue, plugins: list[str], place: Place
+) -> None:
+    queue.add(pod("p"))
+    fail_next(queue, *plugins)
+    queue.notify(NODE_ADDED, node_added())
+    assert names(queue, place) == ["p"]
+
+
+def test_events_in_flight_are_replayed(queue: SchedulingQueue) -> None:
+    for name in ("helped", "not"):
+        queue.add(pod(name))
+    first, second = queue.pop(), queue.pop()
+    assert first is not None
+    assert second is not None
+    queue.notify(NODE_ADDED, node_added())
+    queue.put_back(first, ["NodeName"])
+    queue.put_back(second, ["Never"])
+    assert names(queue, Place.BACKOFF) == ["helped"]
+    assert names(queue, Place.UNSCHEDULABLE) == ["not"]
+
+
+def test_a_gated_pod_ignores_events_of_other_plugins(queue: SchedulingQueue) -> None:
+    queue.add(pod("p", gate="g"))
+    queue.notify(NODE_ADDED, node_added())
+    assert names(queue, Place.UNSCHEDULABLE) == ["p"]
+    entry = queue.get("p")
+    assert entry is not None
+    assert entry.gated_by == "Gates"
+
+
+def test_an_ungated_pod_keeps_its_place_in_line(queue: SchedulingQueue) -> None:
+    queue.add(pod("old", gate="g"))
+    queue.add(pod("young"))
+    change = node_added()
+    queue.update(pod("old"), change, [POD_DELETED])
+    assert [pop_name(queue), pop_name(queue)] == ["old", "young"]
+
+
+def test_after_five_minutes_a_pod_is_tried_again(
+    queue: SchedulingQueue, clock: VirtualClock
+) -> None:
+    queue.add(pod("p"))
+    fail_next(queue, "Never")
+    assert queue.next_flush() == NOON + 330 * SECOND
+    clock.wait_until(NOON + 300 * SECOND)
+    queue.flush()
+    assert names(queue, Place.UNSCHEDULABLE) == ["p"]
+    clock.wait_until(NOON + 330 * SECOND)
+    queue.flush()
+    assert names(queue, Place.ACTIVE) == ["p"]
+
+
+def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:
+    for name in ("active", "failed", "rejected"):
+        queue.add(pod(name))
+    assert fail_next(queue, "Never") == "active"
+    assert fail_next(queue) == "failed"
+    for name in ("active", "failed", "rejected"):
+        queue.delete(name)
+    assert len(queue) == 0
+    assert not queue.has_work
+    assert queue.next_flush() is None
+
+
+def test_a_pod_deleted_in_flight_does_not_come_back(queue: SchedulingQueue) -> None:
+    queue.add(pod("p"))
+    entry = queue.pop()
+    assert entry is not None
+    queue.delete("p")
+    queue.put_back(entry, ["Never"])
+    assert len(queue) == 0
+
+
+def test_errors_and_rejections_are_counted_apart(queue: SchedulingQueue) -> None:
+    queue.add(pod("p"))
+    fail_next(queue)
+    queue.retry_failed()
+    fail_next(queue)
+    entry = queue.get("p")
+    assert entry is not None
+    assert (entry.consecutive_errors, entry.unschedulable_count) == (2, 0)
+    queue.retry_failed()
+    fail_next(queue, "Never")
+    assert (entry.consecutive_errors, entry.unschedulable_count, entry.attempts) == (0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("registered", "incoming", "expected"),
+    [
+        (Action.ADD | Action.UPDATE_NODE_LABEL, Action.ADD, True),
+        (Action.UPDATE_NODE_LABEL, Action.UPDATE, False),
+        (Action.UPDATE, Action.UPDATE_NODE_LABEL, True),
+        (Action.UPDATE, Action.UPDATE, True),
+        (Action.DELETE, Action.ADD, False),
+        (Action.ALL, Action.ADD, True),
+    ],
+)
+def test_events_match_by_bits_and_size(
+    registered: Action, incoming: Action, expected: bool
+) -> None:
+    node = EventResource.NODE
+    assert matches(ClusterEvent(node, registered), ClusterEvent(node, incoming)) is expected
+    assert not matches(ClusterEvent(node, registered), ClusterEvent(EventResource.POD, incoming))
+
+
+def test_waiting_for_new_nodes_means_waiting_for_taints_to_go() -> None:
+    taint_gone = ClusterEvent(EventResource.NODE, Action.UPDATE_NODE_TAINT)
+    assert Hints(EVENTS).interested(taint_gone) == (("NodeName", None), ("Never", None))

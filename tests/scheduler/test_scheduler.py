@@ -1,0 +1,286 @@
+"""The scheduler against the real registry: what it writes, when it is done, whom it wakes."""
+
+from typing import Any
+
+import pytest
+
+from kubescene.actors import Actor, Role
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client.interfaces import ObjectRef
+from kubescene.clock import MINUTE, SECOND
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.loops import IDLE, Progress
+from kubescene.scheduler import Scheduler
+from kubescene.testing.builders import (
+    NodeBuilder,
+    ObjectBuilder,
+    make_node,
+    make_pod,
+    make_priority_class,
+)
+from kubescene.timeline import Instrument
+from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.timeline.explanations import Explain
+from kubescene.types import JsonObject
+
+POD = GroupVersionKind("", "v1", "Pod")
+NODE = GroupVersionKind("", "v1", "Node")
+
+
+class Attempts(Instrument):
+    def __init__(self) -> None:
+        self.made: list[SchedulingAttempt] = []
+
+    def pod_attempted(self, attempt: SchedulingAttempt) -> None:
+        self.made.append(attempt)
+
+
+class World:
+    def __init__(self, explain: Explain = Explain.AUTO) -> None:
+        self.attempts = Attempts()
+        self.cluster = Cluster(ClusterOptions(explain=explain), instruments=[self.attempts])
+        started = self.cluster.start(["kube-scheduler"], Role.SIMULATION)[0]
+        assert isinstance(started, Scheduler)
+        self.scheduler = started
+        self.client = self.cluster.client(Actor("test", Role.USER))
+
+    def create(self, *builders: ObjectBuilder) -> None:
+        for builder in builders:
+            self.client.create(builder.build())
+
+    def work(self) -> list[SchedulingAttempt]:
+        """Run until there is nothing to do; returns the attempts made."""
+        before = len(self.attempts.made)
+        while self.scheduler.run_once().more:
+            pass
+        return self.attempts.made[before:]
+
+    def place(self, *builders: ObjectBuilder) -> list[str]:
+        """Create, work, and tell who went where."""
+        self.create(*builders)
+        return [f"{each.pod.name}:{each.node}" for each in self.work()]
+
+    def pod(self, name: str) -> JsonObject:
+        return self.client.get(ObjectRef(POD, name, "default"))
+
+    def condition(self, name: str) -> JsonObject:
+        conditions: list[JsonObject] = self.pod(name)["status"]["conditions"]
+        return next(each for each in conditions if each["type"] == "PodScheduled")
+
+    def patch(self, gvk: GroupVersionKind, name: str, change: Any, subresource: str = "") -> None:
+        namespace = "default" if gvk is POD else ""
+        self.client.patch(ObjectRef(gvk, name, namespace), change, subresource=subresource)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def node(name: str, cpu: str = "4") -> NodeBuilder:
+    return make_node(name).cpu(cpu).memory("32Gi")
+
+
+def test_pods_spread_over_empty_nodes(world: World) -> None:
+    world.create(node("a"), node("b"))
+    pods = [make_pod(name).cpu("1") for name in ("p", "q", "r")]
+    assert world.place(*pods) == ["p:a", "q:b", "r:a"]
+    assert world.pod("q")["spec"]["nodeName"] == "b"
+
+
+def test_the_attempt_carries_the_pod_as_it_is_after_the_binding(world: World) -> None:
+    world.create(node("a"), make_pod("p"))
+    (attempt,) = world.work()
+    assert attempt.pod.node == "a"
+    assert attempt.pod.revision == int(world.pod("p")["metadata"]["resourceVersion"])
+
+
+def test_an_idle_scheduler_is_done(world: World) -> None:
+    assert world.scheduler.run_once() == IDLE
+    world.create(node("a"), make_pod("p"), make_pod("q"))
+    assert world.scheduler.run_once() == Progress(wrote=True, more=True)
+    assert world.scheduler.run_once() == Progress(wrote=True, more=False)
+
+
+def test_a_failure_is_written_into_the_condition(world: World) -> None:
+    world.create(node("a"), node("b").taint("gpu"), make_pod("p").cpu("9"))
+    (attempt,) = world.work()
+    message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
+    condition = world.condition("p")
+    assert condition["message"] == attempt.message == message
+    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    assert condition["observedGeneration"] == 1
+    assert attempt.plugins == ("NodeResourcesFit", "TaintToleration")
+
+
+def test_an_unchanged_condition_is_not_written_again(world: World) -> None:
+    world.create(make_pod("p"))
+    assert world.scheduler.run_once().wrote
+    revision = world.pod("p")["metadata"]["resourceVersion"]
+    world.scheduler.begin_step()
+    assert not world.scheduler.run_once().wrote
+    assert world.pod("p")["metadata"]["resourceVersion"] == revision
+
+
+def test_reasons_are_counted_and_sorted_as_text(world: World) -> None:
+    world.create(*(node(f"n{number:02}", "1") for number in range(10)))
+    world.create(*(node(f"t{number}").taint("gpu") for number in range(2)))
+    world.create(make_pod("p").cpu("2"))
+    expected = "10 Insufficient cpu, 2 node(s) had untolerated taint(s)."
+    assert world.work()[0].message == f"0/12 nodes are available: {expected}"
+
+
+def test_a_pinned_pod_reports_the_other_nodes_as_excluded(world: World) -> None:
+    world.create(*(node(name, "1") for name in "abcd"))
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod = make_pod("p").cpu("2").build()
+    pod["spec"]["affinity"] = {"nodeAffinity": required}
+    world.client.create(pod)
+    (attempt,) = world.work()
+    assert attempt.message == (
+        "0/4 nodes are available: 1 Insufficient cpu, "
+        "3 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    )
+    assert attempt.plugins == ("NodeAffinity", "NodeResourcesFit")
+
+
+def test_without_nodes_the_pod_is_due_again_in_the_next_step(world: World) -> None:
+    world.create(make_pod("p"))
+    (attempt,) = world.work()
+    assert attempt.message == "no nodes available to schedule pods"
+    assert (attempt.reason, attempt.plugins) == ("Unschedulable", ())
+    assert world.place(node("a")) == []
+    world.scheduler.begin_step()
+    assert world.place() == ["p:a"]
+
+
+def test_an_error_backoff_ends_with_time(world: World) -> None:
+    world.create(make_pod("p"))
+    world.work()
+    world.create(node("a"))
+    events, clock = world.cluster.events, world.cluster.clock
+    assert events.peek() == clock.now() + 2 * SECOND
+    events.run(clock.now() + 2 * SECOND)
+    assert world.place() == ["p:a"]
+    assert events.peek() is None
+
+
+def test_an_unschedulable_pod_is_tried_again_after_five_minutes(world: World) -> None:
+    world.create(node("a", "1"), make_pod("p").cpu("2"))
+    world.work()
+    events, clock = world.cluster.events, world.cluster.clock
+    events.run(clock.now() + 6 * MINUTE)
+    assert [attempt.pod.name for attempt in world.work()] == ["p"]
+
+
+def test_a_new_node_wakes_those_it_can_hold(world: World) -> None:
+    world.create(node("a", "1"), make_pod("small").cpu("2"), make_pod("big").cpu("8"))
+    world.work()
+    assert world.place(node("b", "4")) == ["small:b"]
+    assert world.place(node("c", "16")) == ["big:c"]
+
+
+def test_a_deleted_pod_makes_room(world: World) -> None:
+    world.create(node("a", "1"))
+    assert world.place(make_pod("p").cpu("1"), make_pod("q").cpu("1")) == ["p:a", "q:"]
+    world.client.delete(ObjectRef(POD, "p", "default"), grace_period_s=0)
+    assert world.place() == ["q:a"]
+
+
+def test_a_finished_pod_makes_room(world: World) -> None:
+    world.create(node("a", "1"))
+    world.place(make_pod("p").cpu("1"), make_pod("q").cpu("1"))
+    world.patch(POD, "p", {"status": {"phase": "Succeeded"}}, "status")
+    assert world.place() == ["q:a"]
+
+
+def test_uncordoning_wakes_pods(world: World) -> None:
+    world.create(node("a").unschedulable(), make_pod("p"))
+    assert world.work()[0].message.endswith("1 node(s) were unschedulable.")
+    world.patch(NODE, "a", {"spec": {"unschedulable": None, "taints": None}})
+    assert world.place() == ["p:a"]
+
+
+def test_relabelling_wakes_only_those_who_asked_for_the_label(world: World) -> None:
+    world.create(node("a"), make_pod("p").select(disk="ssd"), make_pod("q").select(disk="hdd"))
+    world.work()
+    world.patch(NODE, "a", {"metadata": {"labels": {"disk": "ssd"}}})
+    assert world.place() == ["p:a"]
+
+
+def test_a_gated_pod_waits_for_its_last_gate(world: World) -> None:
+    world.create(node("a"), make_pod("p").gate("wait"))
+    assert world.work() == []
+    world.patch(POD, "p", {"spec": {"schedulingGates": None}})
+    assert world.place() == ["p:a"]
+
+
+def test_pods_of_other_schedulers_are_left_alone(world: World) -> None:
+    world.create(node("a"), make_pod("p").scheduler("mine"))
+    assert world.work() == []
+
+
+def test_a_pod_with_a_node_takes_its_room_without_asking(world: World) -> None:
+    world.create(node("a", "1"), make_pod("static").cpu("1").on("a"))
+    assert world.place(make_pod("p").cpu("1")) == ["p:"]
+
+
+def test_higher_priority_goes_first(world: World) -> None:
+    world.create(node("a", "1"), make_priority_class("high", 1000))
+    world.create(make_pod("low").cpu("1"), make_pod("top").cpu("1").priority_class("high"))
+    assert [attempt.pod.name for attempt in world.work()] == ["top", "low"]
+
+
+def test_the_search_moves_on_from_pod_to_pod(world: World) -> None:
+    world.create(*(node(f"n{number:03}") for number in range(300)))
+    world.create(make_pod("p"), make_pod("q"))
+    first, second = world.work()
+    assert (first.feasible, first.evaluated, first.node) == (144, 144, "n000")
+    assert (second.feasible, second.node) == (144, "n144")
+    assert world.scheduler.start_index.index == 288
+
+
+@pytest.mark.parametrize(
+    ("explain", "success", "failure"),
+    [
+        (Explain.AUTO, True, True),
+        (Explain.FULL, True, True),
+        (Explain.FAILURES, False, True),
+        (Explain.OFF, False, False),
+    ],
+)
+def test_explanations_are_made_for_those_who_asked(
+    explain: Explain, success: bool, failure: bool
+) -> None:
+    world = World(explain)
+    world.create(node("a"), make_pod("p"), make_pod("q").cpu("99"))
+    made = [attempt.explanation is not None for attempt in world.work()]
+    assert made == [success, failure]
+
+
+def test_an_explanation_tells_all(world: World) -> None:
+    world.create(node("a"), node("b", "1"), node("c"), make_pod("p").cpu("2").memory("1Gi"))
+    explanation = world.work()[0].explanation
+    assert explanation is not None
+    told = explanation.to_dict()
+    assert told["feasible"] == [0, 2]
+    (group,) = told["filters"]
+    assert (group["plugin"], group["code"], group["nodes"]) == ("NodeResourcesFit", 3, [1])
+    assert told["scores"]["NodeResourcesFit"]["raw"] == [73, 73]
+    assert told["totals"] == [300 + 73 + 63, 300 + 73 + 63]
+
+
+def test_the_same_world_gives_the_same_attempts() -> None:
+    def run() -> list[tuple[str, str, str]]:
+        world = World()
+        world.create(
+            *(
+                node(f"n{number}", str(1 + number % 3)).zone("abc"[number % 3])
+                for number in range(20)
+            )
+        )
+        world.create(*(make_pod(f"p{number}").cpu(f"{number % 4}00m") for number in range(60)))
+        return [(each.pod.name, each.node, each.message) for each in world.work()]
+
+    assert run() == run()

@@ -1,0 +1,325 @@
+"""One history of every object: revisions, lists, subscribers, who may write."""
+
+import threading
+from collections.abc import Callable
+
+import orjson
+import pytest
+
+from kubescene.api.scheme import GroupResource
+from kubescene.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    ExpiredError,
+    NotFoundError,
+    ReentrantWriteError,
+)
+from kubescene.store import Change, ChangeType, Record, Store
+from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
+
+PODS = GroupResource("", "pods")
+NODES = GroupResource("", "nodes")
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+def pod(name: str, namespace: str = "default", **labels: str) -> JsonObject:
+    return make_pod(name, namespace).label(**labels).build()
+
+
+def names(records: list[Record]) -> list[str]:
+    return [f"{record.namespace}/{record.name}" for record in records]
+
+
+def test_every_write_takes_the_next_revision(store: Store) -> None:
+    created = store.create(PODS, pod("a"))
+    other = store.create(NODES, make_node("n").build())
+    changed = store.update(PODS, pod("a", tier="web"))
+    gone = store.remove(PODS, "default", "a")
+    assert [r.revision for r in (created, other, changed, gone)] == [1, 2, 3, 4]
+    assert store.revision == 4
+
+
+def test_the_object_says_its_revision(store: Store) -> None:
+    record = store.create(PODS, pod("a"))
+    assert record.decode()["metadata"]["resourceVersion"] == "1"
+    assert store.update(PODS, pod("a")).decode()["metadata"]["resourceVersion"] == "2"
+
+
+def test_what_is_stored_is_found(store: Store) -> None:
+    record = store.create(PODS, pod("a"))
+    assert store.get(PODS, "default", "a") is record
+    assert store.get(PODS, "other", "a") is None
+    assert store.get(NODES, "default", "a") is None
+    assert store.count(PODS) == 1
+    assert store.resources() == (PODS,)
+
+
+def test_a_second_object_of_the_same_name_is_refused(store: Store) -> None:
+    store.create(PODS, pod("a"))
+    with pytest.raises(AlreadyExistsError, match='pods "a" already exists'):
+        store.create(PODS, pod("a"))
+    assert store.revision == 1
+
+
+def update(store: Store, expected: int | None = None) -> Record:
+    return store.update(PODS, pod("a"), expected=expected)
+
+
+def remove(store: Store, expected: int | None = None) -> Record:
+    return store.remove(PODS, "default", "a", expected=expected)
+
+
+CHANGES = pytest.mark.parametrize("change", [update, remove])
+ChangeCall = Callable[..., Record]
+
+
+@CHANGES
+def test_what_is_not_there_cannot_be_changed(store: Store, change: ChangeCall) -> None:
+    with pytest.raises(NotFoundError, match='pods "a" not found'):
+        change(store)
+    assert store.revision == 0
+
+
+@CHANGES
+def test_a_stale_expectation_is_a_conflict(store: Store, change: ChangeCall) -> None:
+    store.create(PODS, pod("a"))
+    current = store.update(PODS, pod("a", tier="web"))
+    with pytest.raises(ConflictError, match="the object has been modified"):
+        change(store, expected=1)
+    assert store.get(PODS, "default", "a") is current
+
+
+def test_the_current_revision_satisfies_the_expectation(store: Store) -> None:
+    store.create(PODS, pod("a"))
+    store.update(PODS, pod("a"), expected=1)
+    assert store.remove(PODS, "default", "a", expected=2).revision == 3
+
+
+def test_a_removed_record_is_the_last_state_at_a_new_revision(store: Store) -> None:
+    store.create(PODS, pod("a", tier="web"))
+    gone = store.remove(PODS, "default", "a")
+    decoded = gone.decode()
+    assert decoded["metadata"]["resourceVersion"] == "2"
+    assert decoded["metadata"]["labels"] == {"tier": "web"}
+    assert store.list(PODS) == []
+    assert store.resources() == ()
+
+
+def test_lists_are_ordered_by_namespace_and_name(store: Store) -> None:
+    for namespace, name in (("b", "a"), ("a", "z"), ("a", "b"), ("b", "B")):
+        store.create(PODS, pod(name, namespace))
+    assert names(store.list(PODS)) == ["a/b", "a/z", "b/B", "b/a"]
+    assert names(store.list(PODS, "a")) == ["a/b", "a/z"]
+    store.remove(PODS, "a", "z")
+    store.create(PODS, pod("c", "a"))
+    assert names(store.list(PODS, "a")) == ["a/b", "a/c"]
+
+
+def test_a_snapshot_names_its_revision(store: Store) -> None:
+    store.create(PODS, pod("a"))
+    store.create(NODES, make_node("n").build())
+    records, revision = store.snapshot(PODS)
+    assert (names(records), revision) == (["default/a"], 2)
+
+
+def test_hot_fields_are_read_from_the_object(store: Store) -> None:
+    owner = {"uid": "u1", "controller": True, "kind": "ReplicaSet", "name": "r"}
+    obj = make_pod("a").on("n1").label(app="web").build()
+    obj = {
+        **obj,
+        "metadata": {**obj["metadata"], "uid": "u2", "ownerReferences": [{"uid": "u0"}, owner]},
+        "status": {"phase": "Running"},
+    }
+    record = store.create(PODS, obj)
+    assert (record.node, record.phase, record.owner, record.uid) == ("n1", "Running", "u1", "u2")
+    assert record.labels == {"app": "web"}
+
+
+# -- decoded objects ---------------------------------------------------------------------------
+
+
+def test_decoded_objects_are_shared(store: Store) -> None:
+    record = store.create(PODS, pod("a"))
+    assert store.decoded(record) is store.decoded(record)
+    assert record.decode() is not record.decode()
+
+
+def test_the_store_changes_neither_what_it_is_given_nor_what_it_handed_out(store: Store) -> None:
+    given = pod("a", tier="web")
+    before = orjson.dumps(given)
+    created = store.create(PODS, given)
+    handed_out = store.decoded(created)
+    told = orjson.dumps(handed_out)
+    store.update(PODS, {**handed_out, "spec": {"containers": []}})
+    store.remove(PODS, "default", "a")
+    assert orjson.dumps(given) == before
+    assert orjson.dumps(handed_out) == told
+    assert orjson.loads(created.data) == orjson.loads(told)
+
+
+def test_an_old_record_is_decoded_to_its_own_state(store: Store) -> None:
+    first = store.create(PODS, pod("a"))
+    for n in range(1500):
+        store.update(PODS, pod("a", n=str(n)))
+    assert store.decoded(first)["metadata"]["resourceVersion"] == "1"
+    assert not store.decoded(first)["metadata"].get("labels")
+
+
+# -- subscribers -------------------------------------------------------------------------------
+
+
+def test_subscribers_are_told_in_the_order_they_subscribed(store: Store) -> None:
+    told: list[str] = []
+    store.subscribe(lambda _: told.append("first"))
+    store.subscribe(lambda _: told.append("second"), [PODS])
+    store.subscribe(lambda _: told.append("third"))
+    store.create(PODS, pod("a"))
+    assert told == ["first", "second", "third"]
+
+
+def test_a_subscriber_hears_only_of_its_resources(store: Store) -> None:
+    heard: list[Change] = []
+    store.subscribe(heard.append, [NODES])
+    store.create(PODS, pod("a"))
+    store.create(NODES, make_node("n").build())
+    assert [change.record.name for change in heard] == ["n"]
+
+
+def test_a_change_tells_type_and_both_states(store: Store) -> None:
+    heard: list[Change] = []
+    store.subscribe(heard.append)
+    store.create(PODS, pod("a"))
+    store.update(PODS, pod("a", tier="web"))
+    store.remove(PODS, "default", "a")
+    assert [change.type for change in heard] == list(ChangeType)
+    added, modified, deleted = heard
+    assert added.previous_object is None
+    assert modified.object["metadata"]["labels"] == {"tier": "web"}
+    assert modified.previous is added.record
+    assert deleted.previous_object == modified.object
+    assert deleted.revision == 3
+
+
+def test_the_store_already_holds_what_a_subscriber_is_told(store: Store) -> None:
+    seen: list[Record | None] = []
+    store.subscribe(lambda change: seen.append(store.get(PODS, "default", change.record.name)))
+    record = store.create(PODS, pod("a"))
+    assert seen == [record]
+
+
+def test_a_cancelled_subscription_hears_nothing_more(store: Store) -> None:
+    heard: list[Change] = []
+    subscription = store.subscribe(heard.append)
+    store.create(PODS, pod("a"))
+    subscription.cancel()
+    subscription.cancel()
+    store.create(PODS, pod("b"))
+    assert len(heard) == 1
+
+
+def test_a_subscriber_that_writes_is_refused(store: Store) -> None:
+    def write(change: Change) -> None:
+        if change.record.resource == PODS:
+            store.create(NODES, make_node("n").build())
+
+    store.subscribe(write)
+    with pytest.raises(ReentrantWriteError, match="while it was being told of <ADDED pods"):
+        store.create(PODS, pod("a"))
+    assert store.count(NODES) == 0
+    store.create(NODES, make_node("n").build())
+
+
+# -- who may write -----------------------------------------------------------------------------
+
+
+def in_thread(action: Callable[[], object]) -> list[BaseException]:
+    raised: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            action()
+        except ReentrantWriteError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join()
+    return raised
+
+
+def test_any_thread_writes_until_one_owns_the_store(store: Store) -> None:
+    assert in_thread(lambda: store.create(PODS, pod("a"))) == []
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "remove"])
+def test_only_the_owner_writes(store: Store, verb: str) -> None:
+    store.create(PODS, pod("a"))
+    store.own()
+    actions = {
+        "create": lambda: store.create(PODS, pod("b")),
+        "update": lambda: store.update(PODS, pod("a")),
+        "remove": lambda: store.remove(PODS, "default", "a"),
+    }
+    (error,) = in_thread(actions[verb])
+    assert "does not own the store" in str(error)
+    assert store.revision == 1
+    actions[verb]()
+
+
+# -- indexes -----------------------------------------------------------------------------------
+
+
+def on_node(store: Store, node: str) -> list[str]:
+    return names(store.indexes.records(PODS, "node", node))
+
+
+def test_an_index_follows_its_records(store: Store) -> None:
+    store.create(PODS, make_pod("early").on("n1").build())
+    store.add_index(PODS, "node", lambda record: record.node)
+    store.create(PODS, pod("a"))
+    assert on_node(store, "n1") == ["default/early"]
+    store.update(PODS, make_pod("a").on("n1").build())
+    assert on_node(store, "n1") == ["default/early", "default/a"]
+    store.update(PODS, make_pod("early").on("n2").build())
+    assert (on_node(store, "n1"), on_node(store, "n2")) == (["default/a"], ["default/early"])
+    store.remove(PODS, "default", "a")
+    assert on_node(store, "n1") == []
+
+
+def test_an_index_holds_the_newest_record(store: Store) -> None:
+    store.add_index(PODS, "node", lambda record: record.node)
+    store.create(PODS, make_pod("a").on("n1").build())
+    newest = store.update(PODS, make_pod("a").on("n1").label(tier="web").build())
+    assert store.indexes.records(PODS, "node", "n1") == [newest]
+
+
+def test_adding_the_same_index_again_changes_nothing(store: Store) -> None:
+    store.add_index(PODS, "node", lambda record: record.node)
+    store.create(PODS, make_pod("a").on("n1").build())
+    store.add_index(PODS, "node", lambda _: "everywhere")
+    assert on_node(store, "n1") == ["default/a"]
+
+
+# -- the past ----------------------------------------------------------------------------------
+
+
+def test_what_left_the_window_is_expired() -> None:
+    store = Store(window=3)
+    for n in range(5):
+        store.create(PODS, pod(f"p{n}"))
+    assert store.history.compacted == 2
+    assert [change.revision for change in store.history.since(2)] == [3, 4, 5]
+    assert names(store.list_at(PODS, 2)) == ["default/p0", "default/p1"]
+    with pytest.raises(ExpiredError, match=r"too old resource version: 1 \(3\)"):
+        store.list_at(PODS, 1)
+
+
+def test_nothing_has_happened_since_now(store: Store) -> None:
+    store.create(PODS, pod("a"))
+    assert store.history.since(1) == []
+    assert store.history.since(7) == []
