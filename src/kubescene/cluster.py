@@ -22,7 +22,7 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.loops import Controller, ControllerContext
+from kubescene.loops import Controller, ControllerContext, begin_step
 from kubescene.registry import Registry
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
@@ -74,6 +74,7 @@ def virtual_clock(options: ClusterOptions) -> Clock:
 
 
 Controllers: TypeAlias = list[Controller]
+Clients: TypeAlias = list[DirectClient]
 
 
 class Cluster(Verbs):
@@ -116,6 +117,7 @@ class Cluster(Verbs):
         super().__init__(registry, USER)
         self.registrations = controllers or builtin_controllers(options)
         self.controllers: Controllers = []
+        self._controller_clients: Clients = []
         bootstrap(self.registry)
 
     def observe(self, *instruments: Instrument) -> None:
@@ -136,10 +138,19 @@ class Cluster(Verbs):
         self.controllers += started
         return started
 
+    def stop(self) -> None:
+        """Let all controllers go: their watches end, and what they had planned is forgotten."""
+        for client in self._controller_clients:
+            client.close()
+        self._controller_clients.clear()
+        self.controllers.clear()
+        self.events.clear()
+
     def settle(self, max_rounds: int = 10_000) -> Self:
         """Run every controller until none has anything to do."""
         if not self.controllers:
             self.start(tuple(self.registrations), Role.PRESIMULATION)
+        begin_step(self.controllers)
         settle(self.controllers, max_rounds, objects=lambda: self.object_count)
         return self
 
@@ -161,8 +172,10 @@ class Cluster(Verbs):
         return sum(self.store.count(resource) for resource in self.store.resources())
 
     def _context(self, actor: Actor) -> ControllerContext:
+        client = self.client(actor)
+        self._controller_clients.append(client)
         return ControllerContext(
-            client=self.client(actor),
+            client=client,
             clock=self.clock,
             events=self.events,
             streams=self.streams,

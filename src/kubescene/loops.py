@@ -5,9 +5,9 @@ piece of work (a scheduler: one pod; a reconciler: one key) and says how it went
 nothing is queued: exact, without waiting or polling.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import Scheme
@@ -42,6 +42,22 @@ class Controller(Protocol):
         that is how time-driven controllers work.
         """
         ...
+
+
+@runtime_checkable
+class StepAware(Protocol):
+    """A controller that wants to know when a new step of the scenario begins."""
+
+    def begin_step(self) -> None:
+        """Make due what is retried once per step. Must not write."""
+        ...
+
+
+def begin_step(controllers: Iterable[Controller]) -> None:
+    """Tell those controllers that want to know."""
+    for controller in controllers:
+        if isinstance(controller, StepAware):
+            controller.begin_step()
 
 
 @dataclass(frozen=True, slots=True)

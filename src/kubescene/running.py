@@ -18,7 +18,7 @@ from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, summarize
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
-from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.spec import Simulation, parse_simulation
 from kubescene.timeline import Instrument, TimelineEvent, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder
@@ -81,6 +81,7 @@ def run(
     seed: int | None = None,
     controllers: ControllerRegistrations | None = None,
     instruments: Iterable[Instrument] = (),
+    results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -101,7 +102,7 @@ def run(
         recorder = TimelineRecorder(cluster.clock, both(timeline, output))
         cluster.observe(recorder, explanations, *instruments)
         record = cluster.client(USER).create(without_status(obj))
-        engine = Engine(cluster, record, recorder)
+        engine = Engine(cluster, record, recorder, results)
         phase = engine.run()
         message = engine.resource.message
         summary = summarize(timeline.lines, scenario=record.name, phase=str(phase), message=message)

@@ -1,5 +1,6 @@
 """A real server on a free port, and a client that sees every byte of the protocol."""
 
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
@@ -29,3 +30,10 @@ def live() -> Iterator[Http]:
         client = Http(running.host, running.port)
         yield client
         client.close()
+
+
+@pytest.fixture
+def small_window(server: Server) -> None:
+    """Let the server forget all but its newest ten changes."""
+    history = server.cluster.store.history
+    server.engine.call(lambda: setattr(history, "_changes", deque(history._changes, maxlen=10)))

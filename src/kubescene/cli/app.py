@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kubescene.errors import KubesceneError
+from kubescene.errors import KubesceneError, RecorderError
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -75,4 +75,4 @@ def main() -> None:
         app()
     except KubesceneError as error:
         sys.stderr.write(f"kubescene: {error}\n")
-        raise SystemExit(BAD_INPUT) from None
+        raise SystemExit(RUN_FAILED if isinstance(error, RecorderError) else BAD_INPUT) from None

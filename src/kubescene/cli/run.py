@@ -1,5 +1,6 @@
 """``kubescene run``."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from rich.console import Console
 from kubescene.reports.progress import ProgressReporter
 from kubescene.reports.terminal import print_summary
 from kubescene.running import Run, read, run
+from kubescene.scenario.phases import ResultsStrategy
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
 
@@ -15,9 +17,10 @@ FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
 def run_scenario(file: Path, *, out: Path | None, seed: int | None, quiet: bool) -> int:
     """Play one file; returns the exit code."""
     console, errors = Console(quiet=quiet), Console(stderr=True, quiet=quiet)
+    results = ResultsStrategy.of_environment(os.environ)
     scenario = read(file)
     with ProgressReporter(errors, steps=count_steps(scenario)) as progress:
-        result = run(scenario, out=out, seed=seed, instruments=(progress,))
+        result = run(scenario, out=out, seed=seed, instruments=(progress,), results=results)
     print_summary(result.summary, console)
     if out is not None:
         console.print(f"\nResults are in {out}", highlight=False, markup=False)

@@ -13,6 +13,7 @@ from kubescene.api.selectors import LabelSelector
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
 from kubescene.registry import DeleteOptions, Registry, WriteOptions
 from kubescene.store import Change, ChangeType, Record, Subscription
+from kubescene.store.store import Subscriptions
 from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
 
@@ -26,6 +27,7 @@ class DirectClient:
         self._registry = registry
         self._store = registry.store
         self._actor = actor
+        self._subscriptions: Subscriptions = []
 
     @property
     def actor(self) -> Actor:
@@ -116,9 +118,17 @@ class DirectClient:
 
     def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
         resource = self._resource(gvk)
-        for record in self._store.list(resource):
+        for record in self._store.in_order_of_creation(resource):
             handler(Change(ChangeType.ADDED, record, None, self._store))
-        return self._store.subscribe(handler, (resource,))
+        subscription = self._store.subscribe(handler, (resource,))
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def close(self) -> None:
+        """End all watches of this client."""
+        for subscription in self._subscriptions:
+            subscription.cancel()
+        self._subscriptions.clear()
 
     # -- inside ----------------------------------------------------------------------------
 

@@ -119,10 +119,15 @@ class Watcher(Protocol):
     """Follow changes."""
 
     def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
-        """Deliver every object that exists as ADDED, then every change, in order.
+        """Deliver every object that exists as ADDED, in order of creation, then every change.
 
-        Handlers of one client run in the order of their `watch` calls.
+        So a component that starts late sees what one that was always there has seen. Handlers of
+        one client run in the order of their `watch` calls.
         """
+        ...
+
+    def close(self) -> None:
+        """End all watches of this client."""
         ...
 
 

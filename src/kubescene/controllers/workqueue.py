@@ -18,7 +18,9 @@ class WorkQueue:
 
     def pop(self) -> Request:
         """The key that waits longest; KeyError if none does."""
-        request = next(iter(self._waiting))
+        request = next(iter(self._waiting), None)
+        if request is None:
+            raise KeyError("no key is waiting")
         del self._waiting[request]
         return request
 

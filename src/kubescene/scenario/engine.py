@@ -16,9 +16,9 @@ from kubescene.api.scheme import ResourceType
 from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError, KubesceneError, ScenarioError
-from kubescene.loops import Controller
+from kubescene.loops import Controller, begin_step
 from kubescene.scenario.operations import OperationRunner
-from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
 from kubescene.settling import settle
@@ -31,7 +31,14 @@ from kubescene.types import JsonObject
 class Engine:
     """Plays the scenario behind a stored record."""
 
-    def __init__(self, cluster: Cluster, record: Record, recorder: TimelineRecorder) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        record: Record,
+        recorder: TimelineRecorder,
+        results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+    ) -> None:
+        self._results = results
         self.cluster = cluster
         self._recorder = recorder
         self.resource = ScenarioResource(cluster.store, record)
@@ -59,7 +66,6 @@ class Engine:
                 if self._play_step(major):
                     return self._end(ScenarioPhase.SUCCEEDED)
         except KubesceneError as error:
-            self._publish()
             return self._end(ScenarioPhase.FAILED, str(error))
         finally:
             self.cluster.registry.gate = _Frozen(self.resource)
@@ -83,6 +89,7 @@ class Engine:
 
     def _begin(self) -> None:
         cluster = self.cluster
+        cluster.stop()
         cluster.wipe()
         cluster.registry.gate = self
         names = self._spec.presimulation_controllers(list(cluster.registrations))
@@ -94,6 +101,7 @@ class Engine:
     def _end(self, phase: ScenarioPhase, message: str = "") -> ScenarioPhase:
         self.resource.phase = phase
         self.resource.message = message
+        self._publish()
         self.resource.write()
         for hook in self.cluster.instruments.run_ended:
             hook(str(phase), message)
@@ -104,6 +112,7 @@ class Engine:
     def _play_step(self, major: int) -> bool:
         """Returns whether the step held a done operation."""
         self._enter(StepPhase.OPERATING, step=ScenarioStep(major, 0))
+        begin_step((*self._presimulation, *self._simulation))
         operations = self._spec.at(major)
         for operation in operations:
             self._operate(operation)
@@ -112,9 +121,8 @@ class Engine:
         for operation in operations:
             if operation.kind is OperationKind.ADVANCE:
                 self._advance(operation)
-        self._enter(StepPhase.FINISHED, controller="")
         self._publish()
-        self.resource.write()
+        self._enter(StepPhase.FINISHED, controller="")
         for hook in self.cluster.instruments.step_finished:
             hook(self.resource.step)
         return any(operation.kind is OperationKind.DONE for operation in operations)
@@ -209,10 +217,10 @@ class Engine:
             hook(StepPhaseChange(resource.step, str(phase), resource.controller))
 
     def _publish(self) -> None:
-        """Move what the current major step recorded into ``status.scenarioResult``."""
-        major = self.resource.step.major
-        if events := self._recorder.take(major):
-            self.resource.add_result(major, events)
+        """Move what was recorded into ``status.scenarioResult``, if it is time for that."""
+        if self._results.publishes(self.resource.phase):
+            for major, events in self._recorder.take():
+                self.resource.add_result(major, events)
 
     # -- the gate --------------------------------------------------------------------------
 

@@ -1,6 +1,11 @@
 """The states of KEP-140, spelled as the KEP spells them."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+from kubescene.errors import ConfigurationError
+
+RESULTS_STRATEGY_VARIABLE = "UPDATE_SCENARIO_RESULTS_STRATEGY"
 
 
 class ScenarioPhase(StrEnum):
@@ -34,6 +39,31 @@ class StepPhase(StrEnum):
     CONTROLLER_PAUSED = "ControllerPaused"
     CONTROLLER_COMPLETED = "ControllerCompleted"
     FINISHED = "Finished"
+
+
+class ResultsStrategy(StrEnum):
+    """When ``status.scenarioResult`` is brought up to date; phases are always current."""
+
+    AT_MOVING_NEXT_STEP = "AtMovingNextStep"
+    ON_PAUSE = "OnPause"
+    ON_DONE = "OnDone"
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str]) -> "ResultsStrategy":
+        """What ``UPDATE_SCENARIO_RESULTS_STRATEGY`` asks for; `ConfigurationError` if unknown."""
+        value = environment.get(RESULTS_STRATEGY_VARIABLE) or cls.AT_MOVING_NEXT_STEP
+        try:
+            return cls(value)
+        except ValueError:
+            raise ConfigurationError(
+                f"{RESULTS_STRATEGY_VARIABLE} is {value!r}; it must be one of: {', '.join(cls)}"
+            ) from None
+
+    def publishes(self, phase: ScenarioPhase) -> bool:
+        """Whether a scenario in this phase shows what has been recorded so far."""
+        if phase is ScenarioPhase.RUNNING:
+            return self is ResultsStrategy.AT_MOVING_NEXT_STEP
+        return phase.is_final or self is not ResultsStrategy.ON_DONE
 
 
 SCHEDULER_STATUS = {

@@ -129,6 +129,8 @@ class Cycle:
         outcome = PreFilterOutcome()
         for extension in self.framework.pre_filter:
             status, names = extension.call(state, pod, self.nodes)
+            if status is SUCCESS and names is None:
+                continue
             if status.code is Code.SKIP:
                 state.skipped_filters.add(extension.name)
             elif status.code is Code.UNRESOLVABLE:
@@ -260,6 +262,8 @@ class Cycle:
         """Run PreScore; returns the text of what went wrong, or nothing."""
         for extension in self.framework.pre_score:
             status = extension.call(state, pod, self.nodes, rows)
+            if status is SUCCESS:
+                continue
             if status.code is Code.SKIP:
                 state.skipped_scores.add(extension.name)
             elif not status.ok:

@@ -230,8 +230,9 @@ class Scheduler:
         if not hooks:
             return
         attempt = SchedulingAttempt(
+            actor=self._client.actor,
             pod=record,
-            scheduler=pod.scheduler_name,
+            profile=pod.scheduler_name,
             node=decision.node,
             message=decision.message,
             reason=decision.reason,

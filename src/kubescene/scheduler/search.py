@@ -7,7 +7,7 @@ dropped. Judging runs in chunks, and what a chunk judged beyond the end of the s
 away.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ def nodes_to_find(count: int, percentage: int = 0) -> int:
     return max(count * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """``rows`` were examined, in this order, with these verdicts; ``feasible`` are those that
     pass.
     """

@@ -176,8 +176,10 @@ class Filtering:
     def _judge_row(self, row: int) -> int:
         info = self._nodes.infos[row]
         for extension in self._split.per_node:
-            if extension.one is not None and extension.one(self._state, self._pod, info).ok:
-                continue
+            if extension.one is not None:
+                status = extension.one(self._state, self._pod, info)
+                if status is SUCCESS or status.ok:
+                    continue
             rows: NDArray[np.intp] = np.array([row], dtype=np.intp)
             codes = self._codes(extension, rows)
             if codes[0]:

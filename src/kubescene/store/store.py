@@ -137,6 +137,10 @@ class Store:
             if self._begun == revision:
                 return records, revision
 
+    def in_order_of_creation(self, resource: GroupResource) -> Records:
+        """Records as they came: what somebody who joins late should be told in which order."""
+        return [*self._objects[resource].values()]
+
     def list_at(self, resource: GroupResource, revision: int, namespace: str = "") -> Records:
         """The records as they were at ``revision``; raises `ExpiredError` if that is forgotten."""
         state = {record.key: record for record in self.list(resource)}

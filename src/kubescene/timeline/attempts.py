@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubescene.actors import Actor
 from kubescene.store import Record
 
 
@@ -81,8 +82,9 @@ class Explanation:
 class SchedulingAttempt:
     """One attempt: bound to ``node``, or not, with the message the pod's condition got."""
 
+    actor: Actor
     pod: Record
-    scheduler: str
+    profile: str
     node: str = ""
     message: str = ""
     reason: str = ""

@@ -49,7 +49,7 @@ class TimelineRecorder(Instrument):
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
         result = self._pods.attempted(attempt, self.step)
         operation = "PodScheduled" if attempt.node else "PodUnscheduled"
-        self.record(operation, result, actor=Actor(attempt.scheduler))
+        self.record(operation, result, actor=attempt.actor)
 
     def record(
         self,
@@ -72,9 +72,10 @@ class TimelineRecorder(Instrument):
         if self._sink is not None:
             self._pass_on(event)
 
-    def take(self, major: int) -> list[TimelineEvent]:
-        """Hand over the events of a major step; the recorder forgets them."""
-        return self.events.pop(major, [])
+    def take(self) -> list[tuple[int, list[TimelineEvent]]]:
+        """Hand over the events by major step; the recorder forgets them."""
+        taken, self.events = sorted(self.events.items()), {}
+        return taken
 
     def _pass_on(self, event: TimelineEvent) -> None:
         assert self._sink is not None

@@ -1,0 +1,129 @@
+"""The kubelet stand-in: nodes are ready, assigned pods start, deleted pods stop."""
+
+from typing import Any
+
+import pytest
+
+from kubescene.actors import Role
+from kubescene.clock import SECOND
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.controllers.kubelet import KubeletDelays
+from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
+
+
+def world(**delays: int) -> Cluster:
+    cluster = Cluster(ClusterOptions(kubelet=KubeletDelays(**delays)))
+    cluster.start(["kubelet"], Role.PRESIMULATION)
+    return cluster
+
+
+def conditions(obj: JsonObject) -> dict[str, str]:
+    return {c["type"]: c["status"] for c in obj["status"].get("conditions", ())}
+
+
+def phase(cluster: Cluster, name: str = "a") -> Any:
+    return cluster.get("pods", name)["status"]["phase"]
+
+
+def advance(cluster: Cluster, seconds: int) -> None:
+    cluster.events.run(cluster.clock.now() + seconds * SECOND)
+    cluster.settle()
+
+
+def test_a_new_node_becomes_ready() -> None:
+    cluster = world()
+    cluster.create(make_node("n"))
+    node = cluster.settle().get("nodes", "n")
+    assert conditions(node) == {"Ready": "True"}
+
+
+def test_a_node_that_says_it_is_not_ready_is_believed() -> None:
+    cluster = world()
+    node = make_node("n").build()
+    state = {"type": "Ready", "status": "False"}
+    cluster.create({**node, "status": {**node["status"], "conditions": [state]}})
+    assert conditions(cluster.settle().get("nodes", "n")) == {"Ready": "False"}
+
+
+def test_an_assigned_pod_runs_and_is_ready() -> None:
+    cluster = world()
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    pod = cluster.settle().get("pods", "a")
+    assert pod["status"]["phase"] == "Running"
+    assert conditions(pod) | {"PodScheduled": "True"} == {
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+        "PodScheduled": "True",
+    }
+    (status,) = pod["status"]["containerStatuses"]
+    assert (status["name"], status["ready"], status["restartCount"]) == ("main", True, 0)
+
+
+def test_an_unassigned_pod_is_left_alone() -> None:
+    cluster = world()
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a"))
+    assert phase(cluster.settle()) == "Pending"
+
+
+def test_a_pod_assigned_to_a_missing_node_starts_when_the_node_comes() -> None:
+    cluster = world()
+    cluster.create(make_pod("a").on("n"))
+    cluster.create(make_pod("b").on("elsewhere"))
+    assert phase(cluster.settle()) == "Pending"
+    cluster.create(make_node("n"))
+    cluster.settle()
+    assert (phase(cluster), phase(cluster, "b")) == ("Running", "Pending")
+
+
+def test_a_deleted_pod_is_gone_at_the_next_settle() -> None:
+    cluster = world()
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    cluster.settle().delete("pods", "a")
+    assert cluster.get("pods", "a")["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert cluster.settle().list("pods") == []
+
+
+def test_a_deleted_pod_with_a_finalizer_stays_without_a_livelock() -> None:
+    cluster = world()
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    cluster.settle()
+    cluster.patch("pods", "a", {"metadata": {"finalizers": ["example.com/held"]}})
+    cluster.delete("pods", "a")
+    assert [pod["metadata"]["name"] for pod in cluster.settle(max_rounds=50).list("pods")] == ["a"]
+    cluster.patch("pods", "a", {"metadata": {"finalizers": None}}, patch_type="merge")
+    assert cluster.settle().list("pods") == []
+
+
+@pytest.mark.parametrize(("waited", "expected"), [(9, "Pending"), (10, "Running")])
+def test_a_start_delay_elapses_in_virtual_time(waited: int, expected: str) -> None:
+    cluster = world(start=10 * SECOND)
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    cluster.settle()
+    advance(cluster, waited)
+    assert phase(cluster) == expected
+
+
+@pytest.mark.parametrize(
+    ("delay", "grace", "waited", "left"),
+    [
+        pytest.param(20, 30, 19, 1, id="not yet"),
+        pytest.param(20, 30, 20, 0, id="over"),
+        pytest.param(60, 30, 30, 0, id="never longer than its grace"),
+    ],
+)
+def test_a_pod_takes_its_time_to_stop(delay: int, grace: int, waited: int, left: int) -> None:
+    cluster = world(terminate=delay * SECOND)
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    cluster.settle().delete("pods", "a", grace_period_s=grace)
+    cluster.settle()
+    advance(cluster, waited)
+    assert len(cluster.list("pods")) == left

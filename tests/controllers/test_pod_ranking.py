@@ -1,0 +1,127 @@
+"""Which pods go first when a ReplicaSet has too many: the order of kube-controller-manager."""
+
+from typing import Any
+
+import pytest
+
+from kubescene.clock import SECOND, format_time, parse_time
+from kubescene.controllers.builtin.pod_ranking import DELETION_COST, deletion_cost, deletion_order
+from kubescene.testing import make_pod
+from kubescene.types import JsonObject
+
+NOW = parse_time("2026-01-01T00:00:00Z")
+
+
+def ago(seconds: int) -> str:
+    return format_time(NOW - seconds * SECOND)
+
+
+def pod(
+    name: str,
+    *,
+    node: str = "n",
+    phase: str = "Running",
+    ready: int | None = 100,
+    age: int = 200,
+    cost: str = "",
+    restarts: int = 0,
+    sidecar_restarts: int = 0,
+    uid: str = "",
+) -> JsonObject:
+    """A running pod, ready for 100 seconds and 200 seconds old, unless said otherwise."""
+    obj = make_pod(name).on(node).build() if node else make_pod(name).build()
+    metadata: dict[str, Any] = {
+        **obj["metadata"],
+        "uid": uid or name,
+        "creationTimestamp": ago(age),
+        "annotations": {DELETION_COST: cost} if cost else {},
+    }
+    conditions = []
+    if ready is not None:
+        conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ago(ready)}]
+    spec = {**obj["spec"], "initContainers": [{"name": "proxy", "restartPolicy": "Always"}]}
+    status = {
+        "phase": phase,
+        "conditions": conditions,
+        "containerStatuses": [{"name": "main", "restartCount": restarts}],
+        "initContainerStatuses": [{"name": "proxy", "restartCount": sidecar_restarts}],
+    }
+    return {**obj, "metadata": metadata, "spec": spec, "status": status}
+
+
+def order(*pods: JsonObject) -> list[str]:
+    return [p["metadata"]["name"] for p in deletion_order(pods, NOW)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(
+            pod("z", node="", cost="9"), pod("a", phase="Pending", ready=None), id="unassigned"
+        ),
+        pytest.param(
+            pod("z", phase="Pending", ready=None), pod("a", phase="Unknown", ready=None), id="pending"
+        ),
+        pytest.param(
+            pod("z", phase="Unknown", ready=None), pod("a", ready=None), id="unknown before running"
+        ),
+        pytest.param(pod("z", ready=None, cost="9"), pod("a"), id="not ready"),
+        pytest.param(pod("z", cost="-1"), pod("a"), id="lower cost"),
+        pytest.param(pod("z"), pod("a", cost="1", ready=1), id="no cost counts as zero"),
+        pytest.param(pod("z", ready=10), pod("a", ready=100), id="ready for a shorter time"),
+        pytest.param(pod("z", restarts=2), pod("a", restarts=1, age=1), id="more restarts"),
+        pytest.param(
+            pod("z", sidecar_restarts=2), pod("a", sidecar_restarts=1), id="sidecar restarts"
+        ),
+        pytest.param(
+            pod("z", restarts=1), pod("a", sidecar_restarts=9), id="sidecars only after the others"
+        ),
+        pytest.param(pod("z", age=10), pod("a", age=200), id="newer"),
+        pytest.param(pod("a"), pod("z"), id="full tie by name"),
+        pytest.param(
+            pod("a", uid="9"), pod("z", uid="1"), id="equal times do not look at the uid"
+        ),
+    ],
+)
+def test_the_first_difference_decides(first: JsonObject, second: JsonObject) -> None:
+    expected = [p["metadata"]["name"] for p in (first, second)]
+    assert order(first, second) == order(second, first) == expected
+
+
+def test_times_that_are_much_the_same_leave_it_to_the_uid() -> None:
+    # 100 and 101 seconds are in the same bucket of log2, 100 and 300 are not.
+    assert order(pod("a", ready=100, uid="2"), pod("b", ready=101, uid="1")) == ["b", "a"]
+    assert order(pod("a", ready=300, uid="1"), pod("b", ready=100, uid="2")) == ["b", "a"]
+    assert order(pod("a", age=200, uid="2"), pod("b", age=201, uid="1")) == ["b", "a"]
+
+
+def test_a_similar_ready_time_decides_before_restarts() -> None:
+    first, second = pod("a", ready=101, uid="1"), pod("b", ready=100, uid="2", restarts=5)
+    assert order(second, first) == ["a", "b"]
+
+
+def test_crowded_nodes_lose_pods_first() -> None:
+    crowd = [pod(f"crowd-{n}", node="full") for n in range(3)]
+    assert order(pod("alone", node="empty"), *crowd)[-1] == "alone"
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("", 0),
+        ("0", 0),
+        ("7", 7),
+        ("-7", -7),
+        ("+7", 0),
+        ("007", 0),
+        ("7.5", 0),
+        ("many", 0),
+        ("2147483647", 2147483647),
+        ("2147483648", 0),
+        ("-2147483648", -2147483648),
+        ("-2147483649", 0),
+    ],
+)
+def test_a_deletion_cost_is_an_int32_or_zero(text: str, cost: int) -> None:
+    assert deletion_cost({"annotations": {DELETION_COST: text}}) == cost
+    assert deletion_cost({}) == 0

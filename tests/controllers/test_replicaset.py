@@ -1,0 +1,275 @@
+"""The ReplicaSet controller: as many active pods as asked for, and a status that says so."""
+
+from typing import Any
+
+import pytest
+
+from kubescene.actors import Role
+from kubescene.clock import SECOND
+from kubescene.cluster import Cluster
+from kubescene.testing import make_node, make_pod, make_priority_class, make_replica_set
+from kubescene.types import JsonObject
+
+
+@pytest.fixture
+def world() -> Cluster:
+    """Only the controller under test runs: pods are what the test makes of them."""
+    cluster = Cluster()
+    cluster.start(["replicaset"], Role.PRESIMULATION)
+    return cluster
+
+
+def pods(cluster: Cluster) -> list[JsonObject]:
+    return cluster.list("pods")
+
+
+def names(cluster: Cluster) -> list[str]:
+    return [pod["metadata"]["name"] for pod in pods(cluster)]
+
+
+def status(cluster: Cluster, name: str = "web") -> JsonObject:
+    found: JsonObject = cluster.get("replicasets", name)["status"]
+    return found
+
+
+def scale(cluster: Cluster, replicas: int) -> None:
+    cluster.patch("replicasets", "web", {"spec": {"replicas": replicas}})
+    cluster.settle()
+
+
+def set_status(cluster: Cluster, pod: str, **changes: Any) -> None:
+    cluster.patch("pods", pod, {"status": changes}, patch_type="merge", subresource="status")
+
+
+def make_ready(cluster: Cluster, pod: str) -> None:
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    set_status(cluster, pod, phase="Running", conditions=[condition])
+
+
+# -- creating ----------------------------------------------------------------------------------
+
+
+def test_missing_pods_are_created_from_the_template(world: Cluster) -> None:
+    template = make_pod("ignored").cpu("100m")
+    replica_set = world.create(make_replica_set("web").replicas(3).template(template))
+    found = pods(world.settle())
+    assert len(found) == 3
+    for pod in found:
+        metadata = pod["metadata"]
+        assert metadata["name"].startswith("web-")
+        assert metadata["generateName"] == "web-"
+        assert metadata["labels"] == {"app": "web"}
+        assert metadata["ownerReferences"] == [
+            {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "name": "web",
+                "uid": replica_set["metadata"]["uid"],
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ]
+        assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "100m"}
+
+
+def test_more_pods_than_a_burst_are_created_in_passes(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(501))
+    assert len(pods(world.settle())) == 501
+    assert status(world)["replicas"] == 501
+
+
+def test_a_lost_pod_is_replaced(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    lost = names(world.settle())[0]
+    world.delete("pods", lost)
+    world.settle()
+    assert len(names(world)) == 2
+    assert lost not in names(world)
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_a_finished_pod_is_replaced_and_kept(world: Cluster, phase: str) -> None:
+    world.create(make_replica_set("web"))
+    finished = names(world.settle())[0]
+    set_status(world, finished, phase=phase)
+    world.settle()
+    assert len(names(world)) == 2
+    assert finished in names(world)
+    assert status(world)["replicas"] == 1
+
+
+def test_a_set_that_is_being_deleted_manages_nothing(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    lost = names(world.settle())[0]
+    world.patch("replicasets", "web", {"metadata": {"finalizers": ["example.com/held"]}})
+    world.delete("replicasets", "web")
+    world.delete("pods", lost)
+    assert len(names(world.settle())) == 1
+    assert status(world)["replicas"] == 1
+
+
+# -- scaling down ------------------------------------------------------------------------------
+
+
+def test_surplus_pods_are_deleted(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(5))
+    before = names(world.settle())
+    scale(world, 2)
+    assert len(names(world)) == 2
+    assert set(names(world)) < set(before)
+
+
+def test_scaling_to_zero_and_back(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(3))
+    world.settle()
+    scale(world, 0)
+    assert names(world) == []
+    assert status(world)["replicas"] == 0
+    scale(world, 1)
+    assert len(names(world)) == 1
+
+
+def test_the_running_pod_outlives_the_pending_one(cluster: Cluster) -> None:
+    cluster.create(make_node("n").cpu("1"))
+    cluster.create(make_replica_set("web").replicas(2).template(make_pod("x").cpu("1")))
+    (placed,) = (p["metadata"]["name"] for p in cluster.settle().list("pods", fields="spec.nodeName=n"))
+    scale(cluster, 1)
+    assert names(cluster) == [placed]
+
+
+# -- claiming ----------------------------------------------------------------------------------
+
+
+def test_a_matching_orphan_is_adopted_instead_of_creating(world: Cluster) -> None:
+    world.create(make_pod("orphan").label(app="web"))
+    world.create(make_pod("stranger").label(app="other"))
+    world.create(make_replica_set("web").replicas(2))
+    world.settle()
+    assert len(names(world)) == 3
+    (owner,) = world.get("pods", "orphan")["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("ReplicaSet", "web", True)
+    assert "ownerReferences" not in world.get("pods", "stranger")["metadata"]
+
+
+def test_an_orphan_that_comes_later_is_adopted_and_is_one_too_many(world: Cluster) -> None:
+    world.create(make_replica_set("web"))
+    world.settle()
+    world.create(make_pod("late").label(app="web"))
+    world.settle()
+    assert len(names(world)) == 1
+
+
+def test_a_pod_of_another_owner_is_not_adopted(world: Cluster) -> None:
+    pod = make_pod("taken").label(app="web").build()
+    owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": True}
+    world.create({**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}})
+    world.create(make_replica_set("web"))
+    world.settle()
+    assert len(names(world)) == 2
+    assert world.get("pods", "taken")["metadata"]["ownerReferences"] == [owner]
+
+
+def test_an_orphan_of_another_namespace_is_not_adopted(world: Cluster) -> None:
+    world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}})
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    if not world.list("serviceaccounts", "far"):
+        world.create({**account, "metadata": {"name": "default", "namespace": "far"}})
+    world.create(make_pod("orphan", "far").label(app="web"))
+    world.create(make_replica_set("web"))
+    world.settle()
+    assert "ownerReferences" not in world.get("pods", "orphan", "far")["metadata"]
+
+
+def test_a_pod_that_no_longer_matches_is_released_and_replaced(world: Cluster) -> None:
+    world.create(make_replica_set("web"))
+    (pod,) = names(world.settle())
+    world.patch("pods", pod, {"metadata": {"labels": {"app": "debug"}}})
+    world.settle()
+    assert len(names(world)) == 2
+    assert "ownerReferences" not in world.get("pods", pod)["metadata"]
+    assert status(world)["replicas"] == 1
+
+
+# -- status ------------------------------------------------------------------------------------
+
+
+def test_the_status_counts(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(3))
+    first, second, _ = names(world.settle())
+    assert status(world) == {
+        "replicas": 3,
+        "fullyLabeledReplicas": 3,
+        "terminatingReplicas": 0,
+        "observedGeneration": 1,
+    }
+    make_ready(world, first)
+    make_ready(world, second)
+    counts = status(world.settle())
+    assert (counts["readyReplicas"], counts["availableReplicas"]) == (2, 2)
+    scale(world, 2)
+    assert status(world)["observedGeneration"] == 2
+
+
+def test_a_pod_without_the_template_labels_is_not_fully_labeled(world: Cluster) -> None:
+    web = make_replica_set("web").build()
+    labels = {"app": "web", "track": "canary"}
+    template = {**web["spec"]["template"], "metadata": {"labels": labels}}
+    world.create(make_pod("orphan").label(app="web"))
+    world.create({**web, "spec": {**web["spec"], "replicas": 2, "template": template}})
+    counts = status(world.settle())
+    assert (counts["replicas"], counts["fullyLabeledReplicas"]) == (2, 1)
+
+
+def test_terminating_pods_are_counted_apart(world: Cluster) -> None:
+    world.create(make_node("n"))
+    world.create(make_replica_set("web").template(make_pod("x").on("n")))
+    (pod,) = names(world.settle())
+    world.delete("pods", pod)
+    counts = status(world.settle())
+    assert (counts["replicas"], counts["terminatingReplicas"]) == (1, 1)
+
+
+def test_a_settled_set_is_not_written_again(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(3))
+    revision = world.settle().store.revision
+    assert world.settle().store.revision == revision
+
+
+# -- refused writes ----------------------------------------------------------------------------
+
+
+def with_missing_class() -> JsonObject:
+    return make_replica_set("web").replicas(3).template(make_pod("x").priority_class("gold")).build()
+
+
+def test_a_refused_create_shows_as_replica_failure(world: Cluster) -> None:
+    world.clock.wait_until(world.clock.now() + 5 * SECOND)
+    world.create(with_missing_class())
+    (condition,) = status(world.settle())["conditions"]
+    assert (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
+    assert condition["reason"] == "FailedCreate"
+    assert "no PriorityClass with name gold was found" in condition["message"]
+    assert condition["lastTransitionTime"] == "2026-01-01T00:00:05Z"
+    assert names(world) == []
+
+
+def test_the_failure_goes_when_the_pods_can_be_created(world: Cluster) -> None:
+    world.create(with_missing_class())
+    world.settle().create(make_priority_class("gold", 10))
+    scale(world, 2)
+    assert len(names(world)) == 2
+    assert "conditions" not in status(world)
+
+
+def test_a_failure_leaves_the_other_counts_right(world: Cluster) -> None:
+    web = with_missing_class()
+    world.create(make_priority_class("gold", 10))
+    world.create({**web, "spec": {**web["spec"], "replicas": 1, "minReadySeconds": 5}})
+    (pod,) = names(world.settle())
+    make_ready(world, pod)
+    world.clock.wait_until(world.clock.now() + 60 * SECOND)
+    world.delete("priorityclasses", "gold")
+    scale(world, 2)
+    counts = status(world)
+    assert counts["conditions"][0]["reason"] == "FailedCreate"
+    assert (counts["readyReplicas"], counts["availableReplicas"]) == (1, 1)

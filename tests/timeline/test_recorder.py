@@ -1,0 +1,93 @@
+"""A recorder that fails stops the run: a run without its record is worth nothing."""
+
+from pathlib import Path
+
+import pytest
+
+import kubescene
+from kubescene.cluster import Cluster
+from kubescene.errors import RecorderError
+from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
+from kubescene.testing import make_node, make_pod
+from kubescene.timeline import Instrument, Instruments, ObjectWrite, TimelineEvent, TimelineRecorder
+
+SCENARIO = (
+    ScenarioBuilder("s")
+    .create(make_node("n").cpu("4"), make_pod("a").cpu("1"))
+    .step(2)
+    .create(make_pod("b").cpu("1"))
+)
+
+
+def play_until(broken_at: int) -> tuple[Cluster, Engine, list[TimelineEvent]]:
+    """Play with a disk that is full when the event of that number comes."""
+    cluster = Cluster()
+    kept: list[TimelineEvent] = []
+
+    def sink(event: TimelineEvent) -> None:
+        if len(kept) == broken_at:
+            raise OSError(28, "No space left on device")
+        kept.append(event)
+
+    recorder = TimelineRecorder(cluster.clock, sink)
+    cluster.observe(recorder)
+    cluster.create(SCENARIO)
+    (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
+    engine = Engine(cluster, record, recorder)
+    engine.run()
+    return cluster, engine, kept
+
+
+@pytest.mark.parametrize(
+    ("broken_at", "step"),
+    [
+        pytest.param(0, "1.0", id="an operation"),
+        pytest.param(2, "1.1", id="a bind"),
+        pytest.param(3, "1.1", id="an attempt"),
+    ],
+)
+def test_a_full_disk_fails_the_run_where_it_happened(broken_at: int, step: str) -> None:
+    cluster, engine, kept = play_until(broken_at)
+    assert engine.resource.phase is ScenarioPhase.FAILED
+    assert not engine.bad_input
+    message = engine.resource.message
+    assert f"the timeline could not be written at step {step}" in message
+    assert "No space left on device" in message
+    assert len(kept) == broken_at
+    assert "b" not in [pod["metadata"]["name"] for pod in cluster.list("pods")]
+
+
+def test_a_full_disk_under_the_output_directory_is_an_error(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "timeline.jsonl").symlink_to("/dev/full")
+    with pytest.raises(RecorderError, match="could not be written"):
+        kubescene.run(SCENARIO, out=out)
+    # Its presence would mean a complete run.
+    assert not (out / "summary.json").exists()
+
+
+class Broken(Instrument):
+    def object_written(self, write: ObjectWrite) -> None:
+        raise RuntimeError(f"cannot follow {write.kind}")
+
+
+def test_an_error_in_an_instrument_ends_the_run() -> None:
+    with pytest.raises(RuntimeError, match="cannot follow"):
+        kubescene.run(SCENARIO, instruments=[Broken()])
+
+
+def test_only_overridden_hooks_are_called() -> None:
+    broken = Broken()
+    instruments = Instruments(Instrument(), broken)
+    assert instruments.object_written == (broken.object_written,)
+    assert instruments.phase_changed == ()
+
+
+def test_every_decoded_object_is_as_it_was_stored_after_a_run() -> None:
+    # Objects are handed out shared and read-only: whoever changed one would be seen here.
+    store = kubescene.run(SCENARIO).cluster.store
+    changes = store.history.since(store.history.compacted)
+    assert len(changes) > 20
+    for change in changes:
+        assert change.object == change.record.decode()
