@@ -138,7 +138,7 @@ class TestFieldValidation:
         assert reply.message == (
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
             'unknown field "metadata.lables", unknown field "dataa"'
-        ) or reply.message.endswith('unknown field "dataa", unknown field "metadata.lables"')
+        )
         assert http.get(f"{CONFIG_MAPS}/a").status == 404
 
     @pytest.mark.parametrize("query", ["", "?fieldValidation=Warn"])

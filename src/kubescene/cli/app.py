@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from kubescene.cli.kubeconfig import kubeconfig
+from kubescene.cli.serve import serve
 from kubescene.errors import KubesceneError, RecorderError
 from kubescene.version import __version__
 
@@ -67,6 +69,10 @@ def validate(
     from kubescene.cli.validate import validate_files
 
     raise typer.Exit(validate_files(files))
+
+
+app.command()(serve)
+app.command()(kubeconfig)
 
 
 def main() -> None:

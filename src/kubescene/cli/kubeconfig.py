@@ -4,7 +4,6 @@ from typing import Annotated
 from urllib.parse import quote, urlsplit
 
 import typer
-import yaml
 
 from kubescene.errors import ConfigurationError
 
@@ -24,6 +23,9 @@ def kubeconfig(
 
     Example: kubescene kubeconfig --as alice > alice.yaml
     """
+    # YAML is imported only when it is written.
+    import yaml
+
     document = make_kubeconfig(server, as_user=as_user, namespace=namespace)
     typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
 

@@ -22,6 +22,7 @@ from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
 READY = "Ready"
+PENDING = "Pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class KubeletReconciler:
             if change.type is not ChangeType.ADDED:
                 return ()
             return (Request("", record.name), *self._waiting.pop(record.name, ()))
-        return (Request(record.namespace, record.name),) if record.node else ()
+        has_work = record.node and (record.phase == PENDING or record.deleting)
+        return (Request(record.namespace, record.name),) if has_work else ()
 
     def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
         if not request.namespace:
@@ -63,7 +65,7 @@ class KubeletReconciler:
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
             return self._stop(pod, now)
-        if pod["status"].get("phase") == "Pending":
+        if pod["status"].get("phase") == PENDING:
             return self._start(request, pod, reader, now)
         return NOTHING
 

@@ -37,6 +37,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     node: str = ""
     phase: str = ""
     owner: str = ""
+    deleting: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -95,6 +96,7 @@ def make_record(resource: GroupResource, obj: JsonObject, revision: int) -> Reco
         node=_text(obj, "spec", "nodeName"),
         phase=_text(obj, "status", "phase"),
         owner=controller_uid(metadata),
+        deleting="deletionTimestamp" in metadata,
     )
 
 

@@ -1,0 +1,129 @@
+"""The ``--out`` directory: what a run leaves behind, and that it says what the run says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+import kubescene
+from kubescene.errors import ConfigurationError
+from kubescene.scenario import ScenarioBuilder
+from kubescene.scenario.loading import load_yaml
+from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
+FILES = ["explanations.jsonl", "scenario.yaml", "summary.json", "timeline.jsonl"]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results") / "not" / "there" / "yet"
+
+
+@pytest.fixture(scope="module")
+def run(out: Path) -> kubescene.Run:
+    return kubescene.run(EXAMPLE, out=out)
+
+
+def lines(file: Path) -> list[Any]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_directory_holds_exactly_these_files(run: kubescene.Run, out: Path) -> None:
+    assert run.ok
+    assert sorted(file.name for file in out.iterdir()) == FILES
+
+
+def test_the_scenario_file_is_the_scenario(run: kubescene.Run, out: Path) -> None:
+    text = (out / "scenario.yaml").read_text(encoding="utf-8")
+    assert load_yaml(text, "scenario.yaml") == [run.scenario]
+    assert yaml.safe_load(text) == run.scenario
+
+
+def test_the_timeline_file_is_the_timeline_of_the_status(run: kubescene.Run, out: Path) -> None:
+    timeline = run.scenario["status"]["scenarioResult"]["timeline"]
+    told = [event for major in sorted(timeline, key=int) for event in timeline[major]]
+    assert lines(out / "timeline.jsonl") == told == list(run.timeline)
+
+
+def test_the_summary_file_is_the_summary(run: kubescene.Run, out: Path) -> None:
+    assert json.loads((out / "summary.json").read_text()) == run.summary.to_dict()
+
+
+def test_every_attempt_is_explained(run: kubescene.Run, out: Path) -> None:
+    explanations = lines(out / "explanations.jsonl")
+    assert [orjson.loads(row) for row in run.explanations] == explanations
+    attempts = [e for e in run.timeline if e["operation"].startswith("Pod")]
+    explained = [row for row in explanations if "pod" in row]
+    assert [row["step"] for row in explained] == [e["step"] for e in attempts]
+    assert "nodes" in explanations[0]
+    assert "pod" not in explanations[0]
+
+
+def test_an_explanation_gives_a_verdict_on_every_node(run: kubescene.Run, out: Path) -> None:
+    nodes: list[str] = []
+    for row in lines(out / "explanations.jsonl"):
+        if "pod" not in row:
+            nodes = row["nodes"]
+            continue
+        rejected = [index for group in row["filters"] for index in group["nodes"]]
+        assert sorted([*rejected, *row["feasible"]]) == list(range(len(nodes)))
+
+
+AWKWARD = ["\u2028\u2029\x85", "\x7f\x00\t\n", "ü € 🙂", "'\"\\", "yes", "1e3", "12:30", "# no", ""]
+
+
+def awkward() -> JsonObject:
+    data = {f"k{n}": text for n, text in enumerate(AWKWARD)}
+    numbers = {"note": json.dumps([1e-07, 1e22, -0.5, 2**53, True, None])}
+    metadata = {"name": "awkward", "annotations": numbers}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(ScenarioBuilder("s"), id="no operations"),
+        pytest.param(ScenarioBuilder("s").create(awkward()), id="awkward text"),
+        pytest.param(ScenarioBuilder("s").settings(seed=3).done(), id="settings"),
+        pytest.param(ScenarioBuilder("s").step(2).create(make_pod("a"), id="ü\u2028"), id="ids"),
+        pytest.param(
+            ScenarioBuilder("s").create(make_node("n")).step(12).delete("v1", "Node", "m", id="é\n"),
+            id="failed",
+        ),
+        pytest.param(ScenarioBuilder("s").simulate(), id="faulty"),
+    ],
+)
+def test_any_scenario_is_written_as_it_is(scenario: ScenarioBuilder, tmp_path: Path) -> None:
+    run = kubescene.run(scenario, out=tmp_path)
+    text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
+    assert load_yaml(text, "scenario.yaml") == [run.scenario]
+
+
+def test_an_empty_spec_is_written_as_it_is(tmp_path: Path) -> None:
+    for spec in ({}, {"operations": []}, {"events": []}):
+        run = kubescene.run({**ScenarioBuilder("s").build(), "spec": spec}, out=tmp_path)
+        text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
+        assert load_yaml(text, "x") == [run.scenario]
+        assert run.scenario["spec"] == spec
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("mine")
+    with pytest.raises(ConfigurationError, match="cannot write results to .*file: File exists"):
+        kubescene.run(ScenarioBuilder("s"), out=blocked)
+    assert blocked.read_text() == "mine"
+
+
+def test_an_old_summary_goes_before_the_run_begins(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("old")
+    (tmp_path / "timeline.jsonl").symlink_to("/dev/full")
+    pods = ScenarioBuilder("s").create(make_pod("p-$(INDEX)"), count=50)
+    with pytest.raises(kubescene.KubesceneError):
+        kubescene.run(pods, out=tmp_path)
+    assert not (tmp_path / "summary.json").exists()

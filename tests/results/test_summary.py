@@ -1,0 +1,134 @@
+"""The short account of a run, read from the timeline alone."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import kubescene
+from kubescene.reports.terminal import amount, print_summary
+from kubescene.results import PendingPod, Summary
+from kubescene.results.summary import PLACEMENTS_KEPT
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
+GI = 1024**3
+
+
+@pytest.fixture(scope="module")
+def example() -> Summary:
+    return kubescene.run(EXAMPLE).summary
+
+
+def test_the_example_is_told_step_by_step(example: Summary) -> None:
+    assert (example.scenario, example.phase, example.message) == (
+        "first-scenario",
+        "Succeeded",
+        "",
+    )
+    counts = [
+        (s.major, s.operations, s.minor_steps, s.scheduled, s.failed_attempts, s.deleted)
+        for s in example.steps
+    ]
+    assert counts == [
+        (1, 4, 0, 0, 0, 0),
+        (2, 4, 8, 8, 0, 0),
+        (3, 1, 0, 0, 1, 0),
+        (4, 1, 1, 1, 0, 4),
+        (5, 4, 0, 0, 1, 2),
+    ]
+
+
+def test_the_example_has_its_placements(example: Summary) -> None:
+    assert example.placements_total == len(example.placements) == 9
+    placed = {p.pod: p for p in example.placements}
+    assert placed["default/report"].node == "batch-0"
+    assert placed["default/database"].node.startswith("node-")
+    assert (placed["default/search"].step, placed["default/search"].feasible) == ("4.1", 1)
+    web = [p for p in example.placements if p.pod.startswith("default/web-")]
+    assert len(web) == 6
+    assert all(p.candidates == 4 and p.feasible == 3 for p in web)
+    assert all(p.score is not None and p.runner_up for p in web)
+
+
+def test_the_example_ends_with_these_nodes(example: Summary) -> None:
+    assert [node.name for node in example.nodes] == ["node-0", "node-1", "node-2"]
+    total = sum(node.requested.get("cpu", 0) for node in example.nodes)
+    assert total == 2 * 700 + 2000 + 3000
+    assert all(node.allocatable["memory"] == 16 * GI for node in example.nodes)
+    assert sum(node.pods for node in example.nodes) == 4
+
+
+def test_the_example_leaves_one_pod_waiting(example: Summary) -> None:
+    (pod,) = example.pending
+    assert (pod.pod, pod.attempts) == ("default/report-2", 1)
+    assert pod.message.startswith("0/3 nodes are available:")
+
+
+def test_a_pod_that_was_deleted_waits_no_longer() -> None:
+    scenario = ScenarioBuilder("s").create(make_pod("a")).step(2)
+    run = kubescene.run(scenario.delete("v1", "Pod", "a", namespace="default"))
+    assert run.summary.pending == []
+
+
+def test_a_pod_that_came_assigned_uses_its_node() -> None:
+    run = kubescene.run(
+        ScenarioBuilder("s").create(make_node("n").cpu("4"), make_pod("a").cpu("1").on("n"))
+    )
+    (node,) = run.summary.nodes
+    assert (node.pods, node.requested["cpu"]) == (1, 1000)
+
+
+def test_the_newest_placements_are_kept() -> None:
+    scenario = ScenarioBuilder("s").settings(explain="Off")
+    scenario.create(make_node("n").pods("5000"))
+    run = kubescene.run(scenario.create(make_pod("p-$(INDEX)"), count=PLACEMENTS_KEPT + 5))
+    summary = run.summary
+    assert summary.placements_total == PLACEMENTS_KEPT + 5
+    assert len(summary.placements) == PLACEMENTS_KEPT
+    assert summary.placements[-1].step == f"1.{PLACEMENTS_KEPT + 5}"
+
+
+def printed(summary: Summary) -> str:
+    console = Console(width=100, no_color=True, record=True, quiet=False, file=open_nowhere())
+    print_summary(summary, console)
+    return console.export_text()
+
+
+def open_nowhere() -> "Sink":
+    return Sink()
+
+
+class Sink:
+    """A file that forgets."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+def test_messages_are_printed_as_they_are() -> None:
+    summary = Summary(phase="Failed", message="a [bold] claim", pending=[])
+    summary.pending = [PendingPod("default/a", 1, "plugin says [red]no[/red] {a: [b]}")]
+    text = printed(summary)
+    assert "a [bold] claim" in text
+    assert "plugin says [red]no[/red] {a: [b]}" in text
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [
+        ("cpu", 1500, "1.5"),
+        ("cpu", 0, "0"),
+        ("memory", 0, "0"),
+        ("memory", 1023, "1023"),
+        ("memory", 16 * GI, "16Gi"),
+        ("memory", 1010 * 1024**2, "1010Mi"),
+        ("memory", 3 * GI // 2, "1.5Gi"),
+        ("memory", 5000 * 1024 * GI, "5000Ti"),
+    ],
+)
+def test_amounts_are_written_for_people(resource: str, value: int, text: str) -> None:
+    assert amount(resource, value) == text
