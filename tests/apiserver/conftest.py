@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterator
 
 import pytest
-from apiserver.http import Http
 
+from apiserver.http import Http
 from kubescene.apiserver.server import Server
 
 

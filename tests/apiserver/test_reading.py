@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 from kubescene.apiserver.negotiation import PLAIN, Form, Shape, negotiate
 from kubescene.errors import NotAcceptableError
 
@@ -88,7 +88,8 @@ def test_table_has_the_columns_of_the_kind(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata"), ("None", None)]
+    ("include", "kind"),
+    [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata"), ("None", None)],
 )
 def test_rows_include_what_is_asked_for(http: Http, include: str, kind: str | None) -> None:
     create_maps(http, "a")
@@ -225,21 +226,22 @@ class TestVersions:
         assert (reply.status, reply.reason) == (422, "Invalid")
 
 
-class TestServedVersions:
-    AUTOSCALER = {
-        "apiVersion": "autoscaling/v1",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "h"},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
-            "maxReplicas": 3,
-            "targetCPUUtilizationPercentage": 70,
-        },
-    }
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v1",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "h"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+        "maxReplicas": 3,
+        "targetCPUUtilizationPercentage": 70,
+    },
+}
 
+
+class TestServedVersions:
     def test_object_is_shown_in_the_version_of_the_path(self, http: Http) -> None:
         path = "/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
-        assert http.post(path.format("v1"), self.AUTOSCALER).status == 201
+        assert http.post(path.format("v1"), AUTOSCALER).status == 201
         newer = http.get(path.format("v2") + "/h").json
         assert newer["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 70
         older = http.get(path.format("v1")).json["items"][0]

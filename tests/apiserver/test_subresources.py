@@ -1,6 +1,7 @@
 """Status, scale, binding, eviction, reviews and the like."""
 
 import pytest
+
 from apiserver.http import PODS, Http, pod
 from apiserver.test_writing import DEPLOYMENTS, WIDGETS, define_widgets, deployment
 
@@ -81,12 +82,10 @@ class TestScale:
 
 
 class TestBinding:
-    BODY = {"target": {"kind": "Node", "name": "n1"}}
-
     @pytest.mark.parametrize("path", [f"{PODS}/a/binding", "/api/v1/namespaces/default/bindings"])
     def test_pod_is_assigned_once(self, http: Http, path: str) -> None:
         http.post(PODS, pod("a"))
-        body = {**self.BODY, "metadata": {"name": "a"}}
+        body = {"target": {"kind": "Node", "name": "n1"}, "metadata": {"name": "a"}}
         reply = http.post(path, body)
         assert (reply.status, reply.json["status"]) == (201, "Success")
         assert http.get(f"{PODS}/a").json["spec"]["nodeName"] == "n1"

@@ -5,14 +5,16 @@ from itertools import count
 from threading import Thread
 
 import pytest
-from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 from kubescene.apiserver import streaming
 from kubescene.apiserver.server import Server
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1"
+WATCH_LIST = (
+    "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1"
+)
 
 
 def revision(http: Http) -> str:

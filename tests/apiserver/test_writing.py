@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 from kubescene.apiserver.protobuf import MAGIC
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -129,11 +129,12 @@ class TestCreate:
         assert {"metadata.name", "spec.containers[0].image", "spec.containers[1].name"} <= fields
 
 
-class TestFieldValidation:
-    BODY = {**config_map("a"), "dataa": {}, "metadata": {"name": "a", "lables": {}}}
+MISSPELT = {**config_map("a"), "dataa": {}, "metadata": {"name": "a", "lables": {}}}
 
+
+class TestFieldValidation:
     def test_strict_names_every_unknown_field(self, http: Http) -> None:
-        reply = http.post(f"{CONFIG_MAPS}?fieldValidation=Strict", self.BODY)
+        reply = http.post(f"{CONFIG_MAPS}?fieldValidation=Strict", MISSPELT)
         assert reply.status == 400
         assert reply.message == (
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
@@ -143,7 +144,7 @@ class TestFieldValidation:
 
     @pytest.mark.parametrize("query", ["", "?fieldValidation=Warn"])
     def test_unknown_fields_are_warned_of_and_dropped(self, http: Http, query: str) -> None:
-        reply = http.post(f"{CONFIG_MAPS}{query}", self.BODY)
+        reply = http.post(f"{CONFIG_MAPS}{query}", MISSPELT)
         assert reply.status == 201
         assert sorted(reply.all("warning")) == [
             r'299 - "unknown field \"dataa\""',
@@ -152,7 +153,7 @@ class TestFieldValidation:
         assert "dataa" not in reply.json
 
     def test_ignored_fields_are_dropped_silently(self, http: Http) -> None:
-        reply = http.post(f"{CONFIG_MAPS}?fieldValidation=Ignore", self.BODY)
+        reply = http.post(f"{CONFIG_MAPS}?fieldValidation=Ignore", MISSPELT)
         assert (reply.status, reply.all("warning")) == (201, [])
         assert "dataa" not in reply.json
 
@@ -212,7 +213,8 @@ class TestUpdate:
             ({"metadata": {}}, "name must be provided"),
             (
                 {"metadata": {"name": "a", "namespace": "kube-system"}},
-                "the namespace of the provided object does not match the namespace sent on the request",
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request",
             ),
         ],
         ids=["name", "no-name", "namespace"],

@@ -91,8 +91,8 @@ def test_uids_have_the_shape_of_version_4() -> None:
 
 def test_the_same_name_gets_another_uid_each_time() -> None:
     identities = Identities()
-    uids = [identities.uid("Pod", "default", "a") for _ in range(100)]
-    assert len(set(uids)) == 100
+    uids = [identities.uid("Pod", "default", name) for _ in range(100) for name in "ab"]
+    assert len(set(uids)) == 200
 
 
 def test_identities_do_not_come_from_one_global_sequence() -> None:

@@ -60,7 +60,9 @@ def order(*pods: JsonObject) -> list[str]:
             pod("z", node="", cost="9"), pod("a", phase="Pending", ready=None), id="unassigned"
         ),
         pytest.param(
-            pod("z", phase="Pending", ready=None), pod("a", phase="Unknown", ready=None), id="pending"
+            pod("z", phase="Pending", ready=None),
+            pod("a", phase="Unknown", ready=None),
+            id="pending",
         ),
         pytest.param(
             pod("z", phase="Unknown", ready=None), pod("a", ready=None), id="unknown before running"
@@ -78,9 +80,7 @@ def order(*pods: JsonObject) -> list[str]:
         ),
         pytest.param(pod("z", age=10), pod("a", age=200), id="newer"),
         pytest.param(pod("a"), pod("z"), id="full tie by name"),
-        pytest.param(
-            pod("a", uid="9"), pod("z", uid="1"), id="equal times do not look at the uid"
-        ),
+        pytest.param(pod("a", uid="9"), pod("z", uid="1"), id="equal times do not look at the uid"),
     ],
 )
 def test_the_first_difference_decides(first: JsonObject, second: JsonObject) -> None:

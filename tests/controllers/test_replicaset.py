@@ -132,7 +132,9 @@ def test_scaling_to_zero_and_back(world: Cluster) -> None:
 def test_the_running_pod_outlives_the_pending_one(cluster: Cluster) -> None:
     cluster.create(make_node("n").cpu("1"))
     cluster.create(make_replica_set("web").replicas(2).template(make_pod("x").cpu("1")))
-    (placed,) = (p["metadata"]["name"] for p in cluster.settle().list("pods", fields="spec.nodeName=n"))
+    (placed,) = (
+        p["metadata"]["name"] for p in cluster.settle().list("pods", fields="spec.nodeName=n")
+    )
     scale(cluster, 1)
     assert names(cluster) == [placed]
 
@@ -157,6 +159,24 @@ def test_an_orphan_that_comes_later_is_adopted_and_is_one_too_many(world: Cluste
     world.create(make_pod("late").label(app="web"))
     world.settle()
     assert len(names(world)) == 1
+
+
+def test_two_sets_do_not_adopt_the_same_orphan(world: Cluster) -> None:
+    world.create(make_pod("orphan").label(app="web"))
+    world.create(make_replica_set("web"))
+    other = make_replica_set("web").build()
+    world.create({**other, "metadata": {"name": "rival", "namespace": "default"}})
+    world.settle()
+    owners = [pod["metadata"]["ownerReferences"] for pod in pods(world)]
+    assert sorted(reference["name"] for (reference,) in owners) == ["rival", "web"]
+
+
+def test_a_finished_orphan_is_not_adopted(world: Cluster) -> None:
+    world.create(make_pod("orphan").label(app="web"))
+    set_status(world, "orphan", phase="Succeeded")
+    world.create(make_replica_set("web"))
+    world.settle()
+    assert "ownerReferences" not in world.get("pods", "orphan")["metadata"]
 
 
 def test_a_pod_of_another_owner_is_not_adopted(world: Cluster) -> None:
@@ -239,7 +259,9 @@ def test_a_settled_set_is_not_written_again(world: Cluster) -> None:
 
 
 def with_missing_class() -> JsonObject:
-    return make_replica_set("web").replicas(3).template(make_pod("x").priority_class("gold")).build()
+    return (
+        make_replica_set("web").replicas(3).template(make_pod("x").priority_class("gold")).build()
+    )
 
 
 def test_a_refused_create_shows_as_replica_failure(world: Cluster) -> None:

@@ -255,6 +255,13 @@ def test_node_ports_are_handed_out_in_order_and_kept(client: DirectClient) -> No
     assert kept["clusterIP"] == spec["clusterIP"]
 
 
+def test_local_load_balancers_have_a_health_check_port(client: DirectClient) -> None:
+    local = service(type="LoadBalancer", externalTrafficPolicy="Local")
+    spec = created(client, local)["spec"]
+    assert (spec["ports"][0]["nodePort"], spec["healthCheckNodePort"]) == (30086, 30087)
+    assert created(client, service("t", type="NodePort"))["spec"]["ports"][0]["nodePort"] == 30088
+
+
 def test_type_change_gives_ports_and_addresses_back(client: DirectClient) -> None:
     client.create(service(type="LoadBalancer"))
     ref = ObjectRef(SERVICE, "s", "default")

@@ -335,3 +335,80 @@ def test_metadata_of_custom_objects_is_typed(client: DirectClient) -> None:
 def test_dry_run_changes_no_kinds(client: DirectClient, registry: Registry) -> None:
     registry.create(Actor("user"), definition(), options=WriteOptions(dry_run=True))
     assert V1 not in registry.scheme
+
+
+ITEMS = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        pytest.param(
+            {"type": "integer", "default": "x"},
+            'default: Invalid value: "string":  in body must be of type integer: "string"',
+            id="default of the wrong type",
+        ),
+        pytest.param(
+            {"type": "object", "default": {"x": 1}},
+            'default: Invalid value: {"x":1}: must not have unknown fields',
+            id="default with unknown fields",
+        ),
+        pytest.param({"type": "array"}, "items: Required value: must be specified", id="items"),
+        pytest.param(
+            {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
+            "uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime "
+            "complexity becomes quadratic",
+            id="unique items",
+        ),
+        pytest.param(
+            {"type": "array", "x-kubernetes-list-type": "map", "items": ITEMS},
+            "x-kubernetes-list-map-keys: Required value: must not be empty if "
+            "x-kubernetes-list-type is map",
+            id="map without keys",
+        ),
+        pytest.param(
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+                "items": ITEMS,
+            },
+            "items.properties[name].default: Required value: this property is in "
+            "x-kubernetes-list-map-keys, so it must have a default or be a required property",
+            id="optional key",
+        ),
+        pytest.param(
+            {"type": "string", "x-kubernetes-preserve-unknown-fields": False},
+            "x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined",
+            id="preserve false",
+        ),
+    ],
+)
+def test_schemas_have_to_be_structural(client: DirectClient, field: Any, message: str) -> None:
+    schema = {"type": "object", "properties": {"a": field}}
+    with pytest.raises(InvalidError) as caught:
+        client.create(definition(version("v1", schema=schema)))
+    prefix = "spec.validation.openAPIV3Schema.properties[a]."
+    assert caught.value.message == (
+        f'CustomResourceDefinition.apiextensions.k8s.io "{NAME}" is invalid: {prefix}{message}'
+    )
+
+
+def test_community_groups_need_approval(client: DirectClient) -> None:
+    protected = definition()
+    protected["spec"]["group"] = "stable.k8s.io"
+    protected["metadata"]["name"] = "widgets.stable.k8s.io"
+    with pytest.raises(InvalidError, match="protected groups must have approval annotation"):
+        client.create(protected)
+    protected["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
+    client.create(protected)
+
+
+def test_deeply_nested_object_is_a_bad_request(client: DirectClient) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    client.create(definition(version("v1", schema=schema)))
+    value: Any = {}
+    for _ in range(2000):
+        value = {"a": value}
+    with pytest.raises(BadRequestError, match="nested too deeply"):
+        client.create(widget(deep=value))

@@ -38,6 +38,23 @@ def test_a_saved_scenario_has_no_anchors() -> None:
     assert len(yaml.safe_load(text)["spec"]["operations"]) == 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["1e3", "12e4567", "0o17", "017", "0x1f", "y", "N", "yes", "off", "~", "null", "", "1.0"],
+)
+def test_text_that_a_reader_could_mistake_is_written_in_quotes(text: str) -> None:
+    labels = {"metadata": {"labels": {"a": text}}}
+    (line,) = [
+        row
+        for row in ScenarioBuilder("s")
+        .create({**make_pod("a").build(), **labels})
+        .to_yaml()
+        .split("\n")
+        if row.lstrip().startswith("a:")
+    ]
+    assert line.split(": ")[1] in (f"'{text}'", f'"{text}"')
+
+
 def test_path_text_mapping_and_builder_give_the_same_run(tmp_path: Path) -> None:
     file = SCENARIO.save(tmp_path / "scenario.yaml")
     runs = [kubescene.run(given) for given in (file, str(file), SCENARIO.build(), SCENARIO)]

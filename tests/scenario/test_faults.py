@@ -81,7 +81,10 @@ FAULTS = [
         id="dry run of a delete",
     ),
     pytest.param(
-        one(createOperation={"object": {"kind": "Node"}}), "createOperation", "apiVersion", id="kind"
+        one(createOperation={"object": {"kind": "Node"}}),
+        "createOperation",
+        "apiVersion",
+        id="kind",
     ),
     pytest.param(one(createOperation={**CREATE, "count": 0}), "count", "not 0", id="count 0"),
     pytest.param(
@@ -131,9 +134,7 @@ FAULTS = [
         "unknown fields: kubelet.delay, sede",
         id="misspelled setting",
     ),
-    pytest.param(
-        scenario(simulation={"explain": "Loud"}), "spec.simulation", "Loud", id="explain"
-    ),
+    pytest.param(scenario(simulation={"explain": "Loud"}), "spec.simulation", "Loud", id="explain"),
     pytest.param(
         scenario(controllers=simulated("kube-scheduler", "kube-scheduler")),
         "simulationControllers.enabled",

@@ -42,8 +42,12 @@ def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
     ("text", "message"),
     [
         pytest.param(HEAD + "spec: {a: [1\n", "FILE:5:1: not valid YAML", id="broken"),
-        pytest.param(HEAD + "spec: {}\nkind: X\n", "FILE:5:1: not valid YAML: the key 'kind'", id="dup"),
-        pytest.param(HEAD + "spec: {a: 1, a: 2}\n", "FILE:4:14: not valid YAML: the key 'a'", id="flow"),
+        pytest.param(
+            HEAD + "spec: {}\nkind: X\n", "FILE:5:1: not valid YAML: the key 'kind'", id="dup"
+        ),
+        pytest.param(
+            HEAD + "spec: {a: 1, a: 2}\n", "FILE:4:14: not valid YAML: the key 'a'", id="flow"
+        ),
         pytest.param("", "found 0 documents", id="empty"),
         pytest.param(HEAD + "---\n" + HEAD, "found 2 documents", id="two"),
         pytest.param("[]", "must be an object", id="list"),
@@ -53,7 +57,10 @@ def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
         pytest.param(HEAD + "spec: [a]\n", "spec must be an object", id="spec list"),
         pytest.param(HEAD + "spec: {a: !!binary aGk=}\n", "spec.a is a bytes", id="bytes"),
         pytest.param(HEAD + "spec: {a: !!python/name:os.system }\n", "not valid YAML", id="python"),
-        pytest.param(HEAD + "spec: {a: " + "[" * 250 + "]" * 250 + "}\n", "deeper than 200", id="deep"),
+        pytest.param(
+            HEAD + "spec: {a: " + "[" * 250 + "]" * 250 + "}\n", "deeper than 200", id="deep"
+        ),
+        pytest.param(HEAD + "spec: {a: 99999999999999999999}\n", "a is too large", id="number"),
         pytest.param(HEAD + "spec: {a: &a [*a]}\n", "deeper than 200", id="endless"),
         pytest.param(HEAD.encode() + b"spec: {a: \xff}\n", "FILE: not valid YAML", id="not utf-8"),
         pytest.param(HEAD + "spec: {a: \x00}\n", "FILE: not valid YAML", id="control"),
@@ -86,6 +93,10 @@ def test_aliases_in_reason_are_read(file: Path) -> None:
         pytest.param("1e-07", 1e-07, id="exponent"),
         pytest.param("1.50", 1.5, id="float"),
         pytest.param("0644", 0o644, id="octal"),
+        pytest.param("0o17", 0o17, id="new octal"),
+        pytest.param("0", 0, id="zero"),
+        pytest.param("0o", "0o", id="no octal"),
+        pytest.param("0x_", "0x_", id="no hexadecimal"),
         pytest.param("-3", -3, id="negative"),
         pytest.param("100m", "100m", id="quantity"),
         pytest.param("true", True, id="bool"),

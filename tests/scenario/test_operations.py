@@ -120,6 +120,19 @@ def test_count_creates_that_many_with_the_index_filled_in() -> None:
     assert ids(run) == ["nodes-0", "nodes-1", "nodes-2"]
 
 
+@pytest.mark.parametrize(("count", "argument"), [(None, "$(INDEX)"), (1, "0")])
+def test_without_a_count_the_index_is_a_variable_of_the_container(
+    count: int | None, argument: str
+) -> None:
+    pod = make_pod("a").build()
+    container = {**pod["spec"]["containers"][0], "args": ["$(INDEX)"]}
+    scenario = ScenarioBuilder("s").create(
+        {**pod, "spec": {"containers": [container]}}, count=count
+    )
+    (found,) = kubescene.run(scenario).cluster.get("pods", "a")["spec"]["containers"]
+    assert found["args"] == [argument]
+
+
 def test_operations_of_a_step_run_in_list_order() -> None:
     scenario = (
         ScenarioBuilder("s")
@@ -147,9 +160,7 @@ def test_operations_of_a_step_run_in_list_order() -> None:
             ["b"],
             id="merge",
         ),
-        pytest.param(
-            [{"op": "remove", "path": "/spec/taints/0"}], "json", [], id="json"
-        ),
+        pytest.param([{"op": "remove", "path": "/spec/taints/0"}], "json", [], id="json"),
         pytest.param("spec:\n  taints: []\n", "merge", [], id="yaml text"),
     ],
 )

@@ -55,7 +55,9 @@ class Orderer:
 class Played:
     """A scenario played to its end, and what a watch saw of it."""
 
-    def __init__(self, scenario: ScenarioBuilder, look: Look = lambda _: None, **extra: Any) -> None:
+    def __init__(
+        self, scenario: ScenarioBuilder, look: Look = lambda _: None, **extra: Any
+    ) -> None:
         self.cluster = Cluster(controllers=with_controllers(**extra))
         recorder = TimelineRecorder(self.cluster.clock)
         self.cluster.observe(recorder)
@@ -319,9 +321,7 @@ def test_too_many_minor_steps_fail_and_name_the_writer() -> None:
 
 
 def test_controllers_that_never_settle_fail_and_are_named() -> None:
-    scenario = (
-        ScenarioBuilder("livelock").settings(maxSettleRounds=5).create(config_map("bone"))
-    )
+    scenario = ScenarioBuilder("livelock").settings(maxSettleRounds=5).create(config_map("bone"))
     dogs = {name: partial(Restless, name=name) for name in ("castor", "pollux")}
     played = Played(scenario, **dogs)
     assert played.phase is ScenarioPhase.FAILED
@@ -330,6 +330,34 @@ def test_controllers_that_never_settle_fail_and_are_named() -> None:
     assert "castor (" in message
     assert "pollux (" in message
     assert "kubelet" not in message
+
+
+class Flood:
+    """Creates one more object every time it is asked."""
+
+    name = "flood"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._count = 0
+
+    def run_once(self) -> Progress:
+        self._count += 1
+        self._client.create(config_map(f"drop-{self._count}"))
+        return Progress(wrote=True, more=False)
+
+
+def test_controllers_that_create_without_end_fail_and_are_named() -> None:
+    scenario = ScenarioBuilder("flood").settings(maxSettleRounds=20).create(make_node("n"))
+    played = Played(scenario, flood=Flood)
+    assert played.phase is ScenarioPhase.FAILED
+    assert "after 41 rounds; still writing: flood (21 writes)" in played.engine.resource.message
+
+
+def test_many_objects_are_no_livelock() -> None:
+    scenario = ScenarioBuilder("crowd").settings(maxSettleRounds=20)
+    played = Played(scenario.create(make_node("n-$(INDEX)"), count=300))
+    assert played.phase is ScenarioPhase.PAUSED, played.engine.resource.message
 
 
 class Prodder:
@@ -346,9 +374,7 @@ class Prodder:
         pod = ObjectRef(GroupVersionKind("", "v1", "Pod"), "a", "default")
         if not self._seen:
             return IDLE
-        self._client.patch(
-            pod, {"status": {"message": self._seen.pop()}}, subresource="status"
-        )
+        self._client.patch(pod, {"status": {"message": self._seen.pop()}}, subresource="status")
         self._seen.clear()
         return Progress(wrote=True, more=False)
 

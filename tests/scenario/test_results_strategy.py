@@ -1,47 +1,66 @@
-"""When ``status.scenarioResult`` is brought up to date."""
+"""``UPDATE_SCENARIO_RESULTS_STRATEGY`` delays the result, never the phases."""
 
 import pytest
 
-import kubescene
+from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError
-from kubescene.scenario import ScenarioBuilder
+from kubescene.scenario import Engine, ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
-from kubescene.testing import make_node
+from kubescene.store import Change
+from kubescene.testing import make_node, make_pod
+from kubescene.timeline import TimelineRecorder
+
+TWO_STEPS = ScenarioBuilder("s").create(make_node("n").cpu("4")).step(2).create(make_pod("a"))
+DONE = ScenarioBuilder("s").create(make_node("n").cpu("4")).step(2).done()
+FAILS = ScenarioBuilder("s").create(make_node("n")).step(2).delete("v1", "Node", "m")
 
 
-def visible_steps(run: kubescene.Run) -> list[str]:
-    return list(run.scenario["status"]["scenarioResult"]["timeline"])
+def shown(scenario: ScenarioBuilder, strategy: str) -> dict[str, set[str]]:
+    """Which major steps a watch saw in the result, by the phase of the scenario."""
+    cluster = Cluster()
+    recorder = TimelineRecorder(cluster.clock)
+    cluster.observe(recorder)
+    cluster.create(scenario)
+    resource = cluster.scheme.resolve("scenarios").group_resource
+    (record,) = cluster.store.list(resource)
+    seen: dict[str, set[str]] = {}
 
+    def watch(change: Change) -> None:
+        status = change.record.decode()["status"]
+        majors = status["scenarioResult"].get("timeline", {})
+        seen.setdefault(status["phase"], set()).update(majors)
 
-def play(results: ResultsStrategy, *, done: bool) -> kubescene.Run:
-    scenario = ScenarioBuilder("s").create(make_node("a")).step(2).create(make_node("b"))
-    return kubescene.run(scenario.done() if done else scenario, results=results)
+    cluster.store.subscribe(watch, [resource])
+    Engine(cluster, record, recorder, ResultsStrategy(strategy)).run()
+    return seen
 
 
 @pytest.mark.parametrize(
-    ("strategy", "done", "visible"),
+    ("scenario", "strategy", "expected"),
     [
-        (ResultsStrategy.AT_MOVING_NEXT_STEP, False, ["1", "2"]),
-        (ResultsStrategy.ON_PAUSE, False, ["1", "2"]),
-        (ResultsStrategy.ON_DONE, False, []),
-        (ResultsStrategy.ON_DONE, True, ["1", "2"]),
+        (TWO_STEPS, "AtMovingNextStep", {"Running": {"1", "2"}, "Paused": {"1", "2"}}),
+        (TWO_STEPS, "OnPause", {"Running": set(), "Paused": {"1", "2"}}),
+        (TWO_STEPS, "OnDone", {"Running": set(), "Paused": set()}),
+        (DONE, "OnPause", {"Running": set(), "Succeeded": {"1", "2"}}),
+        (DONE, "OnDone", {"Running": set(), "Succeeded": {"1", "2"}}),
+        (FAILS, "OnDone", {"Running": set(), "Failed": {"1"}}),
     ],
-    ids=str,
 )
-def test_results_are_shown_when_the_strategy_says(
-    strategy: ResultsStrategy, done: bool, visible: list[str]
+def test_the_result_is_shown_when_the_strategy_says(
+    scenario: ScenarioBuilder, strategy: str, expected: dict[str, set[str]]
 ) -> None:
-    run = play(strategy, done=done)
-    assert visible_steps(run) == visible
-    assert len(run.timeline) == 2 + done
+    assert shown(scenario, strategy) == expected
 
 
-def test_the_environment_chooses_the_strategy() -> None:
-    variable = {"UPDATE_SCENARIO_RESULTS_STRATEGY": "OnDone"}
-    assert ResultsStrategy.of_environment(variable) is ResultsStrategy.ON_DONE
-    assert ResultsStrategy.of_environment({}) is ResultsStrategy.AT_MOVING_NEXT_STEP
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, "AtMovingNextStep"), ("", "AtMovingNextStep"), ("OnPause", "OnPause")],
+)
+def test_the_strategy_comes_from_the_environment(value: str | None, expected: str) -> None:
+    environment = {} if value is None else {"UPDATE_SCENARIO_RESULTS_STRATEGY": value}
+    assert ResultsStrategy.of_environment(environment) == expected
 
 
-def test_an_unknown_strategy_lists_the_known_ones() -> None:
+def test_an_unknown_strategy_lists_the_three() -> None:
     with pytest.raises(ConfigurationError, match="AtMovingNextStep, OnPause, OnDone"):
-        ResultsStrategy.of_environment({"UPDATE_SCENARIO_RESULTS_STRATEGY": "Always"})
+        ResultsStrategy.of_environment({"UPDATE_SCENARIO_RESULTS_STRATEGY": "Never"})

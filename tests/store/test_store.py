@@ -120,6 +120,15 @@ def test_lists_are_ordered_by_namespace_and_name(store: Store) -> None:
     assert names(store.list(PODS, "a")) == ["a/b", "a/c"]
 
 
+def test_who_joins_late_is_told_in_order_of_creation(store: Store) -> None:
+    for name in "bac":
+        store.create(PODS, pod(name))
+    store.update(PODS, pod("b", tier="web"))
+    store.remove(PODS, "default", "a")
+    store.create(PODS, pod("a"))
+    assert names(store.in_order_of_creation(PODS)) == ["default/b", "default/c", "default/a"]
+
+
 def test_a_snapshot_names_its_revision(store: Store) -> None:
     store.create(PODS, pod("a"))
     store.create(NODES, make_node("n").build())
@@ -291,11 +300,12 @@ def test_an_index_follows_its_records(store: Store) -> None:
     assert on_node(store, "n1") == []
 
 
-def test_an_index_holds_the_newest_record(store: Store) -> None:
+def test_an_index_holds_the_newest_records_in_order_of_creation(store: Store) -> None:
     store.add_index(PODS, "node", lambda record: record.node)
     store.create(PODS, make_pod("a").on("n1").build())
+    other = store.create(PODS, make_pod("b").on("n1").build())
     newest = store.update(PODS, make_pod("a").on("n1").label(tier="web").build())
-    assert store.indexes.records(PODS, "node", "n1") == [newest]
+    assert store.indexes.records(PODS, "node", "n1") == [newest, other]
 
 
 def test_adding_the_same_index_again_changes_nothing(store: Store) -> None:

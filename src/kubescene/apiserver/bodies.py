@@ -92,6 +92,7 @@ def decode_json(data: bytes) -> Body:
 def decode_yaml(data: bytes) -> Body:
     """One YAML document. Keys become text, as JSON wants it."""
     try:
+        _check_yaml_depth(data)
         loader = _KubernetesLoader(data)
         try:
             value = loader.get_single_data()
@@ -104,6 +105,18 @@ def decode_yaml(data: bytes) -> Body:
         ) from None
     check_bounds(value)
     return Body(_json_compatible(value), tuple(loader.duplicates))
+
+
+def _check_yaml_depth(data: bytes) -> None:
+    """Follow the events of the parser, which does not recurse: the loader does, on the C stack."""
+    depth = 0
+    for event in yaml.parse(data, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise BadRequestError(f"the body nests deeper than {MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def check_bounds(value: JsonValue) -> None:

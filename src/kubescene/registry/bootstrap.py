@@ -11,7 +11,8 @@ SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 SYSTEM_PRIORITIES = {
     "system-cluster-critical": (
         2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        "Used for system critical pods that must run in the cluster, but can be moved to another "
+        "node if necessary.",
     ),
     "system-node-critical": (
         2_000_001_000,

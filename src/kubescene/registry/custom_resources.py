@@ -28,6 +28,7 @@ from kubescene.api.structural import (
     without_nulls,
 )
 from kubescene.api.structural_checks import check_embedded, check_lists
+from kubescene.api.structural_rules import check_definition
 from kubescene.api.validation import raise_if_invalid, validate_create, validate_update
 from kubescene.api.validation.fielderrors import ErrorList, FieldError
 from kubescene.api.validation.fieldpath import SPEC, Path
@@ -207,6 +208,14 @@ def check_size(definition: JsonObject, resource_type: ResourceType) -> None:
     metadata = definition.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
     raise_if_invalid(errors, resource_type, str(name))
+
+
+def definition_errors(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    """What is wrong with a definition's schemas; one that did not change is not looked at again."""
+    errors = ErrorList()
+    if old is None or new.get("spec") != old.get("spec"):
+        check_definition(new, errors)
+    return errors
 
 
 def custom_kinds(

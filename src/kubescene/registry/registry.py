@@ -12,16 +12,20 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api import conversion, defaults, fields, validation
+from kubescene.api import conversion, validation
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
-from kubescene.errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError
-from kubescene.registry import binding, deletion, strategies
+from kubescene.errors import BadRequestError, ForbiddenError
+from kubescene.registry import binding, decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission import AdmissionChain, AdmissionRequest
 from kubescene.registry.consequences import Consequences
-from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
+from kubescene.registry.custom_resources import (
+    DEFINITIONS,
+    CustomResources,
+    definition_errors,
+)
 from kubescene.registry.deletion import DeleteOptions
 from kubescene.registry.gates import OpenGate, WriteGate
 from kubescene.registry.metadata import (
@@ -32,6 +36,11 @@ from kubescene.registry.metadata import (
 )
 from kubescene.registry.objects import with_part
 from kubescene.registry.patching import apply_patch
+from kubescene.registry.preconditions import (
+    check_delete_preconditions,
+    check_precondition,
+    not_found,
+)
 from kubescene.registry.preparation import Preparation
 from kubescene.store import Record, Store
 from kubescene.store.records import make_record, versioned
@@ -92,13 +101,13 @@ class Registry:
 
     def decoded(self, record: Record, resource_type: ResourceType) -> JsonObject:
         """The object in the version of ``resource_type``; shared, and therefore read-only."""
-        obj = self.store.decoded(record)
-        if resource_type.custom:
-            return self.custom.presented(obj, record.revision, resource_type)
-        return conversion.from_storage(obj, resource_type) if resource_type.stored_as else obj
+        return self._shown(self.store.decoded(record), record.revision, resource_type)
 
     def present(self, record: Record, resource_type: ResourceType) -> bytes:
-        """The object as JSON in the version of ``resource_type``; the stored bytes if they do."""
+        """The object as JSON in the version of ``resource_type``; the stored bytes if they do.
+
+        Any thread may ask.
+        """
         data = record.data
         opening = b'{"apiVersion":"%s","kind":"%s",' % (
             resource_type.api_version.encode(),
@@ -106,7 +115,12 @@ class Registry:
         )
         if data.startswith(opening) and self.custom.is_current(record, resource_type):
             return data
-        return orjson.dumps(self.decoded(record, resource_type))
+        return orjson.dumps(self._shown(record.decode(), record.revision, resource_type))
+
+    def _shown(self, obj: JsonObject, revision: int, resource_type: ResourceType) -> JsonObject:
+        if resource_type.custom:
+            return self.custom.presented(obj, revision, resource_type)
+        return conversion.from_storage(obj, resource_type) if resource_type.stored_as else obj
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -181,7 +195,9 @@ class Registry:
             new = apply_patch(seen, patch, patch_type, resource_type)
             check_precondition(resource_type, current, new["metadata"])
             new = inspect(new) if inspect else new
-            return old if new is seen else self._accepted(new, resource_type, subresource)
+            if new is seen:
+                return old
+            return decoding.accepted(new, resource_type, subresource, self.custom)
 
         return self._change(
             actor,
@@ -270,29 +286,13 @@ class Registry:
     ) -> tuple[ResourceType, JsonObject]:
         """The type and form in which an object that a client wrote goes on."""
         served = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
-        return self._stored_type(served), self._accepted(obj, served, subresource)
+        return self._stored_type(served), decoding.accepted(obj, served, subresource, self.custom)
 
     def _stored_type(self, served: ResourceType) -> ResourceType:
         """Built-in kinds go on in the stored version, custom ones in that of the request."""
         if served.custom or not served.stored_as:
             return served
         return self.type_of(served.stored_as)
-
-    def _accepted(self, obj: JsonObject, served: ResourceType, subresource: str) -> JsonObject:
-        """A body as typed decoding leaves it: checked, pruned, defaulted, in the stored version."""
-        if served.custom:
-            return with_metadata_object(self.custom.accepted(obj, served.gvk))
-        if served.group_resource == DEFINITIONS:
-            check_size(obj, served)
-        new = defaults.drop_nulls(obj)
-        fields.check_types(new, served.gvk)
-        new = with_metadata_object(fields.prune_unknown(new, served.gvk))
-        if subresource == "status" and served.kind == "Pod":
-            return new  # the status of a pod has no defaults, and is written more than all else
-        new = defaults.apply_defaults(new, served.gvk)
-        if not served.stored_as:
-            return new
-        return defaults.apply_defaults(conversion.to_storage(new, served), served.storage_gvk)
 
     def _has_instances(self, definition: str) -> bool:
         kinds = self.custom.kinds_of(definition)
@@ -331,6 +331,8 @@ class Registry:
             errors = validation.validate_finalize(new, old)
         else:
             errors = validation.validate_update(new, old, resource_type)
+        if resource_type.group_resource == DEFINITIONS and not errors:
+            errors = definition_errors(new, old)
         validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
 
     def _change(
@@ -485,11 +487,6 @@ class Registry:
             hook(write)
 
 
-def with_metadata_object(obj: JsonObject) -> JsonObject:
-    """An object that can be relied on to have metadata."""
-    return obj if type(obj.get("metadata")) is dict else {**obj, "metadata": {}}
-
-
 def current_is_marked(obj: JsonObject) -> bool:
     """Whether the deletion was accepted, and told, before."""
     return bool(obj["metadata"].get("deletionTimestamp"))
@@ -505,59 +502,6 @@ def resolve_namespace(resource_type: ResourceType, obj: JsonObject, namespace: s
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     return namespace or own or DEFAULT_NAMESPACE
-
-
-def not_found(resource_type: ResourceType, name: str) -> NotFoundError:
-    resource = resource_type.named_resource
-    return NotFoundError(
-        f'{resource} "{name}" not found', name=name, group=resource.group, kind=resource.resource
-    )
-
-
-def conflict(resource_type: ResourceType, name: str, why: str) -> ConflictError:
-    resource = resource_type.named_resource
-    return ConflictError(
-        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
-        name=name,
-        group=resource.group,
-        kind=resource.resource,
-    )
-
-
-def check_precondition(resource_type: ResourceType, current: Record, metadata: JsonObject) -> None:
-    """A write that names a revision or uid only applies to exactly that object."""
-    if (version := metadata.get("resourceVersion")) and version != str(current.revision):
-        raise conflict(
-            resource_type,
-            current.name,
-            "the object has been modified; please apply your changes to the latest version and "
-            "try again",
-        )
-    if (uid := metadata.get("uid")) and uid != current.uid:
-        raise conflict(
-            resource_type,
-            current.name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}",
-        )
-
-
-def check_delete_preconditions(
-    resource_type: ResourceType, current: Record, options: DeleteOptions
-) -> None:
-    if options.uid and options.uid != current.uid:
-        raise conflict(
-            resource_type,
-            current.name,
-            f"Precondition failed: UID in precondition: {options.uid}, "
-            f"UID in object meta: {current.uid}",
-        )
-    if options.resource_version and options.resource_version != str(current.revision):
-        raise conflict(
-            resource_type,
-            current.name,
-            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
-            f"ResourceVersion in object meta: {current.revision}",
-        )
 
 
 __all__ = ["DeleteOptions", "Registry", "WriteOptions"]

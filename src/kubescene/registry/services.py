@@ -105,6 +105,8 @@ class ServiceAddresses:
                 self._set_address(spec, errors)
         if is_open(spec):
             self._set_ports(spec, old, errors)
+        if is_checked(spec):
+            self._set_health_port(spec, old)
         raise_if_invalid(errors, SERVICE, service["metadata"].get("name", ""))
         return {**service, "spec": spec}
 
@@ -159,6 +161,16 @@ class ServiceAddresses:
         if done:
             spec["ports"] = done
 
+    def _set_health_port(self, spec: JsonObject, old: JsonObject) -> None:
+        """The port by which a load balancer asks nodes for local endpoints."""
+        if spec.get("healthCheckNodePort"):
+            return
+        kept = old.get("healthCheckNodePort") if is_checked(old) else None
+        number = kept or self._ports.free({*node_ports(spec)})
+        if number is None:
+            raise InternalError("failed to allocate a HealthCheck NodePort: range is full")
+        spec["healthCheckNodePort"] = number
+
     def _check_port(self, number: int, position: int, errors: ErrorList) -> None:
         path = SPEC.child("ports").index(position).child("nodePort")
         if number not in PORTS:
@@ -188,7 +200,8 @@ class ServiceAddresses:
         number = address_number(service["spec"].get("clusterIP", ""))
         if number is not None:
             yield self._addresses, number
-        for port in dict.fromkeys(node_ports(service["spec"])):
+        health = service["spec"].get("healthCheckNodePort")
+        for port in dict.fromkeys((*node_ports(service["spec"]), *([health] if health else []))):
             yield self._ports, port
 
 
@@ -200,6 +213,12 @@ def has_address(spec: JsonObject) -> bool:
 def is_open(spec: JsonObject) -> bool:
     """Whether Services of this type have node ports."""
     return spec.get("type") in _OPEN_TYPES
+
+
+def is_checked(spec: JsonObject) -> bool:
+    """Whether nodes of this Service answer health checks of their own."""
+    local = spec.get("externalTrafficPolicy") == "Local"
+    return local and spec.get("type") == "LoadBalancer"
 
 
 def is_set(port: JsonObject) -> bool:

@@ -1,13 +1,15 @@
 """Progress while a scenario plays: a live line on a terminal, one line per step elsewhere."""
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 from kubescene.clock import ScenarioStep
 from kubescene.timeline import Instrument, SchedulingAttempt
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 REFRESH_EVERY = 200
 
@@ -21,15 +23,7 @@ class ProgressReporter(Instrument):
         self._failed = 0
         self._progress: Progress | None = None
         if console.is_terminal:
-            self._progress = Progress(
-                SpinnerColumn(),
-                TextColumn("step"),
-                MofNCompleteColumn(),
-                BarColumn(bar_width=24),
-                TextColumn("{task.description}"),
-                console=console,
-                transient=True,
-            )
+            self._progress = live_line(console)
             self._task = self._progress.add_task("", total=steps)
 
     def __enter__(self) -> Self:
@@ -64,3 +58,18 @@ class ProgressReporter(Instrument):
 
     def _counts(self) -> str:
         return f"{self._bound} pods bound, {self._failed} failed attempts"
+
+
+def live_line(console: Console) -> "Progress":
+    # Imported only for people who watch.
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("step"),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+    )

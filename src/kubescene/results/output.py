@@ -118,10 +118,9 @@ def block(value: JsonObject, indent: int = 0) -> Iterator[bytes]:
     if not value:
         return
     # YAML is imported only when results are written.
-    import yaml
+    from kubescene.scenario.loading import dump_yaml
 
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
-    for row in text.splitlines():
+    for row in dump_yaml(value).splitlines():
         yield (" " * indent + row + "\n").encode()
 
 

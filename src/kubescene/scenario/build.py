@@ -42,14 +42,14 @@ class ScenarioBuilder:
     def next_step(self) -> Self:
         return self.step(self._step + 1)
 
-    def create(self, *objects: AnyObject, count: int = 1, id: str = "") -> Self:
+    def create(self, *objects: AnyObject, count: int | None = None, id: str = "") -> Self:
         """Create objects.
 
         With ``count``, that many of each, ``$(INDEX)`` replaced in the object.
         """
         for obj in objects:
             body: JsonObject = {"object": plain(obj)}
-            if count != 1:
+            if count is not None:
                 body["count"] = count
             self._add("createOperation", body, id)
         return self
@@ -118,11 +118,9 @@ class ScenarioBuilder:
 
     def to_yaml(self) -> str:
         # YAML is imported only by those who write it.
-        import yaml
+        from kubescene.scenario.loading import dump_yaml
 
-        # A copy without shared parts, which YAML would write as anchors and aliases.
-        copy = json.loads(json.dumps(self.build()))
-        return yaml.safe_dump(copy, sort_keys=False)
+        return dump_yaml(self.build())
 
     def save(self, path: str | Path) -> Path:
         """Write the scenario file and return its path."""

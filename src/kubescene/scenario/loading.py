@@ -1,4 +1,4 @@
-"""Reading a scenario file: safe YAML, bounded, and errors that name the line."""
+"""Reading a scenario file: safe YAML, bounded, and errors that name the line; and writing one."""
 
 import re
 from collections.abc import Iterator
@@ -41,16 +41,52 @@ _UniqueKeyLoader.yaml_implicit_resolvers = {
     first: [pair for pair in resolvers if pair[0] not in (_INT, _FLOAT, _TIMESTAMP)]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
-_UniqueKeyLoader.add_implicit_resolver(
-    _INT,
-    re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$", re.ASCII),
-    list("-+0123456789"),
+_BREAKS = re.compile("[\\r\\x85\\u2028\\u2029]")
+"""Line breaks to YAML, letters to JSON."""
+
+_NUMBERS = (
+    (
+        _INT,
+        re.compile(
+            r"[-+]?(?:0b[01][01_]*|0x[\da-fA-F][\da-fA-F_]*|0(?:o?[0-7][0-7_]*)?|[1-9][\d_]*)$",
+            re.ASCII,
+        ),
+        list("-+0123456789"),
+    ),
+    (
+        _FLOAT,
+        re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$", re.ASCII),
+        list("-+.0123456789"),
+    ),
 )
-_UniqueKeyLoader.add_implicit_resolver(
-    _FLOAT,
-    re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$", re.ASCII),
-    list("-+.0123456789"),
-)
+
+
+class _QuotingDumper(yaml.SafeDumper):
+    """Puts in quotes what some reader of YAML would not take for text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Shared parts are written out: anchors make a file hard to read and to compare."""
+        del data
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        style = '"' if _BREAKS.search(text) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_QuotingDumper.add_representer(str, _QuotingDumper.represent_text)
+
+for _tag, _pattern, _first in _NUMBERS:
+    _UniqueKeyLoader.add_implicit_resolver(_tag, _pattern, _first)
+    _QuotingDumper.add_implicit_resolver(_tag, _pattern, _first)
+_QuotingDumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
+
+
+def dump_yaml(value: Any) -> str:
+    """Block-style YAML that every reader takes for the same JSON."""
+    text = yaml.dump(value, Dumper=_QuotingDumper, sort_keys=False, allow_unicode=True, width=100)
+    assert isinstance(text, str)
+    return text
 
 
 def load_yaml(text: str | bytes, source: str) -> list[Any]:
@@ -108,6 +144,15 @@ def check_identity(document: Any, source: str) -> JsonObject:
     return document
 
 
+def is_unicode(text: str) -> bool:
+    """Whether the text can be encoded: a lone surrogate cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class _Extent(NamedTuple):
     """How many values a value holds, itself included, and how deep they go."""
 
@@ -134,11 +179,15 @@ class _JsonCheck:
     def _extent(self, value: Any, path: str, depth: int) -> _Extent:
         if isinstance(value, dict | list):
             return self._container(value, path, depth)
-        if isinstance(value, str | int | float | bool | None):
-            return _SCALAR
-        raise ScenarioError(
-            f"{path} is a {type(value).__name__}, which JSON cannot hold", where=self._source
-        )
+        if not isinstance(value, str | int | float | bool | None):
+            raise ScenarioError(
+                f"{path} is a {type(value).__name__}, which JSON cannot hold", where=self._source
+            )
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+            raise ScenarioError(f"{path} is too large a number", where=self._source)
+        if isinstance(value, str) and not value.isascii() and not is_unicode(value):
+            raise ScenarioError(f"{path} is not valid Unicode", where=self._source)
+        return _SCALAR
 
     def _container(self, value: Any, path: str, depth: int) -> _Extent:
         extent = self._known.get(id(value))

@@ -44,7 +44,8 @@ class OperationRunner:
         count = body.get("count", 1)
         template = Template(body["object"])
         for index in range(count):
-            obj = template.instance(index)
+            # Without a count, $(INDEX) is a variable of the author's container.
+            obj = template.instance(index) if "count" in body else body["object"]
             name = operation.id if count == 1 else f"{operation.id}-{index}"
             self._client.create(obj, origin=OperationOrigin(name, {**body, "object": obj}))
 

@@ -46,7 +46,10 @@ def check_mirror(request: AdmissionRequest) -> None:
 
 
 def find_account(request: AdmissionRequest, name: str) -> JsonObject:
+    """The account a pod runs as; 403 if it does not exist."""
     record = request.store.get(SERVICE_ACCOUNTS, request.namespace, name)
+    if record is None and name == DEFAULT_ACCOUNT:
+        return {}  # kube-apiserver waits until a controller has made it; here it counts as made
     if record is None:
         raise request.forbidden(
             f"error looking up service account {request.namespace}/{name}: "

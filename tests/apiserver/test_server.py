@@ -1,0 +1,113 @@
+"""A server from start to end, what it says of itself, and the commands around it."""
+
+import threading
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from apiserver.http import CONFIG_MAPS, Http, config_map
+from kubescene.apiserver.server import Server
+from kubescene.cli.kubeconfig import kubeconfig, make_kubeconfig
+from kubescene.cli.serve import check_host, serve
+from kubescene.errors import ConfigurationError
+
+
+def test_stopped_server_leaves_no_thread() -> None:
+    before = set(threading.enumerate())
+    with Server(port=0) as server:
+        http = Http(server.host, server.port)
+        assert http.get("/version").status == 200
+        http.close()
+        assert set(threading.enumerate()) - before
+    assert set(threading.enumerate()) - before == set()
+
+
+def test_two_servers_are_two_worlds() -> None:
+    with Server(port=0, controllers=False) as one, Server(port=0, controllers=False) as two:
+        first, second = Http(one.host, one.port), Http(two.host, two.port)
+        first.post(CONFIG_MAPS, config_map("a"))
+        assert first.get(f"{CONFIG_MAPS}/a").status == 200
+        assert second.get(f"{CONFIG_MAPS}/a").status == 404
+        first.close()
+        second.close()
+
+
+def test_taken_port_is_an_error(server: Server) -> None:
+    with pytest.raises(OSError, match="in use"):
+        Server(port=server.port)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/readyz/ping"])
+def test_health_is_plain_text(http: Http, path: str) -> None:
+    reply = http.get(path)
+    assert (reply.status, reply.body) == (200, b"ok")
+
+
+def test_version_is_one_that_clients_can_read(http: Http) -> None:
+    version = http.get("/version").json
+    assert (version["major"], int(version["minor"]) >= 36) == ("1", True)
+    assert version["gitVersion"].startswith("v1.36.")
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/openapi/v3", "/openapi/v3/api/v1"])
+def test_documents_are_revalidated_by_etag(http: Http, path: str) -> None:
+    first = http.get(path)
+    (etag,) = first.all("etag")
+    again = http.request("GET", path, headers={"If-None-Match": etag})
+    assert (first.status, again.status, again.body) == (200, 304, b"")
+
+
+def test_discovery_follows_custom_kinds(http: Http) -> None:
+    from apiserver.test_writing import define_widgets
+
+    assert http.get("/apis/example.com/v1").status == 404
+    define_widgets(http)
+    listed = http.get("/apis/example.com/v1").json["resources"]
+    assert [row["name"] for row in listed] == ["widgets", "widgets/scale", "widgets/status"]
+    index = http.get("/openapi/v3").json["paths"]
+    assert http.get(index["apis/example.com/v1"]["serverRelativeURL"]).status == 200
+
+
+def run_command(command: Any, *arguments: str) -> Any:
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, arguments)
+
+
+class TestKubeconfig:
+    def test_points_to_the_default_server(self) -> None:
+        document = yaml.safe_load(run_command(kubeconfig).output)
+        assert document["clusters"][0]["cluster"]["server"] == "http://127.0.0.1:8001"
+        assert document["current-context"] == document["contexts"][0]["name"]
+
+    def test_identity_is_a_prefix(self) -> None:
+        result = run_command(kubeconfig, "--as", "team a/b", "--server", "http://localhost:1/")
+        server = yaml.safe_load(result.output)["clusters"][0]["cluster"]["server"]
+        assert server == "http://localhost:1/as/team%20a%2Fb"
+
+    def test_nonsense_is_refused(self) -> None:
+        with pytest.raises(ConfigurationError, match="is not a URL"):
+            make_kubeconfig("localhost")
+
+
+class TestServe:
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+    def test_loopback_is_fine(self, host: str) -> None:
+        check_host(host, allow_remote=False)
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "example.com"])
+    def test_other_addresses_must_be_wanted(self, host: str) -> None:
+        with pytest.raises(ConfigurationError, match="--allow-remote"):
+            check_host(host, allow_remote=False)
+        check_host(host, allow_remote=True)
+
+    def test_help_shows_an_example(self) -> None:
+        assert "kubescene serve --port" in run_command(serve, "--help").output
+
+    def test_taken_port_is_told(self, server: Server) -> None:
+        result = run_command(serve, "--port", str(server.port))
+        assert isinstance(result.exception, ConfigurationError)
+        assert "choose another --port" in str(result.exception)
