@@ -15,11 +15,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # Warnings are errors, except what typer and click have to settle between them.
-    config.addinivalue_line("filterwarnings", "ignore:'click\\.:DeprecationWarning")
-
-
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
     """Whether expected files are to be rewritten rather than compared."""

@@ -160,6 +160,14 @@ class Cluster(Verbs):
     def node(self, name: str) -> Node:
         return Node(self.get("nodes", name))
 
+    def begin_anew(self) -> None:
+        """A fresh world for a new scenario: nobody, nothing, time and names from the start."""
+        self.stop()
+        self.wipe()
+        if isinstance(self.clock, VirtualClock):
+            self.clock.reset()
+        self.registry.identities.reset(self.options.seed)
+
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""
         for resource in self.store.resources():

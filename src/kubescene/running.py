@@ -3,7 +3,7 @@
 Puts a cluster, the recorders and the engine together, plays the scenario and hands back a `Run`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 from kubescene.actors import Actor
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
-from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ScenarioError
+from kubescene.loops import ControllerFactory
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, summarize
 from kubescene.scenario.engine import Engine
@@ -79,7 +79,7 @@ def run(
     *,
     out: str | Path | None = None,
     seed: int | None = None,
-    controllers: ControllerRegistrations | None = None,
+    controllers: Mapping[str, ControllerFactory] | None = None,
     instruments: Iterable[Instrument] = (),
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
 ) -> Run:
@@ -87,6 +87,7 @@ def run(
 
     A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read
     raises `ScenarioError`. With ``out``, the results are also written there.
+    ``controllers`` join the built-in ones; one of the same name takes its place.
     """
     obj = read(scenario)
     options = cluster_options(obj, seed)
@@ -96,8 +97,7 @@ def run(
     try:
         cluster = Cluster(
             options,
-            controllers=controllers or builtin_controllers(options),
-            instruments=(),
+            controllers=registrations(options, controllers or {}),
         )
         recorder = TimelineRecorder(cluster.clock, both(timeline, output))
         cluster.observe(recorder, explanations, *instruments)
@@ -123,6 +123,17 @@ def run(
     )
 
 
+def registrations(
+    options: ClusterOptions, extra: Mapping[str, ControllerFactory]
+) -> ControllerRegistrations:
+    """The built-in controllers and the caller's own, which settle after them."""
+    all_of_them = builtin_controllers(options)
+    for name, factory in extra.items():
+        add = all_of_them.replace if name in all_of_them else all_of_them.register
+        add(name, factory)
+    return all_of_them
+
+
 def read(scenario: str | Path | AnyObject) -> JsonObject:
     """The Scenario object, from wherever it comes."""
     if isinstance(scenario, str | Path):
@@ -140,7 +151,7 @@ def cluster_options(scenario: JsonObject, seed: int | None) -> ClusterOptions:
         seed=simulation.seed if seed is None else seed,
         start=simulation.start,
         explain=simulation.explain,
-        kubelet=KubeletDelays(simulation.kubelet_start, simulation.kubelet_terminate),
+        kubelet=simulation.kubelet,
     )
 
 

@@ -7,6 +7,7 @@ from kubescene.actors import Actor
 from kubescene.api.kinds import POD
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ConflictError, NotFoundError, ReentrantWriteError
+from kubescene.registry import DeleteOptions
 from kubescene.store import Change
 from kubescene.testing import make_pod
 
@@ -65,7 +66,7 @@ def test_a_stale_update_is_a_conflict(client: DirectClient) -> None:
 def test_a_delete_for_another_uid_is_a_conflict(client: DirectClient) -> None:
     client.create(make_pod("a").build())
     with pytest.raises(ConflictError, match="UID in precondition"):
-        client.delete(ObjectRef(POD, "a", "default"), uid="somebody-else")
+        client.delete(ObjectRef(POD, "a", "default"), options=DeleteOptions(uid="somebody-else"))
 
 
 def test_find_returns_none_where_get_raises(client: DirectClient) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conformance.kubectl import MISSING, Kubectl, find_kubectls
 
+from conformance.kubectl import MISSING, Kubectl, find_kubectls
 from kubescene.actors import Actor
 from kubescene.apiserver.server import Server
 from kubescene.cli.kubeconfig import make_kubeconfig

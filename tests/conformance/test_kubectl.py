@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conformance.kubectl import Kubectl
 
+from conformance.kubectl import Kubectl
 from kubescene.apiserver.server import Server
 from kubescene.cli.kubeconfig import make_kubeconfig
 

@@ -103,7 +103,9 @@ class TestLightkube:
     def test_create_patch_list_delete(self, client: Any) -> None:
         core = pytest.importorskip("lightkube.resources.core_v1")
         meta = pytest.importorskip("lightkube.models.meta_v1")
-        made = core.ConfigMap(metadata=meta.ObjectMeta(name="a", labels={"x": "y"}), data={"k": "v"})
+        made = core.ConfigMap(
+            metadata=meta.ObjectMeta(name="a", labels={"x": "y"}), data={"k": "v"}
+        )
         assert client.create(made).metadata.uid
         assert client.patch(core.ConfigMap, "a", {"data": {"l": "w"}}).data == {"k": "v", "l": "w"}
         found = list(client.list(core.ConfigMap, labels={"x": "y"}))
@@ -164,7 +166,10 @@ class TestKr8s:
 
     def test_pod_becomes_ready(self, api: Any) -> None:
         objects = pytest.importorskip("kr8s.objects")
-        body = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": CONTAINERS}}
+        body = {
+            "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"containers": CONTAINERS},
+        }
         pod = objects.Pod(body, api=api)
         pod.create()
         pod.wait("condition=Ready", timeout=20)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kubescene
-from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.cluster import Cluster
 from kubescene.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, load_scenario
 from kubescene.testing import make_node, make_pod, make_replica_set
@@ -102,9 +102,7 @@ def pods_of(run: kubescene.Run) -> list[JsonObject]:
 
 
 def test_one_more_controller_renames_no_pod() -> None:
-    controllers = builtin_controllers(ClusterOptions())
-    controllers.register("bystander", Bystander)
-    with_bystander = kubescene.run(CROWD, controllers=controllers)
+    with_bystander = kubescene.run(CROWD, controllers={"bystander": Bystander})
     assert with_bystander.ok, with_bystander.message
     assert any(e["actor"] == "bystander" for e in with_bystander.timeline)
     assert pods_of(with_bystander) == pods_of(kubescene.run(CROWD))
@@ -160,9 +158,6 @@ def play_on(cluster: Cluster, scenario: ScenarioBuilder) -> JsonObject:
     return status
 
 
-@pytest.mark.xfail(
-    reason="the engine does not yet begin clock, identities, events and controllers anew"
-)
 def test_a_used_cluster_gives_the_same_status() -> None:
     fresh, used = Cluster(), Cluster()
     between = ScenarioBuilder("between").create(make_node("n").cpu("4"), make_replica_set("web"))

@@ -14,7 +14,7 @@ from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ApiError, ConflictError
-from kubescene.registry import WriteOptions
+from kubescene.registry import DeleteOptions, WriteOptions
 from kubescene.store import ChangeType
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -146,7 +146,7 @@ class RegistryMachine(RuleBasedStateMachine):
     @rule(kind=KIND, name=NAMES)
     def delete(self, kind: GroupVersionKind, name: str) -> None:
         ref = ObjectRef(kind, name, "default")
-        self.attempt(lambda: self.client.delete(ref, grace_period_s=0))
+        self.attempt(lambda: self.client.delete(ref, options=DeleteOptions(grace_period_s=0)))
 
     @precondition(lambda self: hasattr(self, "store"))
     @invariant()

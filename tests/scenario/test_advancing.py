@@ -4,7 +4,7 @@ from typing import Any
 
 import kubescene
 from kubescene.clock import ScenarioStep, format_time, parse_time
-from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.cluster import Cluster
 from kubescene.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
 from kubescene.testing import make_node, make_pod, make_replica_set
@@ -134,9 +134,7 @@ class Ticker:
 
 
 def ticking(scenario: ScenarioBuilder, *instruments: Instrument) -> kubescene.Run:
-    controllers = builtin_controllers(ClusterOptions())
-    controllers.register("ticker", Ticker)
-    return kubescene.run(scenario, controllers=controllers, instruments=instruments)
+    return kubescene.run(scenario, controllers={"ticker": Ticker}, instruments=instruments)
 
 
 def test_time_driven_controllers_get_every_tick_at_its_instant() -> None:

@@ -117,7 +117,7 @@ def test_count_creates_that_many_with_the_index_filled_in() -> None:
     assert [n["metadata"]["name"] for n in found] == ["n-0", "n-1", "n-2"]
     assert [n["metadata"]["labels"]["rack"] for n in found] == ["r0", "r1", "r2"]
     assert "key-2" in found[2]["metadata"]["labels"]
-    assert ids(run) == ["nodes-0", "nodes-1", "nodes-2"]
+    assert ids(run) == ["nodes[0]", "nodes[1]", "nodes[2]"]
 
 
 @pytest.mark.parametrize(("count", "argument"), [(None, "$(INDEX)"), (1, "0")])

@@ -10,6 +10,7 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.loops import IDLE, Progress
+from kubescene.registry import DeleteOptions
 from kubescene.scheduler import Scheduler
 from kubescene.testing.builders import (
     NodeBuilder,
@@ -184,7 +185,7 @@ def test_a_new_node_wakes_those_it_can_hold(world: World) -> None:
 def test_a_deleted_pod_makes_room(world: World) -> None:
     world.create(node("a", "1"))
     assert world.place(make_pod("p").cpu("1"), make_pod("q").cpu("1")) == ["p:a", "q:"]
-    world.client.delete(ObjectRef(POD, "p", "default"), grace_period_s=0)
+    world.client.delete(ObjectRef(POD, "p", "default"), options=DeleteOptions(grace_period_s=0))
     assert world.place() == ["q:a"]
 
 

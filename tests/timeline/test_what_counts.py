@@ -13,7 +13,6 @@ import pytest
 import kubescene
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Client, ObjectRef
-from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import ScenarioBuilder
 from kubescene.store import Change
@@ -57,8 +56,6 @@ class Scripted:
 
 def play(script: Script, *simulated: str) -> list[JsonObject]:
     """What the timeline tells of the scripted controller."""
-    controllers = builtin_controllers(ClusterOptions())
-    controllers.register("scripted", partial(Scripted, script=script))
     scenario = (
         ScenarioBuilder("s")
         .simulate(*simulated)
@@ -66,7 +63,7 @@ def play(script: Script, *simulated: str) -> list[JsonObject]:
         .step(2)
         .create(config_map("go"))
     )
-    run = kubescene.run(scenario, controllers=controllers)
+    run = kubescene.run(scenario, controllers={"scripted": partial(Scripted, script=script)})
     assert run.ok, run.message
     return [event for event in run.timeline if event["actor"] == "scripted"]
 

@@ -12,6 +12,7 @@ from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
 from kubescene.registry import DeleteOptions, Registry, WriteOptions
+from kubescene.registry.deletion import PLAIN_DELETE
 from kubescene.store import Change, ChangeType, Record, Subscription
 from kubescene.store.store import Subscriptions
 from kubescene.timeline.events import OperationOrigin
@@ -91,8 +92,7 @@ class DirectClient:
         self,
         ref: ObjectRef,
         *,
-        grace_period_s: int | None = None,
-        uid: str = "",
+        options: DeleteOptions = PLAIN_DELETE,
         origin: OperationOrigin | None = None,
     ) -> Record:
         return self._registry.delete(
@@ -100,7 +100,7 @@ class DirectClient:
             self._registry.type_of(ref.gvk),
             ref.namespace,
             ref.name,
-            options=DeleteOptions(grace_period_s=grace_period_s, uid=uid),
+            options=options,
             origin=origin,
         )
 

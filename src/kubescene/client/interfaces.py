@@ -15,6 +15,7 @@ from kubescene.actors import Actor
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
+from kubescene.registry.deletion import PLAIN_DELETE, DeleteOptions
 from kubescene.store import Change, Record, Subscription
 from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
@@ -99,8 +100,7 @@ class Writer(Protocol):
         self,
         ref: ObjectRef,
         *,
-        grace_period_s: int | None = None,
-        uid: str = "",
+        options: DeleteOptions = PLAIN_DELETE,
         origin: OperationOrigin | None = None,
     ) -> Record:
         """Delete, honouring finalizers and grace: accepted does not mean gone."""

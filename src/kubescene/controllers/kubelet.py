@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubescene.api.kinds import NODE, POD
+from kubescene.api.objects import Pod
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
@@ -23,13 +24,15 @@ from kubescene.types import JsonObject
 
 READY = "Ready"
 PENDING = "Pending"
+RUNNING = "Running"
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletDelays:
-    """Nanoseconds between assignment and running, and between deletion and disappearance."""
+    """Nanoseconds from assignment to running, from running to ready, from deletion to gone."""
 
     start: int = 0
+    ready: int = 0
     terminate: int = 0
 
 
@@ -67,7 +70,7 @@ class KubeletReconciler:
             return self._stop(pod, now)
         if pod["status"].get("phase") == PENDING:
             return self._start(request, pod, reader, now)
-        return NOTHING
+        return self._become_ready(pod, now)
 
     def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
         del request, write, reader
@@ -94,8 +97,19 @@ class KubeletReconciler:
             return NOTHING
         if wait := remaining(scheduled_at(pod), self._delays.start, now):
             return Plan(requeue_after=wait)
-        patch = {"status": running(pod, format_time(now))}
-        return Plan((Patch(ObjectRef.to(pod), patch, subresource="status"),))
+        ready = self._delays.ready == 0
+        status = running(pod, format_time(now), ready=ready)
+        write = Patch(ObjectRef.to(pod), {"status": status}, subresource="status")
+        return Plan((write,), requeue_after=None if ready else self._delays.ready)
+
+    def _become_ready(self, pod: JsonObject, now: int) -> Plan:
+        started = pod["status"].get("startTime")
+        if pod["status"].get("phase") != RUNNING or started is None or Pod(pod).is_ready:
+            return NOTHING
+        if wait := remaining(parse_time(started), self._delays.ready, now):
+            return Plan(requeue_after=wait)
+        status = running(pod, format_time(now), ready=True) | {"startTime": started}
+        return Plan((Patch(ObjectRef.to(pod), {"status": status}, subresource="status"),))
 
     def _stop(self, pod: JsonObject, now: int) -> Plan:
         metadata = pod["metadata"]
@@ -131,29 +145,33 @@ def ready_node(now: str) -> JsonObject:
     }
 
 
-def running(pod: JsonObject, now: str) -> dict[str, Any]:
-    """The status of a pod whose containers all run and are ready."""
+def running(pod: JsonObject, now: str, *, ready: bool = True) -> dict[str, Any]:
+    """The status of a pod whose containers all run, and are ready or not yet."""
     kept = [c for c in pod["status"].get("conditions", ()) if c["type"] == "PodScheduled"]
     reached = [
         {"type": name, "status": "True", "lastTransitionTime": now}
-        for name in ("PodReadyToStartContainers", "Initialized", READY, "ContainersReady")
+        for name in ("PodReadyToStartContainers", "Initialized")
+    ]
+    reached += [
+        {"type": name, "status": str(ready), "lastTransitionTime": now}
+        for name in (READY, "ContainersReady")
     ]
     return {
-        "phase": "Running",
+        "phase": RUNNING,
         "startTime": now,
         "conditions": [*reached, *kept],
         "containerStatuses": [
-            container_status(container, now) for container in pod["spec"]["containers"]
+            container_status(container, now, ready=ready) for container in pod["spec"]["containers"]
         ],
     }
 
 
-def container_status(container: JsonObject, now: str) -> JsonObject:
+def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObject:
     return {
         "name": container["name"],
         "image": container.get("image", ""),
         "imageID": "",
-        "ready": True,
+        "ready": ready,
         "started": True,
         "restartCount": 0,
         "state": {"running": {"startedAt": now}},

@@ -5,6 +5,7 @@ from kubescene.controllers.reconcile import Create, Delete, Patch, Plan, Reconci
 from kubescene.controllers.workqueue import WorkQueue
 from kubescene.errors import ApiError
 from kubescene.loops import IDLE, ControllerContext, Progress
+from kubescene.registry import DeleteOptions
 from kubescene.store import Change
 
 
@@ -17,6 +18,7 @@ class ReconcilerController:
         self._context = context
         self._client: Client = context.client
         self._queue = WorkQueue()
+        self._refused = WorkQueue()
         for kind in reconciler.kinds:
             self._client.watch(kind, self._changed)
 
@@ -27,6 +29,11 @@ class ReconcilerController:
         plan = self._reconciler.reconcile(request, self._client, self._context.clock.now())
         wrote = self._carry_out(request, plan)
         return Progress(wrote=wrote, more=bool(self._queue))
+
+    def begin_step(self) -> None:
+        """What was refused is tried once more in every step: its reason may have gone."""
+        while self._refused:
+            self._queue.add(self._refused.pop())
 
     def _changed(self, change: Change) -> None:
         for request in self._reconciler.observe(change):
@@ -40,6 +47,7 @@ class ReconcilerController:
                 wrote = True
             except ApiError as error:
                 repair = self._reconciler.refused(request, write, error, self._client)
+                self._refused.add(request)
                 return self._carry_out(request, repair) or wrote
         if plan.requeue_after is not None:
             self._context.events.after(
@@ -58,4 +66,5 @@ def make(write: Write, client: Client) -> None:
         case Patch(ref, patch, patch_type, subresource):
             client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
         case Delete(ref, uid, grace_period_s):
-            client.delete(ref, uid=uid, grace_period_s=grace_period_s)
+            options = DeleteOptions(uid=uid, grace_period_s=grace_period_s)
+            client.delete(ref, options=options)

@@ -28,6 +28,9 @@ class DeleteOptions:
     dry_run: bool = False
 
 
+PLAIN_DELETE = DeleteOptions()
+
+
 def marked(obj: JsonObject, grace_s: int, now: int) -> JsonObject:
     """The object with its deletion timestamp; a later deletion can only shorten the grace."""
     metadata = obj["metadata"]

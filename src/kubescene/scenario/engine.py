@@ -21,7 +21,7 @@ from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
-from kubescene.settling import settle
+from kubescene.settling import LivelockError, settle
 from kubescene.store import Record
 from kubescene.timeline import OperationOrigin, StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import moves_step
@@ -67,6 +67,10 @@ class Engine:
                     return self._end(ScenarioPhase.SUCCEEDED)
         except KubesceneError as error:
             return self._end(ScenarioPhase.FAILED, str(error))
+        except Exception as error:
+            # A bug, not a fault of the scenario: told, and then shown in full.
+            self._end(ScenarioPhase.FAILED, f"internal error: {error!r}")
+            raise
         finally:
             self.cluster.registry.gate = _Frozen(self.resource)
         return self._end(ScenarioPhase.PAUSED)
@@ -79,18 +83,27 @@ class Engine:
     def _check_controllers(self) -> None:
         registered = list(self.cluster.registrations)
         known = f"registered are: {', '.join(registered)}"
-        where = "spec.controllers.simulationControllers.enabled"
-        if not self._spec.simulation_controllers:
-            raise ScenarioError(f"at least one controller is needed; {known}", where=where)
-        named = (*self._spec.simulation_controllers, *(self._spec.presimulation_enabled or ()))
-        for name in named:
-            if name not in registered:
-                raise ScenarioError(f"no controller is named {name!r}; {known}", where=where)
+        simulated, before = "simulationControllers.enabled", "presimulationControllers"
+        named = {
+            simulated: self._spec.simulation_controllers,
+            f"{before}.enabled": self._spec.presimulation_enabled or (),
+            f"{before}.disabled": sorted(self._spec.disabled - {"*"}),
+        }
+        if not named[simulated]:
+            raise ScenarioError(
+                f"at least one controller is needed; {known}", where=f"spec.controllers.{simulated}"
+            )
+        for field, names in named.items():
+            for name in names:
+                if name not in registered:
+                    raise ScenarioError(
+                        f"no controller is named {name!r}; {known}",
+                        where=f"spec.controllers.{field}",
+                    )
 
     def _begin(self) -> None:
         cluster = self.cluster
-        cluster.stop()
-        cluster.wipe()
+        cluster.begin_anew()
         cluster.registry.gate = self
         names = self._spec.presimulation_controllers(list(cluster.registrations))
         self._presimulation = cluster.start(names, Role.PRESIMULATION)
@@ -193,11 +206,19 @@ class Engine:
         return False
 
     def _settle(self) -> bool:
-        return settle(
-            self._presimulation,
-            self._spec.simulation.max_settle_rounds,
-            objects=lambda: self.cluster.object_count,
-        )
+        """Run the pre-simulation controllers to rest, with what falls due at this very instant."""
+        limit = self._spec.simulation.max_settle_rounds
+        wrote = self._settle_once(limit)
+        passes = 0
+        while self.cluster.events.run_due():
+            passes += 1
+            if passes > limit:
+                raise LivelockError(f"something is due again and again after {limit} passes")
+            wrote = self._settle_once(limit) or wrote
+        return wrote
+
+    def _settle_once(self, limit: int) -> bool:
+        return settle(self._presimulation, limit, objects=lambda: self.cluster.object_count)
 
     def _enter(
         self,

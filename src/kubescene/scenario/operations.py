@@ -10,6 +10,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, BadRequestError, ScenarioError
+from kubescene.registry import DeleteOptions
 from kubescene.scenario.spec import Operation, OperationKind
 from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
@@ -46,7 +47,7 @@ class OperationRunner:
         for index in range(count):
             # Without a count, $(INDEX) is a variable of the author's container.
             obj = template.instance(index) if "count" in body else body["object"]
-            name = operation.id if count == 1 else f"{operation.id}-{index}"
+            name = operation.id if count == 1 else f"{operation.id}[{index}]"
             self._client.create(obj, origin=OperationOrigin(name, {**body, "object": obj}))
 
     def _patch(self, operation: Operation) -> None:
@@ -60,11 +61,9 @@ class OperationRunner:
         )
 
     def _delete(self, operation: Operation) -> None:
-        options = operation.body.get("deleteOptions") or {}
         self._client.delete(
             self._target(operation.body),
-            grace_period_s=options.get("gracePeriodSeconds"),
-            uid=(options.get("preconditions") or {}).get("uid", ""),
+            options=delete_options(operation.body.get("deleteOptions") or {}),
             origin=OperationOrigin(operation.id, operation.body),
         )
 
@@ -80,6 +79,17 @@ class OperationRunner:
             return PatchType.parse(given)
         custom = self._scheme.of_kind(gvk.api_version, gvk.kind).custom
         return PatchType.MERGE if custom else PatchType.STRATEGIC
+
+
+def delete_options(given: JsonObject) -> DeleteOptions:
+    """``metav1.DeleteOptions`` as the registry takes them."""
+    preconditions = given.get("preconditions") or {}
+    return DeleteOptions(
+        grace_period_s=given.get("gracePeriodSeconds"),
+        uid=preconditions.get("uid", ""),
+        resource_version=preconditions.get("resourceVersion", ""),
+        propagation_policy=given.get("propagationPolicy", ""),
+    )
 
 
 def decode_patch(text: str) -> Any:

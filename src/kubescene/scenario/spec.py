@@ -13,6 +13,7 @@ from typing import Any
 
 from kubescene.api.patches import PatchType
 from kubescene.clock import parse_duration, parse_time
+from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.errors import ScenarioError
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
@@ -62,8 +63,7 @@ class Simulation:
     explain: Explain = Explain.AUTO
     max_minor_steps: int = MAX_MINOR_STEPS
     max_settle_rounds: int = MAX_SETTLE_ROUNDS
-    kubelet_start: int = 0
-    kubelet_terminate: int = 0
+    kubelet: KubeletDelays = NO_DELAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +314,11 @@ def parse_simulation(value: Any) -> Simulation:
             explain=Explain(given.pop("explain", "Auto")),
             max_minor_steps=int(given.pop("maxMinorSteps", MAX_MINOR_STEPS)),
             max_settle_rounds=int(given.pop("maxSettleRounds", MAX_SETTLE_ROUNDS)),
-            kubelet_start=parse_duration(kubelet.pop("startDelay", "0")),
-            kubelet_terminate=parse_duration(kubelet.pop("terminateDelay", "0")),
+            kubelet=KubeletDelays(
+                start=parse_duration(kubelet.pop("startDelay", "0")),
+                ready=parse_duration(kubelet.pop("readyDelay", "0")),
+                terminate=parse_duration(kubelet.pop("terminateDelay", "0")),
+            ),
         )
     except (ValueError, TypeError) as error:
         raise ScenarioError(str(error), where=where) from error

@@ -31,7 +31,7 @@ class PodHistory:
 
 
 class PodHistories:
-    """Histories by uid, forgotten when the pod is gone."""
+    """Histories by uid. Attempts are kept until the pod is bound, its steps as long as it runs."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, PodHistory] = {}
@@ -43,6 +43,8 @@ class PodHistories:
             self._by_uid[write.record.uid] = PodHistory(step)
         elif write.verb == "bind":
             self._of(write.record.uid, step).bound_at = step
+        elif write.verb == "delete" and not write.record.node:
+            self._by_uid.pop(write.record.uid, None)
 
     def attempted(self, attempt: SchedulingAttempt, step: ScenarioStep) -> dict[str, Any]:
         """Note the attempt and return the PodResult for its event."""
@@ -50,7 +52,11 @@ class PodHistories:
         history.attempts += 1
         encoded = encode(schedule_result(attempt, step))
         history.results = [*history.results, orjson.Fragment(encoded)][-ATTEMPTS_LISTED:]
-        return pod_result(attempt, history)
+        result = pod_result(attempt, history)
+        if attempt.node:
+            # Told in full; what remains is remembered for a preemption.
+            history.results = []
+        return result
 
     def _of(self, uid: str, step: ScenarioStep) -> PodHistory:
         history = self._by_uid.get(uid)
