@@ -7,7 +7,7 @@ import orjson
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.registry.conftest import make_registry
+from registry.conftest import make_registry
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import POD
