@@ -41,7 +41,7 @@ def make_pod(name: str, *, namespace: str = "default") -> dict[str, Any]:
             "name": name,
             "namespace": namespace,
             "labels": {"app": "web", "tier": "front", "release": "stable", "track": "daily"},
-            "annotations": {"example.com/owner": "team-a", "example.com/notes": "x" * 200},
+            "annotations": {"example.com/owner": "team-a", "example.com/notes": "x" * 560},
         },
         "spec": {
             "containers": [
@@ -125,7 +125,7 @@ async def load_requests(port: int, path: str, connections: int) -> dict[str, flo
         nonlocal done
         done += 1
 
-    request = f"GET {path} HTTP/1.1\r\nhost: x\r\naccept: application/json\r\n\r\n".encode()
+    request = f"GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: application/json\r\n\r\n".encode()
     loop = asyncio.get_running_loop()
     for _ in range(connections):
         await loop.create_connection(lambda: Requester(request, count), "127.0.0.1", port)
@@ -148,7 +148,7 @@ async def load_watch(port: int, path: str, watchers: int, events: int) -> dict[s
         if seen >= watchers * events and not finished.done():
             finished.set_result(None)
 
-    request = f"GET {path} HTTP/1.1\r\nhost: x\r\naccept: application/json\r\n\r\n".encode()
+    request = f"GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: application/json\r\n\r\n".encode()
     for _ in range(watchers):
         await loop.create_connection(lambda: Watcher(request, count), "127.0.0.1", port)
     async with asyncio.timeout(60):

@@ -175,7 +175,8 @@ class TestSize:
 
     def test_endless_body_is_too_large(self, small: Http) -> None:
         with socket.create_connection((small.host, small.port)) as raw:
-            head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\n"
+            head += "Transfer-Encoding: chunked\r\n\r\n"
             raw.sendall(head.encode() + (b"1000\r\n" + b"x" * 4096 + b"\r\n") * 4)
             assert raw.recv(12) == b"HTTP/1.1 413"
         assert small.get("/healthz").body == b"ok"

@@ -1,5 +1,8 @@
 """A server from start to end, what it says of itself, and the commands around it."""
 
+import signal
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -71,6 +74,28 @@ def test_discovery_follows_custom_kinds(http: Http) -> None:
     assert http.get(index["apis/example.com/v1"]["serverRelativeURL"]).status == 200
 
 
+class TestOrigins:
+    @pytest.mark.parametrize("host", ["127.0.0.1:8001", "localhost", "[::1]:80", "127.1.2.3"])
+    def test_local_names_are_served(self, http: Http, host: str) -> None:
+        assert http.request("GET", "/version", headers={"Host": host}).status == 200
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Host": "rebound.example.com"},
+            {"Host": "10.0.0.1"},
+            {"Host": "localhost.example.com"},
+            {"Origin": "https://example.com"},
+            {"Origin": "null"},
+        ],
+        ids=str,
+    )
+    def test_web_pages_are_kept_out(self, http: Http, headers: dict[str, str]) -> None:
+        reply = http.request("POST", CONFIG_MAPS, config_map("a"), headers=headers)
+        assert (reply.status, reply.reason) == (403, "Forbidden")
+        assert http.get(f"{CONFIG_MAPS}/a").status == 404
+
+
 def run_command(command: Any, *arguments: str) -> Any:
     app = typer.Typer()
     app.command()(command)
@@ -103,6 +128,21 @@ class TestServe:
         with pytest.raises(ConfigurationError, match="--allow-remote"):
             check_host(host, allow_remote=False)
         check_host(host, allow_remote=True)
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_signal_ends_it_in_order(self, number: int) -> None:
+        script = "import typer; from kubescene.cli.serve import serve; typer.run(serve)"
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, "--port", "0"], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        http = Http("127.0.0.1", int(url.rpartition(":")[2]))
+        with http.watch(f"{CONFIG_MAPS}?watch=1") as events:
+            process.send_signal(number)
+            assert events.rest() == []
+        process.communicate(timeout=10)
+        assert process.returncode == 0
 
     def test_help_shows_an_example(self) -> None:
         assert "kubescene serve --port" in run_command(serve, "--help").output

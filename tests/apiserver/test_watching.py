@@ -162,7 +162,7 @@ class TestEnd:
         http.post(CONFIG_MAPS, config_map("a"))
         lazy = socket.create_connection((server.host, server.port))
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        lazy.sendall(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        lazy.sendall(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert lazy.recv(12) == b"HTTP/1.1 200"
         assert len(subscriptions) == own + 1
         large = "x" * 200_000

@@ -121,6 +121,8 @@ def json_patch(target: JsonValue, operations: JsonValue) -> JsonValue:
 
 def check_depth(value: JsonValue) -> None:
     """Refuse a value nested deeper than ``MAX_DEPTH`` levels."""
+    if _is_surely_shallow(value):
+        return
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -133,6 +135,15 @@ def check_depth(value: JsonValue) -> None:
         if not level:
             return
     raise BadRequestError(f"the patch is nested deeper than {MAX_DEPTH} levels")
+
+
+def _is_surely_shallow(value: JsonValue) -> bool:
+    """Few opening brackets leave no room for depth; most patches have few."""
+    try:
+        text = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return text.count(b"{") + text.count(b"[") <= MAX_DEPTH
 
 
 def _merge(target: JsonObject, patch: JsonObject) -> JsonObject:

@@ -15,6 +15,7 @@ from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.listing import Lister
 from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
+from kubescene.apiserver.origins import check_local
 from kubescene.apiserver.rendering import Renderer
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
@@ -50,8 +51,11 @@ _SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "
 class ApiServer:
     """Serves the cluster of one engine thread. Everything here runs on one event loop."""
 
-    def __init__(self, engine: EngineThread, *, max_body: int = DEFAULT_MAX_BODY) -> None:
+    def __init__(
+        self, engine: EngineThread, *, max_body: int = DEFAULT_MAX_BODY, only_local: bool = True
+    ) -> None:
         cluster = engine.cluster
+        self.only_local = only_local
         self.engine = engine
         self.registry = cluster.registry
         self.scheme = cluster.scheme
@@ -94,6 +98,8 @@ class ApiServer:
             await response.send(send, request.warnings)
 
     async def _answer(self, request: Request, send: Send) -> Response | None:
+        if self.only_local:
+            check_local(request.scope)
         path = request.path
         if path.startswith(("/api/", "/apis/")):
             target = find_target(self.scheme, path)

@@ -7,14 +7,18 @@ for a client to go away.
 
 import asyncio
 import gc
+import signal
 import socket
-from threading import Event, Thread
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
 
 import uvicorn
 
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.origins import is_local
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster
@@ -31,6 +35,20 @@ class _Uvicorn(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self.listening = Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on a signal, and leave it at that: uvicorn would raise it again afterwards."""
+        if current_thread() is not main_thread():
+            yield
+            return
+        handled = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self.handle_exit) for number in handled]
+        try:
+            yield
+        finally:
+            for number, handler in zip(handled, before, strict=True):
+                signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -55,7 +73,8 @@ class Server:
     ) -> None:
         self.cluster = cluster or Cluster(clock=WallClock())
         self.engine = EngineThread(self.cluster, controllers=controllers)
-        self.app = ApiServer(self.engine, max_body=max_body)
+        only_local = is_local(host.encode())
+        self.app = ApiServer(self.engine, max_body=max_body, only_local=only_local)
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]

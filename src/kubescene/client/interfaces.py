@@ -8,8 +8,9 @@ Objects that a Reader or Watcher hands out are shared and read-only.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+import msgspec
 
 from kubescene.actors import Actor
 from kubescene.api.patches import PatchType
@@ -21,8 +22,7 @@ from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(msgspec.Struct, frozen=True):
     """Names one object. ``namespace`` is empty for cluster-scoped kinds."""
 
     gvk: GroupVersionKind

@@ -7,8 +7,9 @@ can only refuse. The order within each round is kube-apiserver's.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+import msgspec
 
 from kubescene.actors import Actor
 from kubescene.api.scheme import ResourceType
@@ -18,8 +19,7 @@ from kubescene.store import Store
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionRequest:
+class AdmissionRequest(msgspec.Struct, frozen=True):
     """One request on its way to the store. ``verb`` is create, update, delete or connect.
 
     In the first round of a create, ``name`` is empty if the server is to generate it.

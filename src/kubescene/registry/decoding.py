@@ -5,10 +5,12 @@ kind is converted to the version in which it is stored. Custom kinds go by their
 stay in the version of the request, because that is the one they are validated in.
 """
 
+from collections import OrderedDict
+
 import orjson
 
 from kubescene.api import conversion, defaults, fields
-from kubescene.api.scheme import ResourceType
+from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
 from kubescene.types import JsonObject
@@ -16,13 +18,24 @@ from kubescene.types import JsonObject
 FREE_FORM_KINDS = frozenset({"ControllerRevision", "CustomResourceDefinition"})
 """Built-in kinds with parts that no type bounds."""
 
+WITHOUT_DEFAULTS = frozenset({"metadata", "status"})
+"""Parts of a stored object that a change brings no defaults to."""
+
 TOO_DEEP = "the object is nested too deeply"
 
 
 def accepted(
-    obj: JsonObject, served: ResourceType, subresource: str, custom: CustomResources
+    obj: JsonObject,
+    served: ResourceType,
+    custom: CustomResources,
+    *,
+    known: JsonObject | None = None,
 ) -> JsonObject:
-    """The object that a body stands for; it certainly has metadata."""
+    """The object that a body stands for; it certainly has metadata.
+
+    ``known`` is an accepted object that ``obj`` was made from: parts they share are not looked at
+    again.
+    """
     if served.group_resource == DEFINITIONS:
         check_size(obj, served)
     try:
@@ -30,22 +43,95 @@ def accepted(
             check_encodable(obj)
         if served.custom:
             return with_metadata_object(custom.accepted(obj, served.gvk))
-        return typed(obj, served, subresource)
+        if known is not None and not served.stored_as:
+            return typed_change(obj, known, served)
+        return typed_body(obj, served)
     except RecursionError as error:
         raise BadRequestError(TOO_DEEP) from error
 
 
-def typed(obj: JsonObject, served: ResourceType, subresource: str) -> JsonObject:
-    """A body of a built-in kind, in the version that is stored."""
-    new = defaults.drop_nulls(obj)
-    fields.check_types(new, served.gvk)
-    new = with_metadata_object(fields.prune_unknown(new, served.gvk))
-    if subresource == "status" and served.kind == "Pod":
-        return new  # the status of a pod has no defaults, and is written more than all else
+def typed_body(obj: JsonObject, served: ResourceType) -> JsonObject:
+    """A body of a built-in kind, in the version that is stored.
+
+    Bodies that differ in metadata only, such as the pods of one template, are decoded once.
+    """
+    if "status" in obj or served.stored_as:
+        return typed(obj, served)
+    body = {name: part for name, part in obj.items() if name != "metadata"}
+    encoded = encoding_of(body)
+    remembered = _BODIES.get((served.gvk, encoded))
+    if remembered is None:
+        complete = typed(obj, served)
+        remembered = {name: part for name, part in complete.items() if name != "metadata"}
+        _BODIES.put((served.gvk, encoded), remembered)
+        return complete
+    metadata = checked({"kind": served.kind, "metadata": obj.get("metadata")}, served)
+    return {**remembered, "metadata": metadata.get("metadata") or {}}
+
+
+def typed_change(obj: JsonObject, known: JsonObject, served: ResourceType) -> JsonObject:
+    """A changed object: only parts that are not those of ``known`` are checked."""
+    changed = {name: part for name, part in obj.items() if part is not known.get(name)}
+    new = with_metadata_object({**obj, **checked_once(changed, served)})
+    if changed.keys() <= WITHOUT_DEFAULTS:
+        return new
+    return defaults.apply_defaults(new, served.gvk)
+
+
+def typed(obj: JsonObject, served: ResourceType) -> JsonObject:
+    new = with_metadata_object(checked(obj, served))
     new = defaults.apply_defaults(new, served.gvk)
     if not served.stored_as:
         return new
     return defaults.apply_defaults(conversion.to_storage(new, served), served.storage_gvk)
+
+
+def checked_once(parts: JsonObject, served: ResourceType) -> JsonObject:
+    """`checked`, remembering: the same status is reported for many objects."""
+    key = (served.gvk, encoding_of(parts))
+    remembered = _PARTS.get(key)
+    if remembered is None:
+        remembered = checked(parts, served)
+        _PARTS.put(key, remembered)
+    return remembered
+
+
+def checked(parts: JsonObject, served: ResourceType) -> JsonObject:
+    """Some or all parts of an object: without nulls, of the right types, nothing unknown."""
+    new = defaults.drop_nulls(parts)
+    fields.check_types(new, served.gvk)
+    return fields.prune_unknown(new, served.gvk)
+
+
+def encoding_of(parts: JsonObject) -> bytes:
+    """What distinguishes parts; empty if they cannot be written down, which nobody remembers."""
+    try:
+        return orjson.dumps(parts)
+    except orjson.JSONEncodeError:
+        return b""
+
+
+class Remembered:
+    """The newest decoded parts by their encoding: shared, and read-only like everything."""
+
+    LONGEST = 16 * 1024
+
+    def __init__(self, kept: int = 512) -> None:
+        self._kept = kept
+        self._parts: OrderedDict[tuple[GroupVersionKind, bytes], JsonObject] = OrderedDict()
+
+    def get(self, key: tuple[GroupVersionKind, bytes]) -> JsonObject | None:
+        return self._parts.get(key)
+
+    def put(self, key: tuple[GroupVersionKind, bytes], parts: JsonObject) -> None:
+        if 0 < len(key[1]) <= self.LONGEST:
+            self._parts[key] = parts
+            if len(self._parts) > self._kept:
+                self._parts.popitem(last=False)
+
+
+_BODIES = Remembered()
+_PARTS = Remembered()
 
 
 def check_encodable(obj: JsonObject) -> None:

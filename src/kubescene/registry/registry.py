@@ -163,7 +163,7 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
-        resource_type, obj = self._to_storage(obj, subresource)
+        resource_type, obj = self._to_storage(obj)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
         check_precondition(resource_type, current, obj["metadata"])
@@ -197,7 +197,7 @@ class Registry:
             new = inspect(new) if inspect else new
             if new is seen:
                 return old
-            return decoding.accepted(new, resource_type, subresource, self.custom)
+            return decoding.accepted(new, resource_type, self.custom, known=seen)
 
         return self._change(
             actor,
@@ -281,12 +281,10 @@ class Registry:
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _to_storage(
-        self, obj: JsonObject, subresource: str = ""
-    ) -> tuple[ResourceType, JsonObject]:
+    def _to_storage(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
         """The type and form in which an object that a client wrote goes on."""
         served = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
-        return self._stored_type(served), decoding.accepted(obj, served, subresource, self.custom)
+        return self._stored_type(served), decoding.accepted(obj, served, self.custom)
 
     def _stored_type(self, served: ResourceType) -> ResourceType:
         """Built-in kinds go on in the stored version, custom ones in that of the request."""
@@ -348,30 +346,39 @@ class Registry:
         body: Any = None,
         patch_type: str = "",
     ) -> Record:
+        def tell(record: Record) -> None:
+            self._tell(
+                actor,
+                verb,
+                resource_type,
+                record,
+                current,
+                options,
+                subresource=subresource,
+                body=body,
+                patch_type=patch_type,
+            )
+
         old = self.decoded(current, resource_type)
         new = self._prepared(change(old), old, resource_type, subresource)
         new = self._admit("update", actor, resource_type, subresource, new, old)
         self._validate(new, old, resource_type, subresource)
         self._admit_last("update", actor, resource_type, subresource, new, old)
         if new == old:
+            if options.origin and not options.dry_run:
+                # An operation that changes nothing has happened all the same.
+                tell(current)
             return current
         if options.dry_run:
             return self._unstored(resource_type, new)
         self.gate.before_write(actor, resource_type, subresource)
         if deletion.is_finished(new):
-            return self._remove(actor, resource_type, current, options)
+            # The change took the last thing that held the object; its deletion was told before.
+            removed = self._remove(actor, resource_type, current, options)
+            tell(removed)
+            return removed
         record = self.store.update(resource_type.group_resource, self._stored(new, resource_type))
-        self._tell(
-            actor,
-            verb,
-            resource_type,
-            record,
-            current,
-            options,
-            subresource=subresource,
-            body=body,
-            patch_type=patch_type,
-        )
+        tell(record)
         self._consequences.updated(record)
         return record
 
@@ -414,7 +421,8 @@ class Registry:
         obj: JsonObject,
         old: JsonObject | None,
     ) -> None:
-        self.admission.validate(self._asked(verb, actor, resource_type, subresource, obj, old))
+        if self.admission.validators:
+            self.admission.validate(self._asked(verb, actor, resource_type, subresource, obj, old))
 
     def _asked(
         self,

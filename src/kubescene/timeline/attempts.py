@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from kubescene.actors import Actor
 from kubescene.store import Record
 
@@ -78,8 +80,7 @@ class Explanation:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulingAttempt:
+class SchedulingAttempt(msgspec.Struct, frozen=True):
     """One attempt: bound to ``node``, or not, with the message the pod's condition got."""
 
     actor: Actor

@@ -14,9 +14,9 @@ Bodies are KEP-140's; ``operation`` is the type name of its first draft. Events 
 when they are recorded: a run of a hundred thousand pods keeps bytes, not dicts.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from kubescene.api.encoding import encode
@@ -34,16 +34,14 @@ BODY_OF_OPERATION = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OperationOrigin:
+class OperationOrigin(msgspec.Struct, frozen=True):
     """The scenario operation that asked for a write, as written by its author."""
 
     id: str
     operation: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineEvent:
+class TimelineEvent(msgspec.Struct, frozen=True):
     """Encoded on creation; ``data`` is one line of ``timeline.jsonl``."""
 
     step: ScenarioStep

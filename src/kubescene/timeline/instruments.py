@@ -6,8 +6,9 @@ must not write. An exception in a hook ends the run: a run without its record is
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+import msgspec
 
 from kubescene.actors import Actor
 from kubescene.clock import ScenarioStep
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from kubescene.timeline.events import OperationOrigin
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectWrite:
+class ObjectWrite(msgspec.Struct, frozen=True):
     """One accepted write.
 
     ``verb`` is ``create``, ``update``, ``patch``, ``delete`` or ``bind``. ``record`` is the state
@@ -40,8 +40,7 @@ class ObjectWrite:
     origin: "OperationOrigin | None" = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepPhaseChange:
+class StepPhaseChange(msgspec.Struct, frozen=True):
     """The scenario moved to another step phase. Called before the work of that phase starts."""
 
     step: ScenarioStep
