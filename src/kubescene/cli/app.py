@@ -71,6 +71,20 @@ def validate(
     raise typer.Exit(validate_files(files))
 
 
+@app.command()
+def explain(
+    pod: Annotated[str, typer.Argument(help="NAMESPACE/NAME, or a name in default.")],
+    run: Annotated[Path, typer.Option(metavar="DIR", help="The --out directory of a run.")],
+) -> None:
+    """Show why a pod was placed where it was, or why not, node by node.
+
+    Example: kubescene explain default/database --run out/first-scenario
+    """
+    from kubescene.cli.explain import explain_pod
+
+    raise typer.Exit(explain_pod(pod, run))
+
+
 app.command()(serve)
 app.command()(kubeconfig)
 

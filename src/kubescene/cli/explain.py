@@ -1,0 +1,62 @@
+"""``kubescene explain``."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, read_attempts
+
+NODES_SHOWN = 20
+NOT_FOUND = 2
+
+
+def explain_pod(pod: str, run: Path) -> int:
+    """Print why a pod was placed, or not; returns the exit code."""
+    attempts = read_attempts(run, pod)
+    if not attempts:
+        sys.stderr.write(
+            f"kubescene: {run} explains no attempt at {pod}: check the name (NAMESPACE/NAME), and "
+            "spec.simulation.explain for runs with more than 200 nodes\n"
+        )
+        return NOT_FOUND
+    console = Console()
+    for attempt in attempts:
+        print_attempt(attempt, console)
+    return 0
+
+
+def print_attempt(attempt: ExplainedAttempt, console: Console) -> None:
+    title = Text.assemble((attempt.pod, "bold"), f" at step {attempt.step}: ")
+    if attempt.node:
+        title.append(f"bound to {attempt.node}", style="green")
+    else:
+        title.append(attempt.message, style="yellow")
+    console.print(title)
+    console.print(verdicts_table(attempt))
+    left = len(attempt.verdicts) - NODES_SHOWN
+    if left > 0:
+        console.print(f"and {left} more nodes", style="dim")
+    console.print()
+
+
+def verdicts_table(attempt: ExplainedAttempt) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("node", header_style="dim")
+    for plugin in attempt.plugins:
+        table.add_column(plugin, justify="right", header_style="dim")
+    table.add_column("total", justify="right", header_style="dim")
+    table.add_column("verdict", header_style="dim")
+    for verdict in attempt.verdicts[:NODES_SHOWN]:
+        scores = [str(score) for score in verdict.scores] or ["-"] * len(attempt.plugins)
+        total = "-" if verdict.total is None else str(verdict.total)
+        table.add_row(Text(verdict.node), *scores, total, described(verdict, attempt.node))
+    return table
+
+
+def described(verdict: NodeVerdict, chosen: str) -> Text:
+    if verdict.rejected_by:
+        return Text(f"{verdict.rejected_by}: {verdict.reasons}", style="yellow")
+    return Text("chosen", style="green") if verdict.node == chosen else Text("fits")
