@@ -4,10 +4,10 @@ A `Cluster` knows nothing of scenarios. Its controllers run only when somebody t
 `settle` here, the scenario engine elsewhere.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from kubescene.actors import Actor, Role
 from kubescene.api.builtin import builtin_scheme
@@ -23,7 +23,7 @@ from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.loops import Controller, ControllerContext, begin_step
-from kubescene.registry import Registry
+from kubescene.registry import Registry, snapshots
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
@@ -159,6 +159,21 @@ class Cluster(Verbs):
 
     def node(self, name: str) -> Node:
         return Node(self.get("nodes", name))
+
+    def export(self) -> bytes:
+        """Every object as one Kubernetes ``List``; the same calls give the same bytes."""
+        return snapshots.export(self.registry)
+
+    def load(self, document: bytes | Mapping[str, Any]) -> int:
+        """Put the objects of an export, or of a list from a real cluster, into this world."""
+        return snapshots.import_objects(self.registry, self.actor, document)
+
+    def reset(self) -> None:
+        """Back to an empty cluster: objects, controllers, time and names."""
+        self.stop()
+        if isinstance(self.clock, VirtualClock):
+            self.clock.reset()
+        snapshots.reset(self.registry)
 
     def begin_anew(self) -> None:
         """A fresh world for a new scenario: nobody, nothing, time and names from the start."""

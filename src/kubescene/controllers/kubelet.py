@@ -175,6 +175,7 @@ def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObj
         "started": True,
         "restartCount": 0,
         "state": {"running": {"startedAt": now}},
+        "lastState": {},
     }
 
 

@@ -62,6 +62,14 @@ class WriteOptions:
 
 NO_OPTIONS = WriteOptions()
 
+KEPT_BY_IMPORT = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+
 
 class Registry:
     """All verbs over one store."""
@@ -278,6 +286,48 @@ class Registry:
         self._tell(actor, "delete", resource_type, record, current, write)
         self._consequences.updated(record)
         return record
+
+    # -- whole worlds ----------------------------------------------------------------------
+
+    def restorable(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
+        """An object from elsewhere as it would be stored here, checked but not admitted.
+
+        Its identity, dates and status stay; what is missing of them is made up.
+        """
+        resource_type, body = self._to_storage(obj)
+        place = resolve_namespace(resource_type, body, "")
+        own = body["metadata"]
+        fresh = new_metadata(
+            with_part(body, "metadata", {k: v for k, v in own.items() if k != "resourceVersion"}),
+            resource_type,
+            place,
+            own.get("name", ""),
+            self.identities,
+            self.clock,
+        )
+        kept = {name: own[name] for name in KEPT_BY_IMPORT if name in own}
+        complete = with_part(fresh, "metadata", {**fresh["metadata"], **kept})
+        if "status" not in obj or resource_type.group_resource == DEFINITIONS:
+            complete = self._preparation.create(complete, resource_type)
+        self._validate(complete, None, resource_type, "")
+        return resource_type, self._stored(complete, resource_type)
+
+    def restore(self, actor: Actor, resource_type: ResourceType, obj: JsonObject) -> Record:
+        """Store what `restorable` returned; an object of that name gives way."""
+        self.gate.before_write(actor, resource_type, "")
+        metadata, resource = obj["metadata"], resource_type.group_resource
+        current = self.store.get(resource, metadata.get("namespace", ""), metadata["name"])
+        put = self.store.create if current is None else self.store.update
+        record = put(resource, obj)
+        self._tell(actor, "create", resource_type, record, current, NO_OPTIONS, body=obj)
+        self._consequences.updated(record)
+        return record
+
+    def forget(self, record: Record) -> None:
+        """Take an object away without asking, telling or waiting: for a world that begins anew."""
+        removed = self.store.remove(record.resource, record.namespace, record.name)
+        if record.resource == DEFINITIONS:
+            self.custom.uninstall(removed.name)
 
     # -- inside ----------------------------------------------------------------------------
 
