@@ -18,11 +18,15 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Name and role; the field manager defaults to the name."""
+    """Name and role; the field manager defaults to the name.
+
+    ``schedules``: its writes to a pod's status are scheduling attempts, told as such.
+    """
 
     name: str
     role: Role = Role.USER
     field_manager: str = ""
+    schedules: bool = False
 
     @property
     def manager(self) -> str:

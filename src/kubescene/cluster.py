@@ -64,7 +64,8 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("namespace", namespace)
     registrations.register("storage-protection", storage_protection)
     registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
-    registrations.register(SCHEDULER, partial(kube_scheduler, explain=options.explain))
+    scheduler = partial(kube_scheduler, explain=options.explain)
+    registrations.register(SCHEDULER, scheduler, schedules=True)
     return registrations
 
 
@@ -133,7 +134,8 @@ class Cluster(Verbs):
     def start(self, names: Sequence[str], role: Role) -> Controllers:
         """Make controllers anew, with fresh state, and let them see what exists."""
         started = [
-            self.registrations.factory(name)(self._context(Actor(name, role))) for name in names
+            self.registrations.factory(name)(self._context(self._actor(name, role)))
+            for name in names
         ]
         self.controllers += started
         return started
@@ -193,6 +195,9 @@ class Cluster(Verbs):
     @property
     def object_count(self) -> int:
         return sum(self.store.count(resource) for resource in self.store.resources())
+
+    def _actor(self, name: str, role: Role) -> Actor:
+        return Actor(name, role, schedules=self.registrations.schedules(name))
 
     def _context(self, actor: Actor) -> ControllerContext:
         client = self.client(actor)

@@ -218,6 +218,23 @@ def test_any_json_gets_a_client_error_or_is_created(http: Http, changes: Any) ->
         assert http.delete(f"{PODS}/{reply.json['metadata']['name']}").status == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/apis/batch/v1/namespaces/default/jobs", {"metadata": None}),
+        (
+            "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios",
+            {"metadata": {"name": "a", "labels": 5}},
+        ),
+        ("/api/v1/nodes", {"metadata": {"name": "a", "ownerReferences": [None]}}),
+        ("/apis/apps/v1/namespaces/default/replicasets", {"spec": {"template": []}}),
+    ],
+    ids=["nameless-job", "labels", "owners", "template"],
+)
+def test_missing_parts_are_the_clients_fault(http: Http, path: str, body: Any) -> None:
+    assert http.post(path, body).status in (400, 422)
+
+
 def test_unforeseen_failure_is_a_500_and_is_logged(
     server: Server, http: Http, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,7 +7,6 @@ import orjson
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from registry.conftest import make_registry
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import POD
@@ -16,6 +15,7 @@ from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ApiError, ConflictError
 from kubescene.registry import DeleteOptions, WriteOptions
 from kubescene.store import ChangeType
+from registry.conftest import make_registry
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 SERVICE = GroupVersionKind("", "v1", "Service")

@@ -94,7 +94,7 @@ def moment(status: JsonObject) -> Moment:
 def with_controllers(**extra: ControllerFactory) -> ControllerRegistrations:
     registrations = builtin_controllers(ClusterOptions())
     for name, factory in extra.items():
-        registrations.register(name, factory)
+        registrations.register(name, factory, schedules=name == "prodder")
     return registrations
 
 
@@ -361,7 +361,7 @@ def test_many_objects_are_no_livelock() -> None:
 
 
 class Prodder:
-    """Notes on the pod's status what it sees: a write that moves no step."""
+    """A scheduler of sorts: notes on the pod's status what it sees, which moves no step."""
 
     name = "prodder"
 

@@ -150,6 +150,16 @@ def test_bookkeeping_moves_nothing_and_is_not_told(script: Script, simulated: st
     assert play(script, simulated) == []
 
 
+def pod_status(client: Client) -> None:
+    ref = ObjectRef(POD, "gated", "default")
+    client.patch(ref, {"status": {"message": "seen"}}, subresource="status")
+
+
+def test_a_pods_status_written_by_anyone_but_a_scheduler_counts() -> None:
+    (event,) = play(pod_status, "scripted")
+    assert (event["operation"], event["step"]) == ("Patch", {"major": 2, "minor": 1})
+
+
 def test_bookkeeping_moves_no_minor_step() -> None:
     def both(client: Client) -> None:
         lease(client)

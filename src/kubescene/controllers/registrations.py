@@ -11,13 +11,20 @@ class ControllerRegistrations:
 
     def __init__(self) -> None:
         self._factories: dict[str, ControllerFactory] = {}
+        self._schedulers: set[str] = set()
 
-    def register(self, name: str, factory: ControllerFactory) -> None:
+    def register(self, name: str, factory: ControllerFactory, *, schedules: bool = False) -> None:
+        """Add a controller. ``schedules``: it makes scheduling attempts (see `Actor`)."""
         if name in self._factories:
             raise ConfigurationError(
                 f"a controller named {name!r} is registered already: choose another name"
             )
         self._factories[name] = factory
+        if schedules:
+            self._schedulers.add(name)
+
+    def schedules(self, name: str) -> bool:
+        return name in self._schedulers
 
     def replace(self, name: str, factory: ControllerFactory) -> None:
         """Put another controller in the place of a registered one."""
@@ -33,6 +40,7 @@ class ControllerRegistrations:
     def copy(self) -> "ControllerRegistrations":
         copy = ControllerRegistrations()
         copy._factories = dict(self._factories)
+        copy._schedulers = set(self._schedulers)
         return copy
 
     def __contains__(self, name: str) -> bool:

@@ -134,13 +134,11 @@ class CustomResources:
 
     def accepted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
         """A body as decoding leaves it: pruned, without idle nulls, with defaults."""
-        kind = self._kinds.get(gvk)
-        if kind is None:
-            return obj
         metadata = obj.get("metadata") or {}
         typed = object_metadata(metadata)
         obj = obj if typed is metadata else {**obj, "metadata": typed}
-        return _shaped(pruned(obj, kind.root), kind.root)
+        kind = self._kinds.get(gvk)
+        return obj if kind is None else _shaped(pruned(obj, kind.root), kind.root)
 
     def unknown_fields(self, obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
         """Paths of fields that `accepted` would drop, for strict field validation."""

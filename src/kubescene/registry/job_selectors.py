@@ -12,7 +12,7 @@ def with_selector(job: JsonObject) -> JsonObject:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):
         return job
-    generated = dict.fromkeys(NAME_LABELS, metadata["name"])
+    generated = dict.fromkeys(NAME_LABELS, metadata.get("name", ""))
     generated |= dict.fromkeys(UID_LABELS, metadata["uid"])
     template = spec.get("template") or {}
     inner = template.get("metadata") or {}

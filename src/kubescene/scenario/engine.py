@@ -24,7 +24,7 @@ from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, pars
 from kubescene.settling import LivelockError, settle
 from kubescene.store import Record
 from kubescene.timeline import OperationOrigin, StepPhaseChange, TimelineRecorder
-from kubescene.timeline.significance import moves_step
+from kubescene.timeline.significance import is_significant
 from kubescene.types import JsonObject
 
 
@@ -247,9 +247,7 @@ class Engine:
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         if actor.role is Role.SIMULATION:
-            if not self._loop_counted and moves_step(
-                kind=resource_type.kind, subresource=subresource
-            ):
+            if not self._loop_counted and is_significant(actor, resource_type.kind, subresource):
                 self._pause()
         elif actor.role is Role.USER:
             refuse_outsider(self.resource, actor, resource_type)

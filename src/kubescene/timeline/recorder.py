@@ -42,7 +42,7 @@ class TimelineRecorder(Instrument):
 
     def object_written(self, write: ObjectWrite) -> None:
         self._pods.observe(write, self.step)
-        if is_significant(write):
+        if is_significant(write.actor, write.kind, write.subresource):
             operation, body = describe_write(write)
             self.record(operation, body, actor=write.actor, origin=write.origin)
 

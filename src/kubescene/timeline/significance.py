@@ -1,13 +1,12 @@
 """Which writes count.
 
-Two questions, one table. Is the write part of the story (recorded in the timeline)? And if a
-simulation controller made it, does it move the minor step? Bookkeeping (Events, Leases, reviews)
-and node liveness do neither. A failed scheduling attempt writes a condition and perhaps a
-nomination: it is told as ``podUnscheduled`` and does not move the step.
+Two questions, one answer. Is the write part of the story (recorded in the timeline)? And if a
+simulation controller makes it, does it move the minor step? Bookkeeping (Events, Leases, reviews)
+and liveness do neither. A failed scheduling attempt writes a condition and perhaps a nomination: it
+is told as ``podUnscheduled`` and does not move the step.
 """
 
-from kubescene.actors import Role
-from kubescene.timeline.instruments import ObjectWrite
+from kubescene.actors import Actor
 
 BOOKKEEPING_KINDS = frozenset(
     {
@@ -30,20 +29,13 @@ KUBELET = "kubelet"
 """The stand-in's name; its status writes are the cluster breathing, not part of the story."""
 
 
-def moves_step(*, kind: str, subresource: str) -> bool:
-    """Whether a simulation controller's write advances the minor step."""
+def is_significant(actor: Actor, kind: str, subresource: str) -> bool:
+    """Whether a write is told, and moves the minor step if a simulation controller makes it."""
     if kind in BOOKKEEPING_KINDS:
         return False
-    return not (subresource == "status" and kind in {"Pod", "Node"})
-
-
-def is_significant(write: ObjectWrite) -> bool:
-    """Whether the write is recorded as a create, patch or delete event."""
-    if write.kind in BOOKKEEPING_KINDS:
+    if subresource != "status":
+        return True
+    if kind == "Node" or actor.name == KUBELET:
         return False
-    if write.subresource == "status":
-        if write.kind == "Node" or write.actor.name == KUBELET:
-            return False
-        # A scheduler's status write on a pod is told by the attempt that made it.
-        return not (write.kind == "Pod" and write.actor.role is Role.SIMULATION)
-    return True
+    # What a scheduler writes into a pod's status is told by the attempt that wrote it.
+    return not (kind == "Pod" and actor.schedules)
