@@ -1,19 +1,35 @@
 """A real server on a free port, and a client that sees every byte of the protocol."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
 
 import pytest
 
 from apiserver.http import Http
 from kubescene.apiserver.server import Server
 
+Retire: TypeAlias = Callable[[Server], None]
+
+
+@pytest.fixture(scope="session")
+def retire() -> Iterator[Retire]:
+    """Stops servers in the background: an orderly end takes as long as many a test."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        stopping: list[Future[None]] = []
+        yield lambda server: stopping.append(pool.submit(server.stop))
+        for each in stopping:
+            each.result()
+
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(retire: Retire) -> Iterator[Server]:
     """A served cluster without controllers: nothing changes unless the test changes it."""
-    with Server(port=0, controllers=False) as running:
-        yield running
+    running = Server(port=0, controllers=False)
+    running.start()
+    yield running
+    retire(running)
 
 
 @pytest.fixture
@@ -24,12 +40,14 @@ def http(server: Server) -> Iterator[Http]:
 
 
 @pytest.fixture
-def live() -> Iterator[Http]:
+def live(retire: Retire) -> Iterator[Http]:
     """A client of a served cluster whose controllers run."""
-    with Server(port=0) as running:
-        client = Http(running.host, running.port)
-        yield client
-        client.close()
+    running = Server(port=0)
+    running.start()
+    client = Http(running.host, running.port)
+    yield client
+    client.close()
+    retire(running)
 
 
 @pytest.fixture

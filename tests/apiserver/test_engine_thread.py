@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Thread, current_thread
 from typing import Any
@@ -162,6 +163,16 @@ def test_long_command_can_let_others_in(engine: EngineThread) -> None:
     engine.call(long)
     other.join()
     assert order == ["short", "long"]
+
+
+def test_stopping_engine_finishes_what_was_submitted() -> None:
+    engine = EngineThread(Cluster(clock=WallClock()), controllers=False)
+    done: list[int] = []
+    for number in range(10):
+        engine.post(partial(done.append, number))
+    engine.start()
+    engine.stop()
+    assert done == list(range(10))
 
 
 def test_stopped_engine_takes_nothing_more() -> None:

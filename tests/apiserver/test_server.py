@@ -74,6 +74,13 @@ def test_discovery_follows_custom_kinds(http: Http) -> None:
     assert http.get(index["apis/example.com/v1"]["serverRelativeURL"]).status == 200
 
 
+def test_other_applications_can_be_mounted(server: Server, http: Http) -> None:
+    starlette = pytest.importorskip("starlette.responses")
+    server.app.mount("/simulator", starlette.PlainTextResponse("mounted"))
+    assert http.get("/simulator/v1/export").body == b"mounted"
+    assert http.get("/simulators").status == 404
+
+
 class TestOrigins:
     @pytest.mark.parametrize("host", ["127.0.0.1:8001", "localhost", "[::1]:80", "127.1.2.3"])
     def test_local_names_are_served(self, http: Http, host: str) -> None:

@@ -134,7 +134,9 @@ def test_everything_is_allowed(http: Http, path: str) -> None:
     assert (reply.status, reply.json["status"]["allowed"]) == (201, True)
 
 
-@pytest.mark.parametrize(("prefix", "name"), [("", "user"), ("/as/alice", "alice")])
+@pytest.mark.parametrize(
+    ("prefix", "name"), [("", "user"), ("/as/alice", "alice"), ("/as/team%20a%2Fb", "team a/b")]
+)
 def test_prefix_of_the_url_says_who_asks(http: Http, prefix: str, name: str) -> None:
     path = f"{prefix}/apis/authentication.k8s.io/v1/selfsubjectreviews"
     assert http.post(path, {}).json["status"]["userInfo"]["username"] == name

@@ -157,7 +157,8 @@ class Scheme:
         del self._by_path[gvk.group, gvk.version, resource_type.plural]
 
     def __iter__(self) -> Iterator[ResourceType]:
-        return iter(self._by_gvk.values())
+        # A copy, made at one go: the API server reads while definitions come and go.
+        return iter(tuple(self._by_gvk.values()))
 
     def __len__(self) -> int:
         return len(self._by_gvk)

@@ -19,6 +19,7 @@ from kubescene.apiserver.origins import check_local
 from kubescene.apiserver.rendering import Renderer
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
+    App,
     ClientGoneError,
     Receive,
     Request,
@@ -56,6 +57,7 @@ class ApiServer:
     ) -> None:
         cluster = engine.cluster
         self.only_local = only_local
+        self.mounted: dict[str, App] = {}
         self.engine = engine
         self.registry = cluster.registry
         self.scheme = cluster.scheme
@@ -70,11 +72,20 @@ class ApiServer:
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))
 
+    def mount(self, prefix: str, app: App) -> None:
+        """Let another application (Starlette's, say) answer for all paths below ``prefix``."""
+        self.mounted[prefix.rstrip("/")] = app
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if self.mounted and (app := self._mounted_at(scope.get("path", ""))):
+            await app(scope, receive, send)
+        elif scope["type"] == "http":
             await self.serve(Request(scope, receive), send)
         elif scope["type"] == "lifespan":
             await _live(receive, send)
+
+    def _mounted_at(self, path: str) -> App | None:
+        return self.mounted.get("/" + path[1:].partition("/")[0])
 
     async def serve(self, request: Request, send: Send) -> None:
         """Answer one request, whatever it is."""

@@ -118,6 +118,7 @@ class EngineThread:
             try:
                 command = self._next(0 if busy else self._idle_s())
             except StopIteration:
+                self._finish()
                 return
             if command is not None:
                 command()
@@ -126,6 +127,13 @@ class EngineThread:
                 busy = self._round()
             else:
                 busy = self._run_due()
+
+    def _finish(self) -> None:
+        """Run what was submitted while the end was being announced: somebody waits for it."""
+        while not self._commands.empty():
+            command = self._commands.get()
+            if command is not None:
+                command()
 
     def _next(self, timeout_s: float) -> Callable[[], None] | None:
         """The next command; None if none came in time. StopIteration ends the thread."""

@@ -18,9 +18,9 @@ def actor_named(name: str) -> Actor:
     return Actor(name, Role.USER)
 
 
-def identify(path: str) -> tuple[Actor, str]:
-    """The actor, and the path without its prefix."""
+def identify(path: str, raw_path: bytes) -> tuple[Actor, str]:
+    """The actor, and the path without its prefix. ``raw_path`` is the path before unquoting."""
     if not path.startswith(PREFIX):
         return DEFAULT_ACTOR, path
-    name, slash, rest = path[len(PREFIX) :].partition("/")
-    return (actor_named(unquote(name)), slash + rest) if name else (DEFAULT_ACTOR, path)
+    name, slash, rest = raw_path.decode("latin-1")[len(PREFIX) :].partition("/")
+    return (actor_named(unquote(name)), unquote(slash + rest)) if name else (DEFAULT_ACTOR, path)

@@ -12,6 +12,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DEFAULT_MAX_BODY = 3 * 1024 * 1024
 """kube-apiserver's limit for request bodies, in bytes."""
@@ -34,7 +35,7 @@ class Request:
         self.receive = receive
         self.method: str = scope["method"]
         self.actor: Actor
-        self.actor, self.path = identify(scope["path"])
+        self.actor, self.path = identify(scope["path"], scope["raw_path"])
         self.warnings: list[str] = []
         self._query: dict[str, str] | None = None
 

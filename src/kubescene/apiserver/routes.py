@@ -7,7 +7,6 @@ subresources are called decides. A path that fits nothing has no target, and is 
 """
 
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from kubescene.api.scheme import ResourceType, Scheme
 from kubescene.errors import NotFoundError
@@ -30,8 +29,6 @@ class Target:
 def find_target(scheme: Scheme, path: str) -> Target | None:
     """The target of a path that begins with ``/api/`` or ``/apis/``."""
     parts = path.strip("/").split("/")
-    if "%" in path:
-        parts = [unquote(part) for part in parts]
     if parts[0] == "api":
         group, rest = "", parts[1:]
     else:

@@ -42,7 +42,8 @@ def default_policy_binding(binding: JsonObject) -> JsonObject:
 def default_custom_resource_definition(definition: JsonObject) -> JsonObject:
     """Names that follow from the kind, no conversion, and the version that is stored."""
     definition = into(definition, "spec", _definition_spec)
-    stored = [it["name"] for it in definition["spec"].get("versions") or () if it.get("storage")]
+    versions = definition["spec"].get("versions") or ()
+    stored = [it.get("name", "") for it in versions if it.get("storage")]
     if not stored:
         return definition
     return into(definition, "status", lambda it: filled(it, {"storedVersions": stored[:1]}))

@@ -69,7 +69,13 @@ class _Nulls:
         return {key: zero if value is None else value for key, value in obj.items()}
 
     def _items(self, items: list[JsonValue]) -> list[JsonValue]:
-        """Lists hold either scalars or objects, so the first item speaks for all."""
+        """Lists hold either scalars or objects, so the first item speaks for all.
+
+        A null item is the zero value of its type: an empty object, unless there are texts beside.
+        """
+        if None in items:
+            zero: JsonValue = "" if any(type(item) is str for item in items) else {}
+            return self._items([zero if item is None else item for item in items])
         if type(items[0]) is not dict:
             return items
         done = [self.without(item, None) if type(item) is dict else item for item in items]
