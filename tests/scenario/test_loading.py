@@ -49,6 +49,8 @@ def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
             HEAD + "spec: {a: 1, a: 2}\n", "FILE:4:14: not valid YAML: the key 'a'", id="flow"
         ),
         pytest.param("", "found 0 documents", id="empty"),
+        pytest.param("[" * 100_000, "FILE:1:201: not valid YAML: nested deeper", id="abyss"),
+        pytest.param("- " * 50_000, "FILE:1:401: not valid YAML: nested deeper", id="stairs"),
         pytest.param(HEAD + "---\n" + HEAD, "found 2 documents", id="two"),
         pytest.param("[]", "must be an object", id="list"),
         pytest.param("kind: Pod\napiVersion: v1\n", "found 'v1' and 'Pod'", id="pod"),

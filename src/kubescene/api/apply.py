@@ -22,7 +22,15 @@ from kubescene.api.field_sets import (
 )
 from kubescene.api.field_shapes import Division, Shape
 from kubescene.api.field_walks import NoKeyError, compare, field_set, item_keys
-from kubescene.api.managed_fields import APPLY, UPDATE, Comparisons, Entry, Managers, Versions, Writer
+from kubescene.api.managed_fields import (
+    APPLY,
+    UPDATE,
+    Comparisons,
+    Entry,
+    Managers,
+    Versions,
+    Writer,
+)
 from kubescene.errors import Cause, ConflictError
 from kubescene.types import JsonObject, JsonValue
 
@@ -140,18 +148,18 @@ def _owner(entry: Entry) -> str:
 def merged(live: JsonValue, config: JsonValue, shape: Shape) -> JsonValue:
     """Both in one: what the configuration states is its own, everything else stays."""
     division = shape.division
-    if not live or division is _LEAF:
-        return config if config is not None or not live else config
+    if not live or (config is not None and type(config) is not type(live)):
+        return config
     if type(live) is dict and (division is _MAP or division is _FREE):
-        return _merged_map(live, config, shape) if type(config) in (dict, type(None)) else config
+        return _merged_map(live, config or {}, shape)
     if type(live) is list and (division is _LIST or division is _SET):
         return _merged_list(live, config or [], shape)
     return config
 
 
-def _merged_map(live: JsonObject, config: JsonObject | None, shape: Shape) -> JsonObject:
+def _merged_map(live: JsonObject, config: JsonObject, shape: Shape) -> JsonObject:
     result = dict(live)
-    for name, value in (config or {}).items():
+    for name, value in config.items():
         result[name] = merged(live[name], value, shape.below(name)) if name in live else value
     return result
 
@@ -221,7 +229,7 @@ def _pruned(
     if shape is None or before is None:
         return new
     stated_last = with_structs(last.fields, shape)
-    kept = without(before, stated_last, shape)
+    kept = without(before, stated_last, shape) or {}
     for api_version, fields in _by_version(owned, last.api_version):
         kept = _with_owned(before, kept, fields, api_version, versions)
     there, left = _all_fields(before, shape), _all_fields(_in(kept, last, versions), shape)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
 
-from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.schemas import ApiType, FieldType, api_type
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.structural import Structural
 from kubescene.types import JsonObject, JsonValue
 

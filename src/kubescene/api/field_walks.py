@@ -165,7 +165,8 @@ def _compare_value(
     key: str, old: JsonValue, new: JsonValue, shape: Shape, changes: Changes
 ) -> None:
     container = _container(shape)
-    left, right = (value if type(value) is container else None for value in (old, new))
+    left: Any = old if type(old) is container else None
+    right: Any = new if type(new) is container else None
     if not left and not right:
         changes.modified[key] = LEAF
         return

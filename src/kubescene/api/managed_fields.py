@@ -7,7 +7,7 @@ object is compared in each version that some entry has.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from kubescene.api.field_sets import FieldSet, difference, excluding, fields_of, union
@@ -34,8 +34,6 @@ SYSTEM_OWNED = fields_of(
     ("metadata", "resourceVersion"),
 )
 """Nobody owns these, whoever states them."""
-
-_WITHOUT_FIELDS: FieldSet = {}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -98,14 +96,12 @@ class Writer:
     api_version: str
     time: str
     subresource: str = ""
-    reset: FieldSet = _WITHOUT_FIELDS
+    reset: FieldSet = field(default_factory=dict)
     """Fields that the server ignores in such a write: nobody gets to own them by it."""
 
     def entry(self, operation: str, fields: FieldSet) -> Entry:
         owned = difference(excluding(fields, self.reset), SYSTEM_OWNED)
-        return Entry(
-            self.manager, operation, self.api_version, owned, self.subresource, self.time
-        )
+        return Entry(self.manager, operation, self.api_version, owned, self.subresource, self.time)
 
 
 # -- the wire ------------------------------------------------------------------------------
@@ -149,7 +145,7 @@ def _wire_order(entry: Entry) -> tuple[str, ...]:
 
 def is_reset(entries: JsonValue) -> bool:
     """Whether a client asks that all ownership be forgotten: an empty list, or one empty entry."""
-    return entries == [] or entries == [{}]
+    return isinstance(entries, list) and entries in ([], [{}])
 
 
 def without_managed_fields(obj: JsonObject) -> JsonObject:
@@ -237,9 +233,7 @@ class Comparisons:
 
     def _compared(self, api_version: str) -> Changes | None:
         shape = self._versions.shape(api_version)
-        old, new = self._old, self._new
-        if api_version != self._writer.api_version:
-            old, new = (self._versions.convert(each, api_version) for each in (old, new))  # type: ignore[assignment]
+        old, new = (self._versions.convert(each, api_version) for each in (self._old, self._new))
         if shape is None or old is None or new is None:
             return None
         changes = compare(old, new, shape)

@@ -13,40 +13,15 @@ from typing import Any
 import orjson
 import yaml
 
+from kubescene.api.yaml_text import MAX_DEPTH, parse_documents
 from kubescene.apiserver import protobuf
 from kubescene.errors import BadRequestError, UnsupportedMediaTypeError
 from kubescene.types import JsonObject, JsonValue
 
-MAX_DEPTH = 200
 MAX_VALUES = 2_000_000
 
 JSON_TYPES = ("", "application/json")
 YAML_TYPES = ("application/yaml", "application/x-yaml")
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _KubernetesLoader(_Loader):  # type: ignore[misc]  # chosen at run time
-    """Safe YAML whose times stay text and whose duplicate keys are noted."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self.duplicates: list[str] = []
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key_node, _ in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            if key in seen:
-                self.duplicates.append(str(key))
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)
-
-
-_KubernetesLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +65,18 @@ def decode_json(data: bytes) -> Body:
 
 
 def decode_yaml(data: bytes) -> Body:
-    """One YAML document. Keys become text, as JSON wants it."""
     try:
-        _check_yaml_depth(data)
-        loader = _KubernetesLoader(data)
-        try:
-            value = loader.get_single_data()
-        finally:
-            loader.dispose()
+        documents = parse_documents(data)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise BadRequestError(
             f"error converting YAML to JSON: yaml: {reason}; couldn't get version/kind"
         ) from None
+    if len(documents) > 1:
+        raise BadRequestError("the body holds more than one YAML document")
+    value, duplicates = documents[0] if documents else (None, ())
     check_bounds(value)
-    return Body(_json_compatible(value), tuple(loader.duplicates))
-
-
-def _check_yaml_depth(data: bytes) -> None:
-    """Follow the events of the parser, which does not recurse: the loader does, on the C stack."""
-    depth = 0
-    for event in yaml.parse(data, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise BadRequestError(f"the body nests deeper than {MAX_DEPTH} levels")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+    return Body(_json_compatible(value), tuple(duplicate.key for duplicate in duplicates))
 
 
 def check_bounds(value: JsonValue) -> None:

@@ -118,7 +118,7 @@ class ScenarioBuilder:
 
     def to_yaml(self) -> str:
         # YAML is imported only by those who write it.
-        from kubescene.scenario.loading import dump_yaml
+        from kubescene.api.yaml_text import dump_yaml
 
         return dump_yaml(self.build())
 

@@ -1,6 +1,5 @@
-"""Reading a scenario file: safe YAML, bounded, and errors that name the line; and writing one."""
+"""Reading a scenario file: bounded, and with errors that name the line."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,98 +7,32 @@ from typing import Any, NamedTuple
 import yaml
 
 from kubescene.api.kinds import SCENARIO
+from kubescene.api.yaml_text import MAX_DEPTH, parse_documents
 from kubescene.errors import ScenarioError
 from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
-MAX_DEPTH = 200
 MAX_VALUES = 50_000_000
 """How many values a document may hold, counting what an alias repeats every time."""
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _UniqueKeyLoader(_Loader):  # type: ignore[misc]  # chosen at run time
-    """Refuses duplicate keys, which YAML would let win silently."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key_node, _ in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            if key in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)
-
-
-# Times stay text: Kubernetes reads them itself, and YAML's dates are not JSON. Numbers are those of
-# kubectl's reader: 1e-7 is one, and 12:30 is text rather than minutes in base sixty.
-_INT, _FLOAT, _TIMESTAMP = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
-_UniqueKeyLoader.yaml_implicit_resolvers = {
-    first: [pair for pair in resolvers if pair[0] not in (_INT, _FLOAT, _TIMESTAMP)]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
-_BREAKS = re.compile("[\\r\\x85\\u2028\\u2029]")
-"""Line breaks to YAML, letters to JSON."""
-
-_NUMBERS = (
-    (
-        _INT,
-        re.compile(
-            r"[-+]?(?:0b[01][01_]*|0x[\da-fA-F][\da-fA-F_]*|0(?:o?[0-7][0-7_]*)?|[1-9][\d_]*)$",
-            re.ASCII,
-        ),
-        list("-+0123456789"),
-    ),
-    (
-        _FLOAT,
-        re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$", re.ASCII),
-        list("-+.0123456789"),
-    ),
-)
-
-
-class _QuotingDumper(yaml.SafeDumper):
-    """Puts in quotes what some reader of YAML would not take for text."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Shared parts are written out: anchors make a file hard to read and to compare."""
-        del data
-        return True
-
-    def represent_text(self, text: str) -> yaml.ScalarNode:
-        style = '"' if _BREAKS.search(text) else None
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_QuotingDumper.add_representer(str, _QuotingDumper.represent_text)
-
-for _tag, _pattern, _first in _NUMBERS:
-    _UniqueKeyLoader.add_implicit_resolver(_tag, _pattern, _first)
-    _QuotingDumper.add_implicit_resolver(_tag, _pattern, _first)
-_QuotingDumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
-
-
-def dump_yaml(value: Any) -> str:
-    """Block-style YAML that every reader takes for the same JSON."""
-    text = yaml.dump(value, Dumper=_QuotingDumper, sort_keys=False, allow_unicode=True, width=100)
-    assert isinstance(text, str)
-    return text
 
 
 def load_yaml(text: str | bytes, source: str) -> list[Any]:
     """All documents of a YAML (or JSON) text; empty ones are dropped."""
     try:
-        documents = list(yaml.load_all(text, Loader=_UniqueKeyLoader))
+        documents = parse_documents(text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
-        raise ScenarioError(f"not valid YAML: {error.problem}", where=place) from error
+        raise _invalid(f"{error.problem}", error.problem_mark, source) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ScenarioError(f"not valid YAML: {error}", where=source) from error
-    return [document for document in documents if document is not None]
+    for document in documents:
+        for duplicate in document.duplicates:
+            raise _invalid(f"the key {duplicate.key!r} is given twice", duplicate.mark, source)
+    return [document.value for document in documents if document.value is not None]
+
+
+def _invalid(problem: str, mark: Any, source: str) -> ScenarioError:
+    place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+    return ScenarioError(f"not valid YAML: {problem}", where=place)
 
 
 def load_scenario(path: str | Path) -> JsonObject:

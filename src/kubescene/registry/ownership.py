@@ -1,0 +1,291 @@
+"""Ownership of fields in the registry: ``managedFields`` of every write, and server-side apply.
+
+Tracking costs time and space on each write, so it is optional: without it only appliers have
+entries, and updates neither take fields from them nor get any (see design note 0012).
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from kubescene.api import apply, conversion, managed_fields
+from kubescene.api.apply import Applied, ApplyConflictError
+from kubescene.api.blank_objects import blank_object
+from kubescene.api.field_sets import FieldSet, contains, fields_of
+from kubescene.api.field_shapes import Shape, custom_shape, kind_shape
+from kubescene.api.field_walks import NoKeyError
+from kubescene.api.managed_fields import Managers, Writer, with_managed_fields
+from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
+from kubescene.api.structural import Structural
+from kubescene.clock import Clock, format_time
+from kubescene.errors import BadRequestError, Cause, InternalError, InvalidError
+from kubescene.registry.custom_resources import CustomResources
+from kubescene.types import JsonObject
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+KUBECTL = "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+_NOTHING: FieldSet = {}
+_STATUS = fields_of(("status",))
+_SPEC = fields_of(("spec",))
+_NOT_STATUS = fields_of(("metadata",), ("spec",))
+_RESET_WITH_STATUS = {
+    ("", "Pod"): fields_of(
+        ("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")
+    ),
+    ("apps", "Deployment"): fields_of(("spec",), ("metadata", "labels")),
+    ("networking.k8s.io", "ServiceCIDR"): _NOT_STATUS,
+    ("resource.k8s.io", "ResourceClaim"): _NOT_STATUS,
+}
+
+Accept = Callable[[JsonObject], JsonObject]
+"""Decoding: what a merged object becomes, defaults and all, in the version that is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A request to apply."""
+
+    config: JsonObject
+    served: ResourceType
+    manager: str
+    force: bool = False
+    subresource: str = ""
+
+
+class Ownership:
+    """Keeps the books of one world."""
+
+    def __init__(self, scheme: Scheme, custom: CustomResources, clock: Clock) -> None:
+        self._scheme = scheme
+        self._custom = custom
+        self._clock = clock
+        self._custom_shapes: dict[GroupVersionKind, tuple[Structural, Shape]] = {}
+
+    # -- updates -----------------------------------------------------------------------------
+
+    def created(self, obj: JsonObject, served: ResourceType, manager: str) -> JsonObject:
+        """A body that is about to be created, with its writer as the owner of all of it."""
+        given = obj["metadata"].get("managedFields")
+        known = None if managed_fields.is_reset(given) else managed_fields.decode(given)
+        blank = {} if served.custom else blank_object(served.gvk)
+        return self._written(blank, obj, known or {}, served, self._writer(manager, served, ""))
+
+    def updated(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        served: ResourceType,
+        manager: str,
+        subresource: str,
+    ) -> JsonObject:
+        """A changed object, with its writer as the owner of what has changed.
+
+        Clients may rewrite ``managedFields`` themselves. An object without any stays without: it
+        was made before anybody tracked its fields.
+        """
+        given = None if subresource else new["metadata"].get("managedFields")
+        if managed_fields.is_reset(given):
+            return with_managed_fields(new, None)
+        stored = old["metadata"].get("managedFields")
+        known = managed_fields.decode(given) or managed_fields.decode(stored)
+        if not known:
+            return with_managed_fields(new, None)
+        writer = self._writer(manager, served, subresource)
+        return self._written(old, new, known, served, writer)
+
+    def _written(
+        self,
+        old: JsonObject,
+        new: JsonObject,
+        known: Managers,
+        served: ResourceType,
+        writer: Writer,
+    ) -> JsonObject:
+        versions = KindVersions(self, served)
+        before, after = (
+            versions.seen(managed_fields.without_managed_fields(each)) for each in (old, new)
+        )
+        try:
+            managers = managed_fields.updated(known, before, after, writer, versions)
+        except NoKeyError:
+            return with_managed_fields(new, None)
+        return with_managed_fields(new, managed_fields.encode(managers))
+
+    # -- apply -------------------------------------------------------------------------------
+
+    def applied(
+        self, request: Application, old: JsonObject | None, accept: Accept, *, tracked: bool
+    ) -> JsonObject:
+        """The object after an apply, with its new owners; ``old`` is None if there is none yet."""
+        versions = KindVersions(self, request.served)
+        self._check(request, versions)
+        managers = managed_fields.decode((old or {}).get("metadata", {}).get("managedFields"))
+        live = versions.seen(managed_fields.without_managed_fields(old)) if old else {}
+        if not managers and old is not None and tracked:
+            managers = self._before_first_apply(live, request, versions)
+        outcome = self._apply(request, managers or {}, live, versions)
+        changed = live if outcome.obj is None else outcome.obj
+        changed = _with_current_annotation(changed, request)
+        result = (old or live) if changed is live else accept(changed)
+        return with_managed_fields(result, managed_fields.encode(outcome.managers))
+
+    def _apply(
+        self, request: Application, managers: Managers, live: JsonObject, versions: "KindVersions"
+    ) -> Applied:
+        writer = self._writer(request.manager, request.served, request.subresource)
+        force = request.force
+        try:
+            return apply.apply(managers, live, request.config, writer, versions, force=force)
+        except ApplyConflictError as error:
+            allowed = self._allowed(request, live, versions)
+            remaining = [each for each in error.conflicts if not contains(allowed, each.path)]
+            if remaining:
+                raise ApplyConflictError(remaining) from None
+            return apply.apply(managers, live, request.config, writer, versions, force=True)
+
+    def _allowed(
+        self, request: Application, live: JsonObject, versions: "KindVersions"
+    ) -> FieldSet:
+        """What kubectl may take over by itself: its own client-side configuration."""
+        text = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
+        shape = versions.shape(request.served.api_version)
+        if request.manager != KUBECTL or not text or shape is None:
+            return _NOTHING
+        try:
+            last = orjson.loads(text)
+            if last.get("apiVersion") != request.served.api_version:
+                return _NOTHING
+            return apply.last_applied_fields(live, last, shape)
+        except (orjson.JSONDecodeError, AttributeError, NoKeyError):
+            return _NOTHING
+
+    def _before_first_apply(
+        self, live: JsonObject, request: Application, versions: "KindVersions"
+    ) -> Managers:
+        """Everything that an untracked object has, as somebody's."""
+        writer = self._writer(BEFORE_FIRST_APPLY, request.served, request.subresource)
+        blank = {} if request.served.custom else blank_object(request.served.gvk)
+        return managed_fields.updated({}, blank, live, writer, versions)
+
+    def _check(self, request: Application, versions: "KindVersions") -> None:
+        config, gvk = request.config, request.served.gvk
+        if not request.manager:
+            message = "Required value: is required for apply patch"
+            raise InvalidError(
+                f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
+                group="meta.k8s.io",
+                kind="PatchOptions",
+                causes=(Cause("FieldValueRequired", message, "fieldManager"),),
+            )
+        api_version, kind = config.get("apiVersion", ""), config.get("kind", "")
+        if (api_version, kind) != (gvk.api_version, gvk.kind):
+            shown = api_version if "/" in str(api_version) else f"/{api_version}"
+            raise BadRequestError(f"invalid object type: {shown}, Kind={kind}")
+        metadata = config.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+            raise BadRequestError("metadata.managedFields must be nil")
+        shape = versions.shape(gvk.api_version)
+        found = apply.complaints(config, shape) if shape is not None else []
+        if found:
+            raise InternalError(_untyped(config, found))
+
+    # -- writers and versions ------------------------------------------------------------------
+
+    def _writer(self, manager: str, served: ResourceType, subresource: str) -> Writer:
+        return Writer(
+            manager=manager or "unknown",
+            api_version=served.api_version,
+            time=format_time(self._clock.now()),
+            subresource=subresource,
+            reset=reset_fields(served, subresource),
+        )
+
+    def shape(self, gvk: GroupVersionKind) -> Shape | None:
+        """The shape of a kind that is served; None for others."""
+        kind = self._custom.of(gvk)
+        if kind is None:
+            return kind_shape(gvk)
+        known = self._custom_shapes.get(gvk)
+        if known is None or known[0] is not kind.root:
+            known = self._custom_shapes[gvk] = (kind.root, custom_shape(kind.root))
+        return known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class KindVersions:
+    """The versions of one kind, as `managed_fields` asks for them."""
+
+    ownership: Ownership
+    served: ResourceType
+
+    def shape(self, api_version: str) -> Shape | None:
+        return self.ownership.shape(GroupVersionKind.of(api_version, self.served.kind))
+
+    def seen(self, obj: JsonObject) -> JsonObject:
+        """A stored object in the version of the request."""
+        if not self.served.stored_as or not obj.get("kind"):
+            return obj
+        return conversion.from_storage(obj, self.served)
+
+    def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        given = self.served.api_version
+        current = obj.get("apiVersion") or given
+        if current == api_version:
+            return obj
+        if self.shape(api_version) is None:
+            return None
+        if self.served.custom:
+            return {**obj, "apiVersion": api_version}
+        kind = self.served.kind
+        old, new = (GroupVersionKind.of(each, kind) for each in (current, api_version))
+        return conversion.convert(obj, old, new)
+
+
+def reset_fields(served: ResourceType, subresource: str) -> FieldSet:
+    """What a write may state and the server ignores all the same."""
+    if not served.has_status:
+        return _NOTHING
+    if subresource != "status":
+        return _STATUS
+    if served.custom:
+        return _NOT_STATUS
+    return _RESET_WITH_STATUS.get((served.gvk.group, served.kind), _SPEC)
+
+
+def _with_current_annotation(obj: JsonObject, request: Application) -> JsonObject:
+    """kubectl's own record of the configuration follows, for clients that still go by it."""
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    if request.manager != KUBECTL or not annotations.get(LAST_APPLIED):
+        return obj
+    text = _as_annotation(request.config)
+    if annotations[LAST_APPLIED] == text:
+        return obj
+    metadata = {**obj["metadata"], "annotations": {**annotations, LAST_APPLIED: text}}
+    return {**obj, "metadata": metadata}
+
+
+def _as_annotation(config: JsonObject) -> str:
+    metadata = config.get("metadata") or {}
+    if LAST_APPLIED in (metadata.get("annotations") or {}):
+        kept = {k: v for k, v in metadata["annotations"].items() if k != LAST_APPLIED}
+        config = {**config, "metadata": {**metadata, "annotations": kept}}
+    text = json.dumps(config, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text + "\n"
+
+
+def _untyped(config: JsonObject, found: list[str]) -> str:
+    metadata = config.get("metadata")
+    given = metadata if isinstance(metadata, dict) else {}
+    gvk = GroupVersionKind.of(config["apiVersion"], config["kind"])
+    version = gvk.api_version if gvk.group else f"/{gvk.version}"
+    why = found[0] if len(found) == 1 else "errors:\n  " + "\n  ".join(found)
+    return (
+        f"failed to create typed patch object ({given.get('namespace', '')}/"
+        f"{given.get('name', '')}; {version}, Kind={gvk.kind}): {why}"
+    )
