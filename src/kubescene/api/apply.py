@@ -30,6 +30,7 @@ from kubescene.api.managed_fields import (
     Managers,
     Versions,
     Writer,
+    owned,
 )
 from kubescene.errors import Cause, ConflictError
 from kubescene.types import JsonObject, JsonValue
@@ -85,29 +86,29 @@ def apply(
     """
     shape = versions.shape(applier.api_version)
     assert shape is not None
-    own = applier.entry(APPLY, field_set(config, shape))
-    last = managers.get(own.id)
-    owned: Managers = {**managers, own.id: own}
+    stated = applier.entry(APPLY, field_set(config, shape))
+    last = managers.get(stated.id)
     new = merged(live, config, shape)
     if last is not None and last.fields:
-        new = _pruned(new, owned, last, own, versions)
-    owned = _taken(owned, own, Comparisons(live, new, applier, versions), force=force)
-    if own.fields == LEAF:
-        owned.pop(own.id, None)
+        new = _pruned(new, {**managers, stated.id: stated}, last, stated, versions)
+    others = {identity: entry for identity, entry in managers.items() if identity != stated.id}
+    result = _taken(others, Comparisons(live, new, applier, versions), force=force)
+    own = owned(stated)
     if new == live:
-        kept = replace(own, time=last.time if last else "")
-        return Applied(None, {**owned, own.id: kept} if own.id in owned else owned)
-    return Applied(new, owned)
+        own = replace(own, time=last.time if last else "")
+    if own.fields:
+        result[own.id] = own
+    return Applied(None if new == live else new, result)
 
 
-def _taken(owned: Managers, own: Entry, comparisons: Comparisons, *, force: bool) -> Managers:
-    """The managers after others have lost what was changed or removed."""
+def _taken(others: Managers, comparisons: Comparisons, *, force: bool) -> Managers:
+    """The other managers, after they have lost what was changed or removed."""
     conflicts: list[Conflict] = []
-    result: Managers = {own.id: own}
-    for identity in sorted(owned):
-        entry = owned[identity]
+    result: Managers = {}
+    for identity in sorted(others):
+        entry = others[identity]
         changes = comparisons.of(entry.api_version)
-        if identity == own.id or changes is None:
+        if changes is None:
             continue
         lost = intersection(entry.fields, changes.written)
         conflicts += [Conflict(entry, path) for path in field_sets.members(lost)]
@@ -221,7 +222,7 @@ def _order(left: list[str], right: list[str]) -> list[tuple[str, int]]:
 
 
 def _pruned(
-    new: JsonObject, owned: Managers, last: Entry, own: Entry, versions: Versions
+    new: JsonObject, managers: Managers, last: Entry, own: Entry, versions: Versions
 ) -> JsonObject:
     """The object without what the applier stated last and nobody owns now."""
     shape = versions.shape(last.api_version)
@@ -230,7 +231,7 @@ def _pruned(
         return new
     stated_last = with_structs(last.fields, shape)
     kept = without(before, stated_last, shape) or {}
-    for api_version, fields in _by_version(owned, last.api_version):
+    for api_version, fields in _by_version(managers, last.api_version):
         kept = _with_owned(before, kept, fields, api_version, versions)
     there, left = _all_fields(before, shape), _all_fields(_in(kept, last, versions), shape)
     gone = intersection(difference(there, left), stated_last)
@@ -242,24 +243,24 @@ def _in(obj: JsonObject, entry: Entry, versions: Versions) -> JsonObject:
     return versions.convert(obj, entry.api_version) or obj
 
 
-def _by_version(owned: Managers, first: str) -> list[tuple[str, FieldSet]]:
+def _by_version(managers: Managers, first: str) -> list[tuple[str, FieldSet]]:
     """All fields that somebody owns, by version; the version of the pruned object first."""
     fields: dict[str, FieldSet] = {first: {}}
-    for identity in sorted(owned):
-        entry = owned[identity]
+    for identity in sorted(managers):
+        entry = managers[identity]
         fields[entry.api_version] = union(fields.get(entry.api_version, {}), entry.fields)
     return list(fields.items())
 
 
 def _with_owned(
-    before: JsonObject, kept: JsonObject, owned: FieldSet, api_version: str, versions: Versions
+    before: JsonObject, kept: JsonObject, fields: FieldSet, api_version: str, versions: Versions
 ) -> JsonObject:
     """The pruned object with everything back that somebody owns in this version."""
     shape = versions.shape(api_version)
     full, rest = versions.convert(before, api_version), versions.convert(kept or {}, api_version)
     if shape is None or full is None or rest is None:
         return kept
-    stay = union(_all_fields(rest, shape), with_structs(owned, shape))
+    stay = union(_all_fields(rest, shape), with_structs(fields, shape))
     return without(full, difference(_all_fields(full, shape), stay), shape) or {}
 
 
@@ -360,9 +361,18 @@ def _item_complaints(items: list[Any], shape: Shape, path: str) -> list[str]:
 
 
 def _go_value(value: JsonValue) -> str:
-    if isinstance(value, dict | list):
-        return "&{map[]}" if isinstance(value, dict) else "&{[]}"
-    return f"&{{{str(value).lower() if isinstance(value, bool) else value}}}"
+    return f"&{{{_printed(value)}}}"
+
+
+def _printed(value: JsonValue) -> str:
+    """A value as Go's ``%v`` prints it."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{_printed(value[k])}" for k in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(_printed(item) for item in value) + "]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def last_applied_fields(live: JsonObject, last: JsonObject, shape: Shape) -> FieldSet:

@@ -2,8 +2,8 @@
 
 A created object is compared with the blank one of its kind. Structs that are there anyway (fields
 of Go structs that are no pointers) are not something that a writer has added: only their fields
-are. Spelled here is what is not the same for all kinds; scalars and atomic parts make no
-difference and are left out.
+are. The same goes for empty texts that are there anyway. Spelled here is what is not the same for
+all kinds and makes a difference.
 """
 
 from kubescene.api.scheme import GroupVersionKind
@@ -14,7 +14,12 @@ _JOB: JsonObject = {"template": _TEMPLATE}
 _UNIFORM: JsonObject = {"metadata": {}, "spec": {}, "status": {}}
 
 _PARTS: dict[tuple[str, str], JsonObject] = {
-    ("", "Event"): {"involvedObject": {}, "source": {}},
+    ("", "Event"): {
+        "involvedObject": {},
+        "reportingComponent": "",
+        "reportingInstance": "",
+        "source": {},
+    },
     ("", "PersistentVolumeClaim"): {"spec": {"resources": {}}},
     ("", "Pod"): {"spec": {"containers": None}},
     ("", "PodTemplate"): {"template": _TEMPLATE},
@@ -22,7 +27,9 @@ _PARTS: dict[tuple[str, str], JsonObject] = {
     ("apps", "DaemonSet"): {"spec": {"template": _TEMPLATE, "updateStrategy": {}}},
     ("apps", "Deployment"): {"spec": {"strategy": {}, "template": _TEMPLATE}},
     ("apps", "ReplicaSet"): {"spec": {"template": _TEMPLATE}},
-    ("apps", "StatefulSet"): {"spec": {"template": _TEMPLATE, "updateStrategy": {}}},
+    ("apps", "StatefulSet"): {
+        "spec": {"serviceName": "", "template": _TEMPLATE, "updateStrategy": {}}
+    },
     ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"scaleTargetRef": {}}},
     ("batch", "CronJob"): {"spec": {"jobTemplate": {"metadata": {}, "spec": _JOB}}},
     ("batch", "Job"): {"spec": _JOB},

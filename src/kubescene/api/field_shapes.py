@@ -19,6 +19,11 @@ from kubescene.api.structural import Structural
 from kubescene.types import JsonObject, JsonValue
 
 
+_ZERO_VALUES: dict[str, JsonValue] = {"s": "", "i": 0, "l": 0}
+_OPTIONAL_KEYS = frozenset({"shareID"})
+"""Keys that are pointers in Go: an item without one differs from an item with an empty one."""
+
+
 class Division(IntEnum):
     LEAF = 0
     MAP = 1
@@ -101,16 +106,23 @@ def _spelled(spelling: str, field: FieldType) -> Shape:
         return _type_shape(field.element)
     if first == "{":
         return Shape(Division.MAP, element=_spelled(rest, field))
-    if first == "a":
-        return FREE
     if first == "[" and field.list_type == "set":
         return Shape(Division.SET, element=LEAF)
     if first == "[" and field.list_type == "map" and field.element is not None:
-        known = field.element.fields
-        defaults = {key: known[key].default for key in field.list_map_keys if key in known}
-        element = _type_shape(field.element)
-        return _keyed(element, field.list_map_keys, defaults)
+        keys = field.list_map_keys
+        return _keyed(_type_shape(field.element), keys, _key_defaults(field.element, keys))
     return LEAF
+
+
+def _key_defaults(item: ApiType, keys: tuple[str, ...]) -> dict[str, JsonValue]:
+    """What keys are taken to be in items that lack them: their default, else Go's zero value."""
+    found: dict[str, JsonValue] = {}
+    for key in keys:
+        field = item.fields.get(key)
+        if field is not None and key not in _OPTIONAL_KEYS:
+            zero = _ZERO_VALUES.get(field.shape)
+            found[key] = zero if field.default is None else field.default
+    return found
 
 
 # -- custom kinds --------------------------------------------------------------------------

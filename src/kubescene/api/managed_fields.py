@@ -100,8 +100,16 @@ class Writer:
     """Fields that the server ignores in such a write: nobody gets to own them by it."""
 
     def entry(self, operation: str, fields: FieldSet) -> Entry:
-        owned = difference(excluding(fields, self.reset), SYSTEM_OWNED)
-        return Entry(self.manager, operation, self.api_version, owned, self.subresource, self.time)
+        """The entry of all that is stated, some of which nobody may own."""
+        stated = excluding(fields, self.reset)
+        return Entry(
+            self.manager, operation, self.api_version, stated, self.subresource, self.time
+        )
+
+
+def owned(entry: Entry) -> Entry:
+    """The entry without fields that are the system's."""
+    return replace(entry, fields=difference(entry.fields, SYSTEM_OWNED))
 
 
 # -- the wire ------------------------------------------------------------------------------
@@ -206,7 +214,7 @@ def updated(
         if fields:
             result[entry.id] = replace(entry, fields=fields)
     assert changes is not None
-    own = writer.entry(UPDATE, changes.written)
+    own = owned(writer.entry(UPDATE, changes.written))
     if own.fields:
         known = result.get(own.id)
         result[own.id] = replace(own, fields=union(own.fields, known.fields)) if known else own

@@ -34,6 +34,7 @@ from kubescene.apiserver.responses import (
     text_response,
 )
 from kubescene.apiserver.routes import Target, find_target
+from kubescene.apiserver.simulator import PREFIX, Simulator
 from kubescene.apiserver.streaming import Streams
 from kubescene.apiserver.subresources import Subresources
 from kubescene.apiserver.validating import FieldValidation
@@ -69,6 +70,7 @@ class ApiServer:
         )
         self.subresources = Subresources(self.verbs)
         self.streams = Streams(self.registry, engine, self.renderer)
+        self.simulator = Simulator(engine)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))
 
@@ -116,6 +118,8 @@ class ApiServer:
             target = find_target(self.scheme, path)
             if target is not None:
                 return await self._answer_resource(target, request, send)
+        if path.startswith(PREFIX):
+            return await self.simulator.answer(request)
         return self._answer_elsewhere(path, request)
 
     # -- resources ---------------------------------------------------------------------------

@@ -111,8 +111,7 @@ class EngineThread:
 
     def _run(self) -> None:
         self.cluster.store.own()
-        if self._with_controllers and not self.cluster.controllers:
-            self.cluster.start(list(self.cluster.registrations), Role.PRESIMULATION)
+        self._start_controllers()
         busy = self._with_controllers
         while True:
             try:
@@ -127,6 +126,15 @@ class EngineThread:
                 busy = self._round()
             else:
                 busy = self._run_due()
+
+    def reset(self) -> None:
+        """An empty cluster with controllers that know nothing of the old one. A command."""
+        self.cluster.reset()
+        self._start_controllers()
+
+    def _start_controllers(self) -> None:
+        if self._with_controllers and not self.cluster.controllers:
+            self.cluster.start(list(self.cluster.registrations), Role.PRESIMULATION)
 
     def _finish(self) -> None:
         """Run what was submitted while the end was being announced: somebody waits for it."""

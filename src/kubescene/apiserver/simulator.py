@@ -1,0 +1,59 @@
+"""The simulator's own API, beside that of Kubernetes: whole worlds in and out.
+
+::
+
+    GET  /simulator/v1/export    every object, as a Kubernetes List
+    POST /simulator/v1/import    put the objects of a List into the world; nothing if one is bad
+    PUT  /simulator/v1/reset     back to an empty cluster
+"""
+
+from collections.abc import Awaitable, Callable
+
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.requests import Request
+from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.errors import MethodNotAllowedError
+from kubescene.registry import snapshots
+
+PREFIX = "/simulator/v1/"
+MAX_IMPORT = 256 * 1024 * 1024
+
+
+class Simulator:
+    """Answers for the paths below `PREFIX`."""
+
+    def __init__(self, engine: EngineThread) -> None:
+        self._engine = engine
+        self._pages: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
+            "export": ("GET", self._export),
+            "import": ("POST", self._import),
+            "reset": ("PUT", self._reset),
+        }
+
+    async def answer(self, request: Request) -> Response:
+        method, page = self._pages.get(request.path.removeprefix(PREFIX), ("", None))
+        if page is None:
+            return not_found_page()
+        if request.method != method:
+            raise MethodNotAllowedError(
+                f"{request.path} takes {method}, not {request.method}", kind="simulator"
+            )
+        return await page(request)
+
+    async def _export(self, request: Request) -> Response:
+        del request
+        cluster = self._engine.cluster
+        return Response(await self._engine.submit(cluster.export))
+
+    async def _import(self, request: Request) -> Response:
+        body = await request.body(MAX_IMPORT)
+        registry = self._engine.cluster.registry
+        count = await self._engine.submit(
+            lambda: snapshots.import_objects(registry, request.actor, body)
+        )
+        return json_response({"imported": count})
+
+    async def _reset(self, request: Request) -> Response:
+        del request
+        await self._engine.submit(self._engine.reset)
+        return json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
