@@ -20,7 +20,13 @@ HEAVY = ["numpy", "orjson", "msgspec", "rich", "typer", "yaml"]
 
 NAMES = {
     "kubescene": ["Cluster", "KubesceneError", "Run", "ScenarioBuilder", "__version__", "run"],
-    "kubescene.testing": ["make_node", "make_pod", "make_priority_class", "make_replica_set"],
+    "kubescene.testing": [
+        "make_deployment",
+        "make_node",
+        "make_pod",
+        "make_priority_class",
+        "make_replica_set",
+    ],
 }
 """The narrowest surfaces by name: a change here is a change for every user."""
 

@@ -17,6 +17,8 @@ from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
 from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
+from kubescene.controllers.builtin.deployment import deployment
+from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
@@ -60,9 +62,11 @@ class ClusterOptions:
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     """The controllers that every world has, in settle order."""
     registrations = ControllerRegistrations()
+    registrations.register("deployment", deployment)
     registrations.register("replicaset", replicaset)
     registrations.register("namespace", namespace)
     registrations.register("storage-protection", storage_protection)
+    registrations.register("garbage-collector", garbage_collector)
     registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
     scheduler = partial(kube_scheduler, explain=options.explain)
     registrations.register(SCHEDULER, scheduler, schedules=True)

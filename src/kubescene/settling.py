@@ -41,8 +41,9 @@ class Patience:
     """How long controllers may go on.
 
     A large cluster legitimately needs a round per object, so the limit is ``max_rounds`` plus
-    `ROUNDS_PER_OBJECT` for every object that exists. Whoever creates objects could raise that
-    limit forever: beyond ``max_rounds``, only as many rounds again may leave more objects behind.
+    `ROUNDS_PER_OBJECT` for every object, counted when there were most. Whoever creates objects
+    could raise that limit forever: beyond ``max_rounds``, only as many rounds again may leave more
+    objects behind.
     """
 
     def __init__(self, max_rounds: int, objects: Callable[[], int]) -> None:
@@ -51,6 +52,7 @@ class Patience:
         self._rounds = 0
         self._growing = 0
         self._existing = 0
+        self._most = 0
         self._writers: Counter[str] = Counter()
 
     def spend(self, writers: Iterable[str]) -> None:
@@ -61,7 +63,8 @@ class Patience:
         self._writers.update(writers)
         before, self._existing = self._existing, self._objects()
         self._growing += self._existing > before
-        limit = self._max_rounds + ROUNDS_PER_OBJECT * self._existing
+        self._most = max(self._most, self._existing)
+        limit = self._max_rounds + ROUNDS_PER_OBJECT * self._most
         if self._rounds > limit or self._growing > self._max_rounds:
             writes = self._writers.most_common()
             names = ", ".join(f"{name} ({count} writes)" for name, count in writes)

@@ -238,15 +238,60 @@ class TestChange:
         assert spec["containers"][0]["image"] == "nginx:2"
 
     def test_status_by_subresource(self, kubectl: Kubectl) -> None:
-        kubectl("create", "deployment", "site", "--image=nginx")
-        counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-        status = {"observedGeneration": 1, **dict.fromkeys(counts, 1)}
-        patch = json.dumps({"status": status})
-        kubectl("patch", "deployment", "site", "--subresource=status", "--type=merge", "-p", patch)
-        assert "successfully rolled out" in kubectl(
-            "rollout", "status", "deployment/site", "--timeout=20s"
-        )
-        assert rows(kubectl("get", "deployments"))[0][:4] == ["site", "1/1", "1", "1"]
+        patch = json.dumps({"status": {"capacity": {"example.com/gpu": "2"}}})
+        kubectl("patch", "node", "node-1", "--subresource=status", "--type=merge", "-p", patch)
+        capacity = kubectl.json("get", "node", "node-1")["status"]["capacity"]
+        assert capacity["example.com/gpu"] == "2"
+
+
+class TestRollout:
+    def test_status(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "site", "--image=nginx:1", "--replicas=3")
+        assert "successfully rolled out" in rolled_out(kubectl)
+        assert rows(kubectl("get", "deployments"))[0][:4] == ["site", "3/3", "3", "3"]
+
+    def test_history_and_undo(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "site", "--image=nginx:1", "--replicas=3")
+        rolled_out(kubectl)
+        kubectl("set", "image", "deployment/site", "nginx=nginx:2")
+        rolled_out(kubectl)
+        assert revisions(kubectl) == ["1", "2"]
+        assert "rolled back" in kubectl("rollout", "undo", "deployment/site")
+        rolled_out(kubectl)
+        assert revisions(kubectl) == ["2", "3"]
+        spec = kubectl.json("get", "deployment", "site")["spec"]["template"]["spec"]
+        assert spec["containers"][0]["image"] == "nginx:1"
+
+    def test_pause_and_resume(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "site", "--image=nginx:1")
+        rolled_out(kubectl)
+        kubectl("rollout", "pause", "deployment/site")
+        kubectl("set", "image", "deployment/site", "nginx=nginx:2")
+        kubectl("wait", "--for=jsonpath={.status.observedGeneration}=3", "deployment/site")
+        assert len(rows(kubectl("get", "replicasets"))) == 1
+        kubectl("rollout", "resume", "deployment/site")
+        rolled_out(kubectl)
+        assert len(rows(kubectl("get", "replicasets"))) == 2
+
+    def test_restart_and_scale(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "site", "--image=nginx:1")
+        rolled_out(kubectl)
+        assert "restarted" in kubectl("rollout", "restart", "deployment/site")
+        rolled_out(kubectl)
+        kubectl("scale", "deployment/site", "--replicas=4")
+        rolled_out(kubectl)
+        sizes = sorted(row[1] for row in rows(kubectl("get", "replicasets")))
+        assert sizes == ["0", "4"]
+
+
+def rolled_out(kubectl: Kubectl) -> str:
+    """Wait until the Deployment is there."""
+    return kubectl("rollout", "status", "deployment/site", "--timeout=20s")
+
+
+def revisions(kubectl: Kubectl) -> list[str]:
+    history = kubectl("rollout", "history", "deployment/site").splitlines()
+    return [line.split()[0] for line in history[2:] if line.strip()]
 
 
 class TestDelete:

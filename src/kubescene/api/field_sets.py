@@ -2,8 +2,8 @@
 
 A set is a tree of plain dicts. A key says how to go down: ``f:replicas`` to a field,
 ``k:{"name":"c"}`` to the list item with these keys, ``v:"x"`` to the item of this value. The place
-a key leads to belongs to the set if its dict is empty or has the member ``.``; otherwise only places
-below it do::
+a key leads to belongs to the set if its dict is empty or has the member ``.``; otherwise only
+places below it do::
 
     {"f:spec": {"f:replicas": {}, "f:template": {".": {}, "f:spec": {}}}}
 

@@ -18,10 +18,17 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.structural import Structural
 from kubescene.types import JsonObject, JsonValue
 
-
 _ZERO_VALUES: dict[str, JsonValue] = {"s": "", "i": 0, "l": 0}
 _OPTIONAL_KEYS = frozenset({"shareID"})
-"""Keys that are pointers in Go: an item without one differs from an item with an empty one."""
+_ITEMS_WITH_OPTIONAL_KEYS = frozenset(
+    {
+        "FlowSchemaCondition",
+        "ObjectReference",
+        "PriorityLevelConfigurationCondition",
+        "ServerStorageVersion",
+    }
+)
+"""Keys that may be absent: an item without one differs from an item with an empty one."""
 
 
 class Division(IntEnum):
@@ -33,9 +40,13 @@ class Division(IntEnum):
 
 
 class Shape:
-    """One place. ``element`` is the shape of items, or of members that are not named fields."""
+    """One place.
 
-    __slots__ = ("_fields", "_named", "defaults", "division", "element", "keys")
+    ``element`` is the shape of items, or of members that are not named fields. ``omits_empty`` is
+    true of lists and maps of built-in kinds: a decoded object does not have them if they are empty.
+    """
+
+    __slots__ = ("_fields", "_named", "defaults", "division", "element", "keys", "omits_empty")
 
     def __init__(
         self,
@@ -45,8 +56,10 @@ class Shape:
         element: "Shape | None" = None,
         keys: tuple[str, ...] = (),
         defaults: JsonObject | None = None,
+        omits_empty: bool = False,
     ) -> None:
         self.division = division
+        self.omits_empty = omits_empty
         self.element = element
         self.keys = tuple(sorted(keys))
         self.defaults = defaults or {}
@@ -69,6 +82,7 @@ class Shape:
 
 
 LEAF = Shape(Division.LEAF)
+ATOMIC = Shape(Division.LEAF, omits_empty=True)
 FREE = Shape(Division.FREE)
 FREE.element = FREE
 
@@ -96,7 +110,7 @@ def _field_shapes(described: ApiType) -> dict[str, Shape]:
 
 def _field_shape(field: FieldType) -> Shape:
     if field.is_atomic:
-        return LEAF
+        return LEAF if field.shape == "#" else ATOMIC
     return _spelled(field.shape, field)
 
 
@@ -105,18 +119,20 @@ def _spelled(spelling: str, field: FieldType) -> Shape:
     if first == "#" and field.element is not None:
         return _type_shape(field.element)
     if first == "{":
-        return Shape(Division.MAP, element=_spelled(rest, field))
+        return Shape(Division.MAP, element=_spelled(rest, field), omits_empty=True)
     if first == "[" and field.list_type == "set":
-        return Shape(Division.SET, element=LEAF)
+        return Shape(Division.SET, element=LEAF, omits_empty=True)
     if first == "[" and field.list_type == "map" and field.element is not None:
-        keys = field.list_map_keys
-        return _keyed(_type_shape(field.element), keys, _key_defaults(field.element, keys))
+        keys, item = field.list_map_keys, field.element
+        return _keyed(_type_shape(item), keys, _key_defaults(item, keys), omits_empty=True)
     return LEAF
 
 
 def _key_defaults(item: ApiType, keys: tuple[str, ...]) -> dict[str, JsonValue]:
     """What keys are taken to be in items that lack them: their default, else Go's zero value."""
     found: dict[str, JsonValue] = {}
+    if item.short_name in _ITEMS_WITH_OPTIONAL_KEYS:
+        return found
     for key in keys:
         field = item.fields.get(key)
         if field is not None and key not in _OPTIONAL_KEYS:
@@ -184,6 +200,12 @@ def _structural_list(node: Structural) -> Shape:
     return LEAF
 
 
-def _keyed(element: Shape, keys: tuple[str, ...], defaults: dict[str, JsonValue]) -> Shape:
+def _keyed(
+    element: Shape,
+    keys: tuple[str, ...],
+    defaults: dict[str, JsonValue],
+    *,
+    omits_empty: bool = False,
+) -> Shape:
     given = {key: value for key, value in defaults.items() if value is not None}
-    return Shape(Division.LIST, element=element, keys=keys, defaults=given)
+    return Shape(Division.LIST, element=element, keys=keys, defaults=given, omits_empty=omits_empty)

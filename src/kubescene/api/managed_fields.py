@@ -102,9 +102,7 @@ class Writer:
     def entry(self, operation: str, fields: FieldSet) -> Entry:
         """The entry of all that is stated, some of which nobody may own."""
         stated = excluding(fields, self.reset)
-        return Entry(
-            self.manager, operation, self.api_version, stated, self.subresource, self.time
-        )
+        return Entry(self.manager, operation, self.api_version, stated, self.subresource, self.time)
 
 
 def owned(entry: Entry) -> Entry:
@@ -172,8 +170,20 @@ def with_managed_fields(obj: JsonObject, entries: list[JsonObject] | None) -> Js
     return without_managed_fields(obj)
 
 
+def with_entries_of(obj: JsonObject, other: JsonObject) -> JsonObject:
+    """A copy with the entries of another object; itself if they are its own."""
+    entries = other["metadata"].get("managedFields")
+    return (
+        obj
+        if obj["metadata"].get("managedFields") is entries
+        else with_managed_fields(obj, entries)
+    )
+
+
 def same_but_times(new: JsonObject, old: JsonObject) -> bool:
-    """Whether two objects differ in nothing but the times of their entries."""
+    """Whether two objects that have entries differ in nothing but the times of these."""
+    if "managedFields" not in new["metadata"] or "managedFields" not in old["metadata"]:
+        return False
     if without_managed_fields(new) != without_managed_fields(old):
         return False
     return _untimed(new) == _untimed(old)

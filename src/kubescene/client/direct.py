@@ -118,11 +118,13 @@ class DirectClient:
 
     def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
         resource = self._resource(gvk)
-        for record in self._store.in_order_of_creation(resource):
-            handler(Change(ChangeType.ADDED, record, None, self._store))
-        subscription = self._store.subscribe(handler, (resource,))
-        self._subscriptions.append(subscription)
-        return subscription
+        self._replay(resource, handler)
+        return self._kept(self._store.subscribe(handler, (resource,)))
+
+    def watch_all(self, handler: EventHandler) -> Subscription:
+        for resource in self._store.resources():
+            self._replay(resource, handler)
+        return self._kept(self._store.subscribe(handler))
 
     def close(self) -> None:
         """End all watches of this client."""
@@ -131,6 +133,14 @@ class DirectClient:
         self._subscriptions.clear()
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _replay(self, resource: GroupResource, handler: EventHandler) -> None:
+        for record in self._store.in_order_of_creation(resource):
+            handler(Change(ChangeType.ADDED, record, None, self._store))
+
+    def _kept(self, subscription: Subscription) -> Subscription:
+        self._subscriptions.append(subscription)
+        return subscription
 
     def _resource(self, gvk: GroupVersionKind) -> GroupResource:
         return self._registry.type_of(gvk).group_resource

@@ -126,6 +126,15 @@ class Watcher(Protocol):
         """
         ...
 
+    def watch_all(self, handler: EventHandler) -> Subscription:
+        """The same for objects of every kind, those included that are defined later.
+
+        What exists is delivered resource by resource in a fixed order, each in order of creation.
+        For the few components to which all kinds are alike: the handler is called for every write
+        of the world.
+        """
+        ...
+
     def close(self) -> None:
         """End all watches of this client."""
         ...

@@ -132,7 +132,10 @@ class Verbs:
         *,
         grace_period_s: int | None = None,
     ) -> JsonObject:
-        """Delete, honouring finalizers and grace; returns the object's newest state."""
+        """Delete, honouring finalizers and grace; returns the object's newest state.
+
+        Dependents go too, in the background, as with kubectl.
+        """
         resource_type = self._type(kind)
         return self._decoded(
             self.registry.delete(
@@ -140,7 +143,9 @@ class Verbs:
                 resource_type,
                 place(resource_type, namespace),
                 name,
-                options=DeleteOptions(grace_period_s=grace_period_s),
+                options=DeleteOptions(
+                    grace_period_s=grace_period_s, propagation_policy="Background"
+                ),
             )
         )
 

@@ -18,6 +18,7 @@ from kubescene.controllers.reconcile import NOTHING, Delete, Patch, Plan, Reques
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.loops import ControllerContext
+from kubescene.registry import DeleteOptions
 from kubescene.store import Change, ChangeType
 from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
@@ -118,7 +119,8 @@ class KubeletReconciler:
             deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
             if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
                 return Plan(requeue_after=wait)
-        return Plan((Delete(ObjectRef.to(pod), uid=metadata["uid"], grace_period_s=0),))
+        at_once = DeleteOptions(uid=metadata["uid"], grace_period_s=0)
+        return Plan((Delete(ObjectRef.to(pod), at_once),))
 
 
 def remaining(since: int, delay: int, now: int) -> int:

@@ -13,6 +13,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.errors import ApiError
+from kubescene.registry.deletion import PLAIN_DELETE, DeleteOptions
 from kubescene.store import Change
 from kubescene.types import JsonObject
 
@@ -40,8 +41,7 @@ class Patch:
 @dataclass(frozen=True, slots=True)
 class Delete:
     ref: ObjectRef
-    uid: str = ""
-    grace_period_s: int | None = None
+    options: DeleteOptions = PLAIN_DELETE
 
 
 Write = Create | Patch | Delete

@@ -5,7 +5,6 @@ from kubescene.controllers.reconcile import Create, Delete, Patch, Plan, Reconci
 from kubescene.controllers.workqueue import WorkQueue
 from kubescene.errors import ApiError
 from kubescene.loops import IDLE, ControllerContext, Progress
-from kubescene.registry import DeleteOptions
 from kubescene.store import Change
 
 
@@ -65,6 +64,5 @@ def make(write: Write, client: Client) -> None:
             client.create(obj)
         case Patch(ref, patch, patch_type, subresource):
             client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
-        case Delete(ref, uid, grace_period_s):
-            options = DeleteOptions(uid=uid, grace_period_s=grace_period_s)
+        case Delete(ref, options):
             client.delete(ref, options=options)

@@ -1,5 +1,6 @@
 """Keys waiting for a reconciler: each at most once, in order of arrival."""
 
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from kubescene.controllers.reconcile import Request
@@ -11,18 +12,17 @@ class WorkQueue:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[Request, None] = {}
+        # A plain dict would walk over the holes of all keys taken before.
+        self._waiting: OrderedDict[Request, None] = OrderedDict()
 
     def add(self, request: Request) -> None:
         self._waiting.setdefault(request)
 
     def pop(self) -> Request:
         """The key that waits longest; KeyError if none does."""
-        request = next(iter(self._waiting), None)
-        if request is None:
+        if not self._waiting:
             raise KeyError("no key is waiting")
-        del self._waiting[request]
-        return request
+        return self._waiting.popitem(last=False)[0]
 
     def __len__(self) -> int:
         return len(self._waiting)

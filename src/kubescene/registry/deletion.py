@@ -15,6 +15,7 @@ from kubescene.types import JsonObject
 
 DEFAULT_GRACE_S = 30
 PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
+ORPHANS_BY_DEFAULT = {("batch/v1", "Job"), ("v1", "ReplicationController")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,28 @@ def grace_of(obj: JsonObject, resource_type: ResourceType, asked: int | None) ->
 
 
 def with_propagation(obj: JsonObject, policy: str) -> JsonObject:
-    """The object with the finalizer that its deletion policy asks for."""
-    finalizer = PROPAGATION_FINALIZERS.get(policy)
-    finalizers = [
-        f
-        for f in obj["metadata"].get("finalizers", ())
-        if f not in PROPAGATION_FINALIZERS.values() or not policy
-    ]
-    if finalizer:
-        finalizers.append(finalizer)
-    if finalizers == list(obj["metadata"].get("finalizers", ())):
+    """The object with the finalizer that its deletion policy asks for.
+
+    The policy that is given counts; else a finalizer the object has already; else the default of
+    its kind.
+    """
+    finalizers = list(obj["metadata"].get("finalizers") or ())
+    others = [it for it in finalizers if it not in PROPAGATION_FINALIZERS.values()]
+    if not policy and len(others) == len(finalizers):
+        policy = default_policy(obj)
+    if not policy:
         return obj
-    return with_metadata(obj, finalizers=finalizers or None)
+    finalizer = PROPAGATION_FINALIZERS.get(policy)
+    wanted = [*others, finalizer] if finalizer else others
+    if sorted(wanted) == sorted(finalizers):
+        return obj
+    return with_metadata(obj, finalizers=wanted or None)
+
+
+def default_policy(obj: JsonObject) -> str:
+    """What becomes of dependents if nobody says: for the oldest kinds they stay."""
+    kept = (obj.get("apiVersion"), obj.get("kind")) in ORPHANS_BY_DEFAULT
+    return "Orphan" if kept else "Background"
 
 
 def must_wait(obj: JsonObject, grace_s: int) -> bool:

@@ -5,6 +5,7 @@ entries, and updates neither take fields from them nor get any (see design note 
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,16 +15,17 @@ from kubescene.api import apply, conversion, managed_fields
 from kubescene.api.apply import Applied, ApplyConflictError
 from kubescene.api.blank_objects import blank_object
 from kubescene.api.field_sets import FieldSet, contains, fields_of
-from kubescene.api.field_shapes import Shape, custom_shape, kind_shape
-from kubescene.api.field_walks import NoKeyError
+from kubescene.api.field_shapes import FREE, Shape, custom_shape, kind_shape
+from kubescene.api.field_walks import NoKeyError, compare, without_empty
 from kubescene.api.managed_fields import Managers, Writer, with_managed_fields
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.api.structural import Structural
 from kubescene.clock import Clock, format_time
-from kubescene.errors import BadRequestError, Cause, InternalError, InvalidError
+from kubescene.errors import ApiError, BadRequestError, Cause, InvalidError
 from kubescene.registry.custom_resources import CustomResources
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
+SPECS_KEPT = 256
 BEFORE_FIRST_APPLY = "before-first-apply"
 KUBECTL = "kubectl"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -45,6 +47,13 @@ Accept = Callable[[JsonObject], JsonObject]
 """Decoding: what a merged object becomes, defaults and all, in the version that is stored."""
 
 
+class NotOfTypeError(ApiError):
+    """500 without a reason, as upstream has it: a configuration that does not fit its kind."""
+
+    code = 500
+    reason = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Application:
     """A request to apply."""
@@ -64,6 +73,9 @@ class Ownership:
         self._custom = custom
         self._clock = clock
         self._custom_shapes: dict[GroupVersionKind, tuple[Structural, Shape]] = {}
+        self._specs: OrderedDict[tuple[GroupVersionKind, int], tuple[JsonObject, FieldSet]] = (
+            OrderedDict()
+        )
 
     # -- updates -----------------------------------------------------------------------------
 
@@ -71,8 +83,37 @@ class Ownership:
         """A body that is about to be created, with its writer as the owner of all of it."""
         given = obj["metadata"].get("managedFields")
         known = None if managed_fields.is_reset(given) else managed_fields.decode(given)
-        blank = {} if served.custom else blank_object(served.gvk)
-        return self._written(blank, obj, known or {}, served, self._writer(manager, served, ""))
+        writer = self._writer(manager, served, "")
+        if known:
+            return self._written(_blank(served), obj, known, served, writer)
+        try:
+            fields = self._new_fields(managed_fields.without_managed_fields(obj), served)
+        except NoKeyError:
+            return with_managed_fields(obj, None)
+        entry = managed_fields.owned(writer.entry(managed_fields.UPDATE, fields))
+        return with_managed_fields(obj, [entry.to_dict()] if entry.fields else None)
+
+    def _new_fields(self, obj: JsonObject, served: ResourceType) -> FieldSet:
+        """All that a new object has and a blank one has not.
+
+        Objects of one template share their spec, and `decoding` sees to it that it is one value:
+        its fields are worked out once.
+        """
+        versions = KindVersions(self, served)
+        shape = versions.shape(served.api_version) or FREE
+        blank, seen = _blank(served), versions.converted(obj)
+        spec = seen.get("spec")
+        key = (served.gvk, id(spec))
+        known = self._specs.get(key)
+        if known is not None and known[0] is spec:
+            rest = {name: part for name, part in seen.items() if name != "spec"}
+            return {**compare(blank, versions.encoded(rest), shape).written, **known[1]}
+        fields = compare(blank, versions.encoded(seen), shape).written
+        if spec and "f:spec" in fields:
+            self._specs[key] = (spec, {"f:spec": fields["f:spec"]})
+            if len(self._specs) > SPECS_KEPT:
+                self._specs.popitem(last=False)
+        return fields
 
     def updated(
         self,
@@ -106,9 +147,12 @@ class Ownership:
         writer: Writer,
     ) -> JsonObject:
         versions = KindVersions(self, served)
-        before, after = (
-            versions.seen(managed_fields.without_managed_fields(each)) for each in (old, new)
-        )
+        before, after = (managed_fields.without_managed_fields(each) for each in (old, new))
+        if not served.stored_as and all(
+            entry.api_version == served.api_version for entry in known.values()
+        ):
+            before, after = differing(before, after)
+        before, after = versions.seen(before), versions.seen(after)
         try:
             managers = managed_fields.updated(known, before, after, writer, versions)
         except NoKeyError:
@@ -168,8 +212,7 @@ class Ownership:
     ) -> Managers:
         """Everything that an untracked object has, as somebody's."""
         writer = self._writer(BEFORE_FIRST_APPLY, request.served, request.subresource)
-        blank = {} if request.served.custom else blank_object(request.served.gvk)
-        return managed_fields.updated({}, blank, live, writer, versions)
+        return managed_fields.updated({}, _blank(request.served), live, writer, versions)
 
     def _check(self, request: Application, versions: "KindVersions") -> None:
         config, gvk = request.config, request.served.gvk
@@ -191,7 +234,7 @@ class Ownership:
         shape = versions.shape(gvk.api_version)
         found = apply.complaints(config, shape) if shape is not None else []
         if found:
-            raise InternalError(_untyped(config, found))
+            raise NotOfTypeError(_not_of_type(config, found))
 
     # -- writers and versions ------------------------------------------------------------------
 
@@ -226,10 +269,17 @@ class KindVersions:
         return self.ownership.shape(GroupVersionKind.of(api_version, self.served.kind))
 
     def seen(self, obj: JsonObject) -> JsonObject:
-        """A stored object in the version of the request."""
-        if not self.served.stored_as or not obj.get("kind"):
-            return obj
-        return conversion.from_storage(obj, self.served)
+        """A stored object in the version of the request, as it would be encoded."""
+        return self.encoded(self.converted(obj))
+
+    def converted(self, obj: JsonObject) -> JsonObject:
+        stored = self.served.stored_as and obj.get("kind")
+        return conversion.from_storage(obj, self.served) if stored else obj
+
+    def encoded(self, obj: JsonObject) -> JsonObject:
+        """The object without what Go's encoding omits; custom objects are encoded as they are."""
+        shape = None if self.served.custom else self.shape(self.served.api_version)
+        return obj if shape is None else without_empty(obj, shape)
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         given = self.served.api_version
@@ -243,6 +293,42 @@ class KindVersions:
         kind = self.served.kind
         old, new = (GroupVersionKind.of(each, kind) for each in (current, api_version))
         return conversion.convert(obj, old, new)
+
+
+def _blank(served: ResourceType) -> JsonObject:
+    return {} if served.custom else blank_object(served.gvk)
+
+
+def differing(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Both objects without the parts that are the same in both."""
+    same = [
+        name
+        for name, part in new.items()
+        if name in old and (old[name] is part or old[name] == part)
+    ]
+    before, after = dict(old), dict(new)
+    for name in same:
+        del before[name], after[name]
+    return before, after
+
+
+def check_target(config: JsonValue, namespace: str, name: str) -> JsonObject:
+    """The configuration, named; 400 if it is for another object than the request."""
+    if not isinstance(config, dict):
+        raise BadRequestError("an apply patch must be an object")
+    metadata = config.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        return config
+    own_name, own_namespace = metadata.get("name") or name, metadata.get("namespace") or namespace
+    if own_namespace != namespace:
+        raise BadRequestError(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if own_name != name:
+        raise BadRequestError(
+            f"the name of the object ({own_name}) does not match the name on the URL ({name})"
+        )
+    return {**config, "metadata": {**metadata, "name": name}}
 
 
 def reset_fields(served: ResourceType, subresource: str) -> FieldSet:
@@ -279,7 +365,7 @@ def _as_annotation(config: JsonObject) -> str:
     return text + "\n"
 
 
-def _untyped(config: JsonObject, found: list[str]) -> str:
+def _not_of_type(config: JsonObject, found: list[str]) -> str:
     metadata = config.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     gvk = GroupVersionKind.of(config["apiVersion"], config["kind"])

@@ -45,5 +45,6 @@ def _patched(
             raise BadRequestError("a merge patch must be a JSON object")
         return patches.merge_patch(obj, patch)
     raise UnsupportedMediaTypeError(
-        f"{patch_type.value} is not supported yet: use a JSON, merge or strategic merge patch"
+        f"{patch_type.value} is not supported for this subresource: use a JSON, merge or strategic "
+        "merge patch"
     )

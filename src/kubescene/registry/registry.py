@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api import conversion, validation
+from kubescene.api import conversion, managed_fields, validation
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
@@ -35,6 +35,7 @@ from kubescene.registry.metadata import (
     updated_metadata,
 )
 from kubescene.registry.objects import with_part
+from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import (
     check_delete_preconditions,
@@ -58,6 +59,10 @@ class WriteOptions:
     dry_run: bool = False
     origin: OperationOrigin | None = None
     field_manager: str = ""
+    force: bool = False
+    """Whether an apply takes fields that others own."""
+    through: str = ""
+    """A subresource that the write came through, such as ``scale``: owners are noted with it."""
 
 
 NO_OPTIONS = WriteOptions()
@@ -72,7 +77,11 @@ KEPT_BY_IMPORT = (
 
 
 class Registry:
-    """All verbs over one store."""
+    """All verbs over one store.
+
+    ``track_fields`` says whether every write is noted in ``managedFields``. Off, which is the
+    default because it costs time and space, only applies are (design note 0012).
+    """
 
     def __init__(
         self,
@@ -92,6 +101,8 @@ class Registry:
         self.instruments = instruments or Instruments()
         self.gate: WriteGate = OpenGate()
         self.custom = CustomResources(scheme, store)
+        self.track_fields = False
+        self._ownership = Ownership(scheme, self.custom, clock)
         self._preparation = Preparation(store, clock, self.custom)
         self._consequences = Consequences(self)
 
@@ -142,6 +153,21 @@ class Registry:
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
         resource_type, body = self._to_storage(obj)
+        if self.track_fields:
+            manager = manager_name(actor, options)
+            body = self._ownership.created(body, self._served(obj), manager)
+        return self._create(actor, resource_type, body, namespace, options, obj)
+
+    def _create(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        body: JsonObject,
+        namespace: str,
+        options: WriteOptions,
+        told: JsonObject,
+    ) -> Record:
+        """Create a decoded object; ``told`` is what the instruments are shown of the request."""
         place = resolve_namespace(resource_type, body, namespace)
         self._check_open(resource_type, body)
         complete = self._admit("create", actor, resource_type, "", body, None, place)
@@ -157,7 +183,7 @@ class Registry:
         self.gate.before_write(actor, resource_type, "")
         stored = self._stored(complete, resource_type)
         record = self.store.create(resource_type.group_resource, stored)
-        self._tell(actor, "create", resource_type, record, None, options, body=obj)
+        self._tell(actor, "create", resource_type, record, None, options, body=told)
         self._consequences.created(record)
         return record
 
@@ -171,11 +197,16 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
+        served = self._served(obj)
         resource_type, obj = self._to_storage(obj)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
         check_precondition(resource_type, current, obj["metadata"])
-        change: Callable[[JsonObject], JsonObject] = lambda _: obj  # noqa: E731
+
+        def change(old: JsonObject) -> JsonObject:
+            manager, through = manager_name(actor, options), subresource or options.through
+            return self._owned(obj, old, served, manager, through)
+
         return self._change(actor, "update", resource_type, subresource, current, change, options)
 
     def patch(
@@ -196,6 +227,8 @@ class Registry:
         ``inspect`` sees the patched object before anything else does and returns it, changed or
         not, or refuses it: the API server's field validation.
         """
+        if patch_type is PatchType.APPLY:
+            return self._apply(actor, resource_type, namespace, name, patch, subresource, options)
         current = self.record(resource_type, namespace, name)
 
         def change(old: JsonObject) -> JsonObject:
@@ -205,7 +238,9 @@ class Registry:
             new = inspect(new) if inspect else new
             if new is seen:
                 return old
-            return decoding.accepted(new, resource_type, self.custom, known=seen)
+            new = decoding.accepted(new, resource_type, self.custom, known=seen)
+            manager, through = manager_name(actor, options), subresource or options.through
+            return self._owned(new, old, resource_type, manager, through)
 
         return self._change(
             actor,
@@ -217,6 +252,49 @@ class Registry:
             options,
             body=patch,
             patch_type=patch_type,
+        )
+
+    def _apply(
+        self,
+        actor: Actor,
+        served: ResourceType,
+        namespace: str,
+        name: str,
+        config: Any,
+        subresource: str,
+        options: WriteOptions,
+    ) -> Record:
+        """Server-side apply: change the object, or create it."""
+        config = check_target(config, namespace, name)
+        manager = options.field_manager
+        request = Application(config, served, manager, options.force, subresource)
+        resource_type = self._stored_type(served)
+        current = self.store.get(served.group_resource, namespace, name)
+
+        def accept(obj: JsonObject) -> JsonObject:
+            return decoding.accepted(obj, served, self.custom)
+
+        def change(old: JsonObject | None) -> JsonObject:
+            tracked = self.track_fields
+            new = self._ownership.applied(request, old, accept, tracked=tracked)
+            if current is not None:
+                check_precondition(resource_type, current, new["metadata"])
+            return new
+
+        if current is None:
+            if subresource:
+                raise not_found(resource_type, name)
+            return self._create(actor, resource_type, change(None), namespace, options, config)
+        return self._change(
+            actor,
+            "patch",
+            resource_type,
+            subresource,
+            current,
+            change,
+            options,
+            body=config,
+            patch_type=PatchType.APPLY,
         )
 
     def bind(
@@ -333,8 +411,26 @@ class Registry:
 
     def _to_storage(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
         """The type and form in which an object that a client wrote goes on."""
-        served = self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        served = self._served(obj)
         return self._stored_type(served), decoding.accepted(obj, served, self.custom)
+
+    def _served(self, obj: JsonObject) -> ResourceType:
+        return self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+
+    def _owned(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        served: ResourceType,
+        manager: str,
+        subresource: str,
+    ) -> JsonObject:
+        """A change with the owners that it leads to: those of before if nobody tracks fields."""
+        if self.track_fields:
+            return self._ownership.updated(new, old, served, manager, subresource)
+        if "managedFields" in old["metadata"] and not new["metadata"].get("managedFields"):
+            return managed_fields.with_entries_of(new, old)
+        return new
 
     def _stored_type(self, served: ResourceType) -> ResourceType:
         """Built-in kinds go on in the stored version, custom ones in that of the request."""
@@ -410,11 +506,13 @@ class Registry:
             )
 
         old = self.decoded(current, resource_type)
-        new = self._prepared(change(old), old, resource_type, subresource)
+        changed = change(old)
+        new = self._prepared(changed, old, resource_type, subresource)
+        new = managed_fields.with_entries_of(new, changed)
         new = self._admit("update", actor, resource_type, subresource, new, old)
         self._validate(new, old, resource_type, subresource)
         self._admit_last("update", actor, resource_type, subresource, new, old)
-        if new == old:
+        if new == old or managed_fields.same_but_times(new, old):
             if options.origin and not options.dry_run:
                 # An operation that changes nothing has happened all the same.
                 tell(current)
@@ -543,6 +641,11 @@ class Registry:
         )
         for hook in self.instruments.object_written:
             hook(write)
+
+
+def manager_name(actor: Actor, options: WriteOptions) -> str:
+    """The field manager of an update: as given, else from the writer's name."""
+    return options.field_manager or managed_fields.manager_of(actor.manager)
 
 
 def current_is_marked(obj: JsonObject) -> bool:

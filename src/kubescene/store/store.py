@@ -210,6 +210,7 @@ class Store:
             node=current.node,
             phase=phase,
             owner=current.owner,
+            deleting=current.deleting,
         )
         return self._commit(ChangeType.MODIFIED, replacement, current)
 

@@ -119,6 +119,24 @@ class ReplicaSetBuilder(ObjectBuilder):
         return self._merge({"spec": {"template": {"spec": pod.build()["spec"]}}})
 
 
+class DeploymentBuilder(ReplicaSetBuilder):
+    def image(self, image: str) -> Self:
+        """The image of the template's first container."""
+        first, *rest = self._obj["spec"]["template"]["spec"]["containers"]
+        containers = [{**first, "image": image}, *rest]
+        return self._merge({"spec": {"template": {"spec": {"containers": containers}}}})
+
+    def rolling(self, *, max_surge: int | str, max_unavailable: int | str) -> Self:
+        pace = {"maxSurge": max_surge, "maxUnavailable": max_unavailable}
+        return self._merge({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": pace}}})
+
+    def recreate(self) -> Self:
+        return self._merge({"spec": {"strategy": {"type": "Recreate"}}})
+
+    def paused(self) -> Self:
+        return self._merge({"spec": {"paused": True}})
+
+
 def make_pod(name: str, namespace: str = "default") -> PodBuilder:
     container = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
     return PodBuilder(
@@ -154,22 +172,29 @@ def make_priority_class(name: str, value: int) -> ObjectBuilder:
 
 def make_replica_set(name: str, namespace: str = "default") -> ReplicaSetBuilder:
     """One replica of a pause pod, selected by ``app=NAME``."""
+    return ReplicaSetBuilder(replicated("ReplicaSet", name, namespace))
+
+
+def make_deployment(name: str, namespace: str = "default") -> DeploymentBuilder:
+    """One replica of a pause pod, selected by ``app=NAME``, updated as Kubernetes does."""
+    return DeploymentBuilder(replicated("Deployment", name, namespace))
+
+
+def replicated(kind: str, name: str, namespace: str) -> JsonObject:
     labels = {"app": name}
-    return ReplicaSetBuilder(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {
-                "replicas": 1,
-                "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": make_pod(name).build()["spec"],
-                },
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": make_pod(name).build()["spec"],
             },
-        }
-    )
+        },
+    }
 
 
 def merged(obj: JsonObject, change: JsonObject) -> JsonObject:

@@ -19,6 +19,7 @@ from kubescene.controllers.reconcile import NOTHING, Delete, Patch, Plan, Reques
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.loops import ControllerContext
+from kubescene.registry import DeleteOptions
 from kubescene.store import Change, ChangeType
 from kubescene.types import JsonObject
 
@@ -114,7 +115,7 @@ class NamespaceReconciler:
         again = LOOK_AGAIN if unwatched else None
         fresh = [it for objects in content.values() for it in objects if not is_going(it)]
         if fresh:
-            doomed = [Delete(ObjectRef.to(it), uid=it["metadata"]["uid"]) for it in fresh]
+            doomed = [Delete(ObjectRef.to(it), in_background(it)) for it in fresh]
             return Plan(doomed, requeue_after=again)
         status = with_conditions(namespace.get("status") or {}, remaining(content), now)
         if status == namespace.get("status"):
@@ -191,3 +192,8 @@ def namespace(context: ControllerContext) -> ReconcilerController:
     """The factory of the controller."""
     discovery = partial(namespaced_types, context.scheme)
     return ReconcilerController(NamespaceReconciler(discovery), context)
+
+
+def in_background(obj: JsonObject) -> DeleteOptions:
+    """Everything in the namespace goes anyway, so nobody is to be orphaned."""
+    return DeleteOptions(uid=obj["metadata"]["uid"], propagation_policy="Background")

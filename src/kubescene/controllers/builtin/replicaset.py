@@ -15,6 +15,7 @@ from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.loops import ControllerContext
+from kubescene.registry import DeleteOptions
 from kubescene.store import Change, ChangeType
 from kubescene.types import JsonObject
 
@@ -171,7 +172,9 @@ def scaling_writes(
         owned = reader.owned(POD, replica_set["metadata"]["uid"])
         active = [pod for pod in owned if owned_pod(pod).active]
         doomed = deletion_order(active, now)[: min(-difference, BURST_REPLICAS)]
-        return [Delete(ObjectRef.to(pod), uid=pod["metadata"]["uid"]) for pod in doomed]
+        return [
+            Delete(ObjectRef.to(pod), DeleteOptions(uid=pod["metadata"]["uid"])) for pod in doomed
+        ]
     return []
 
 

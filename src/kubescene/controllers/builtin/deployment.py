@@ -1,0 +1,333 @@
+"""The Deployment controller: a ReplicaSet for every pod template, and the way from one to the next.
+
+A pass claims ReplicaSets, gives the one with the current template its revision, then resizes:
+proportionally if the Deployment was scaled or is paused, else as its strategy says. What the
+sets make of it comes back as their status, and the next pass goes on from there. The decisions are
+in `rollouts`; here they become writes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.selectors import from_label_selector
+from kubescene.client import ObjectRef, Reader
+from kubescene.controllers.builtin.orphans import Orphans
+from kubescene.controllers.builtin.pod_tally import TERMINAL_PHASES
+from kubescene.controllers.builtin.rollouts import status as statuses
+from kubescene.controllers.builtin.rollouts.proportions import proportional_sizes
+from kubescene.controllers.builtin.rollouts.revisions import (
+    REVISION_ANNOTATION,
+    changed_annotations,
+    new_replica_set,
+    owner_reference,
+    size_annotations,
+    surplus_history,
+)
+from kubescene.controllers.builtin.rollouts.rolling import new_size, old_sizes
+from kubescene.controllers.builtin.rollouts.rollout import Rollout, rollout_of
+from kubescene.controllers.builtin.rollouts.sets import OwnedSet, annotations_of, owned_set
+from kubescene.controllers.builtin.rollouts.status import Conditions, progressing, with_condition
+from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan, Request, Write
+from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
+from kubescene.loops import ControllerContext
+from kubescene.registry import DeleteOptions
+from kubescene.store import Change, ChangeType
+from kubescene.types import JsonObject
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+
+
+class DeploymentReconciler:
+    """Keys are Deployments. Between passes it remembers their uids, and orphaned ReplicaSets."""
+
+    name = "deployment"
+    kinds: Sequence[GroupVersionKind] = (DEPLOYMENT, REPLICA_SET)
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Request] = {}
+        self._orphans = Orphans()
+        self._now = 0
+
+    # -- watching --------------------------------------------------------------------------
+
+    def observe(self, change: Change) -> Iterable[Request]:
+        if change.record.resource.resource == "replicasets":
+            return self._observe_set(change)
+        return self._observe_deployment(change)
+
+    def _observe_deployment(self, change: Change) -> Iterable[Request]:
+        record = change.record
+        key = Request(record.namespace, record.name)
+        if change.type is ChangeType.DELETED:
+            self._keys.pop(record.uid, None)
+            self._orphans.forget(key)
+        elif change.type is ChangeType.ADDED:
+            self._keys[record.uid] = key
+            self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
+        return (key,)
+
+    def _observe_set(self, change: Change) -> Iterable[Request]:
+        owners = [it.owner for it in (change.previous, change.record) if it is not None]
+        keys = [self._keys[uid] for uid in dict.fromkeys(owners) if uid in self._keys]
+        return [*keys, *self._orphans.observe(change)]
+
+    # -- deciding --------------------------------------------------------------------------
+
+    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+        self._now = now
+        deployment = reader.find(ObjectRef(DEPLOYMENT, request.name, request.namespace))
+        if deployment is None:
+            return NOTHING
+        owned = reader.owned(REPLICA_SET, deployment["metadata"]["uid"])
+        leaving = bool(deployment["metadata"].get("deletionTimestamp"))
+        # Sets that change bring this key back, and the pass goes on from there.
+        if not leaving and (claims := self._claims(request, deployment, owned, reader)):
+            return Plan(claims)
+        rollout = rollout_of(deployment, owned)
+        if revising := revision_writes(rollout):
+            return Plan(revising)
+        if leaving:
+            return tell(rollout, statuses.counted_status(rollout, found(rollout, now), now))
+        if rollout.is_paused or rollout.is_scaled:
+            return scale(rollout, now)
+        return roll_out(rollout, reader, now)
+
+    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+        """A name that is taken asks for another hash; other refusals show as Progressing."""
+        deployment = reader.find(ObjectRef(DEPLOYMENT, request.name, request.namespace))
+        if deployment is None or is_terminating(error):
+            return NOTHING
+        if isinstance(write, Create):
+            return not_created(deployment, write.obj, error, self._now)
+        if isinstance(error, NotFoundError):
+            return NOTHING
+        raise error
+
+    def _claims(
+        self, request: Request, deployment: JsonObject, owned: Iterable[JsonObject], reader: Reader
+    ) -> list[Write]:
+        """Release owned sets that no longer match, adopt orphans that do."""
+        selector = self._orphans.selector(request)
+        strays = (it for it in owned if not selector.matches(it["metadata"].get("labels") or {}))
+        writes: list[Write] = [release(stray, deployment) for stray in strays]
+        for name in self._orphans.adoptable(request):
+            orphan = reader.find(ObjectRef(REPLICA_SET, name, request.namespace))
+            if orphan is not None and not orphan["metadata"].get("deletionTimestamp"):
+                writes.append(adopt(orphan, deployment))
+        return writes
+
+
+# -- passes ------------------------------------------------------------------------------------
+
+
+def revision_writes(rollout: Rollout) -> list[Write]:
+    """Bring the new set's annotations and minReadySeconds up to date."""
+    new = rollout.new
+    if new is None:
+        return []
+    changes: JsonObject = {}
+    if annotations := changed_annotations(rollout, new.annotations):
+        changes["metadata"] = {"annotations": annotations}
+    delay = rollout.deployment["spec"].get("minReadySeconds", 0)
+    if new.obj["spec"].get("minReadySeconds", 0) != delay:
+        changes["spec"] = {"minReadySeconds": delay}
+    return [Patch(ObjectRef.to(new.obj), changes)] if changes else []
+
+
+def scale(rollout: Rollout, now: int) -> Plan:
+    """The Deployment was scaled, or it is paused: nothing is rolled out."""
+    writes = scaling_writes(rollout)
+    if rollout.is_paused:
+        writes += history_writes(rollout)
+    conditions = found(rollout, now, paused_or_resumed(rollout, now))
+    return tell(rollout, statuses.counted_status(rollout, conditions, now), writes)
+
+
+def roll_out(rollout: Rollout, reader: Reader, now: int) -> Plan:
+    """The next step of the strategy."""
+    conditions = found(rollout, now, paused_or_resumed(rollout, now))
+    writes = rolling_writes(rollout) if rollout.limits.rolling else recreating(rollout, reader)
+    for write in writes:
+        if isinstance(write, Create):
+            rollout = replace(rollout, new=owned_set(write.obj))
+            message = f'Created new replica set "{write.obj["metadata"]["name"]}"'
+            news = progressing("True", statuses.CREATED, message, now)
+            conditions = with_watched(rollout, conditions, news)
+    if not writes and statuses.is_complete(rollout.deployment, rollout.status):
+        writes = history_writes(rollout)
+    status = statuses.rollout_status(rollout, conditions, now)
+    again = statuses.until_deadline(rollout.deployment, status, now)
+    return tell(rollout, status, writes, again)
+
+
+def rolling_writes(rollout: Rollout) -> list[Write]:
+    if rollout.new is None:
+        return [Create(new_replica_set(rollout, new_size(0, rollout.total, rollout.limits)))]
+    grown = new_size(rollout.new.size, rollout.total, rollout.limits)
+    if grown != rollout.new.size:
+        return [resize(rollout.new, grown, rollout)]
+    return resizes(rollout, old_sizes(rollout.new, rollout.olds, rollout.limits))
+
+
+def recreating(rollout: Rollout, reader: Reader) -> list[Write]:
+    """All old pods go; only when the last has stopped the new ones come."""
+    if active := rollout.active_olds:
+        return [resize(old, 0, rollout) for old in active]
+    if any(still_runs(old, reader) for old in rollout.olds):
+        return []
+    if rollout.new is None:
+        return [Create(new_replica_set(rollout, rollout.limits.replicas))]
+    return resizes(rollout, {rollout.new.name: rollout.limits.replicas})
+
+
+def still_runs(old: OwnedSet, reader: Reader) -> bool:
+    """Whether a set has pods that have not ended; its status changes when the last one does."""
+    if old.counted("replicas") or old.counted("terminatingReplicas"):
+        return True
+    pods = reader.owned(POD, old.obj["metadata"]["uid"])
+    return any((pod.get("status") or {}).get("phase") not in TERMINAL_PHASES for pod in pods)
+
+
+def scaling_writes(rollout: Rollout) -> list[Write]:
+    """One set follows the Deployment; several share, unless the new one has all it needs."""
+    active = [it for it in rollout.sets if it.is_active]
+    if len(active) <= 1:
+        only = (active or rollout.sets)[-1:]
+        return resizes(rollout, {it.name: rollout.limits.replicas for it in only})
+    if is_saturated(rollout):
+        return resizes(rollout, {old.name: 0 for old in rollout.active_olds})
+    if not rollout.limits.rolling:
+        return []
+    running = int(rollout.status.get("replicas", 0))
+    sizes = proportional_sizes(active, rollout.limits, running)
+    wanted = size_annotations(rollout).items()
+    return [
+        resize(it, sizes[it.name], rollout)
+        for it in active
+        if sizes[it.name] != it.size or not wanted <= it.annotations.items()
+    ]
+
+
+def is_saturated(rollout: Rollout) -> bool:
+    """Whether the new set has all pods that the Deployment asks for, available."""
+    new, replicas = rollout.new, rollout.limits.replicas
+    return new is not None and (new.size, new.desired, new.available) == (replicas,) * 3
+
+
+def history_writes(rollout: Rollout) -> list[Write]:
+    surplus = surplus_history(rollout)
+    return [
+        Delete(ObjectRef.to(it.obj), DeleteOptions(uid=it.obj["metadata"]["uid"])) for it in surplus
+    ]
+
+
+def resizes(rollout: Rollout, sizes: Mapping[str, int]) -> list[Write]:
+    """Writes for those sets whose size differs."""
+    return [
+        resize(it, sizes[it.name], rollout)
+        for it in rollout.sets
+        if sizes.get(it.name, it.size) != it.size
+    ]
+
+
+def resize(it: OwnedSet, size: int, rollout: Rollout) -> Patch:
+    annotations = size_annotations(rollout)
+    patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
+    return Patch(ObjectRef.to(it.obj), patch)
+
+
+# -- claiming ----------------------------------------------------------------------------------
+
+
+def adopt(replica_set: JsonObject, deployment: JsonObject) -> Patch:
+    metadata = replica_set["metadata"]
+    references = [*(metadata.get("ownerReferences") or ()), owner_reference(deployment)]
+    patch = {"metadata": {"ownerReferences": references, "uid": metadata["uid"]}}
+    return Patch(ObjectRef.to(replica_set), patch)
+
+
+def release(replica_set: JsonObject, deployment: JsonObject) -> Patch:
+    """Give up a set: drop the owner reference, keep the set."""
+    references = replica_set["metadata"].get("ownerReferences") or ()
+    kept = [it for it in references if it["uid"] != deployment["metadata"]["uid"]]
+    return Patch(ObjectRef.to(replica_set), {"metadata": {"ownerReferences": kept or None}})
+
+
+# -- telling -----------------------------------------------------------------------------------
+
+
+def tell(
+    rollout: Rollout, status: JsonObject, writes: Sequence[Write] = (), again: int | None = None
+) -> Plan:
+    """The writes, then the status if it has changed; if nothing has, look again later."""
+    deployment = rollout.deployment
+    patch: JsonObject = {}
+    if status != rollout.status:
+        patch["status"] = {**dict.fromkeys(rollout.status), **status}
+    annotations = rollout.new.annotations if rollout.new else {}
+    revision = annotations.get(REVISION_ANNOTATION)
+    if revision and annotations_of(deployment).get(REVISION_ANNOTATION) != revision:
+        patch["metadata"] = {"annotations": {REVISION_ANNOTATION: revision}}
+    if patch:
+        writes = [*writes, Patch(ObjectRef.to(deployment), patch, subresource="status")]
+    return Plan(writes) if writes else Plan(requeue_after=again)
+
+
+def with_watched(rollout: Rollout, conditions: Conditions, news: JsonObject) -> Conditions:
+    """Tell news of progress, if anybody watches it."""
+    watched = statuses.progress_deadline(rollout.deployment) is not None
+    return with_condition(conditions, news) if watched else conditions
+
+
+def found(rollout: Rollout, now: int, conditions: Conditions | None = None) -> Conditions:
+    """The conditions as they are; of a set that was there before, that it was found."""
+    told = conditions or rollout.status.get("conditions") or ()
+    if rollout.new is None or statuses.find(told, statuses.PROGRESSING) is not None:
+        return told
+    message = f'Found new replica set "{rollout.new.name}"'
+    return with_watched(rollout, told, progressing("True", statuses.FOUND, message, now))
+
+
+def paused_or_resumed(rollout: Rollout, now: int) -> Conditions:
+    """The time that a Deployment is paused must not count as lack of progress."""
+    told: Conditions = rollout.status.get("conditions") or ()
+    reason = (statuses.find(told, statuses.PROGRESSING) or {}).get("reason")
+    was_paused = reason == statuses.PAUSED
+    if reason == statuses.TIMED_OUT or was_paused == rollout.is_paused:
+        return told
+    news = (
+        progressing("Unknown", statuses.PAUSED, "Deployment is paused", now)
+        if rollout.is_paused
+        else progressing("Unknown", statuses.RESUMED, "Deployment is resumed", now)
+    )
+    return with_watched(rollout, told, news)
+
+
+def not_created(deployment: JsonObject, replica_set: JsonObject, error: ApiError, now: int) -> Plan:
+    status = deployment.get("status") or {}
+    if isinstance(error, AlreadyExistsError):
+        changes = {"collisionCount": status.get("collisionCount", 0) + 1}
+    else:
+        name = replica_set["metadata"]["name"]
+        message = f'Failed to create new replica set "{name}": {error.message}'
+        news = progressing("False", statuses.NOT_CREATED, message, now)
+        told = status.get("conditions") or ()
+        conditions = with_watched(rollout_of(deployment, ()), told, news)
+        if conditions == told:
+            return NOTHING
+        changes = {"conditions": conditions}
+    patch = {"status": changes}
+    return Plan((Patch(ObjectRef.to(deployment), patch, subresource="status"),))
+
+
+def is_terminating(error: ApiError) -> bool:
+    """Whether the namespace is going away: nothing can be created any more, and need not be."""
+    return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
+
+
+def deployment(context: ControllerContext) -> ReconcilerController:
+    """The factory of the controller."""
+    return ReconcilerController(DeploymentReconciler(), context)

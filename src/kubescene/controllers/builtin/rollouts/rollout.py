@@ -1,0 +1,64 @@
+"""One Deployment with its ReplicaSets: what a pass looks at."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kubescene.controllers.builtin.rollouts.limits import Limits, limits_of
+from kubescene.controllers.builtin.rollouts.sets import OwnedSet, by_age, owned_set
+from kubescene.controllers.builtin.rollouts.templates import identical, same_template
+from kubescene.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """``new`` has the Deployment's template, ``olds`` have others; oldest first."""
+
+    deployment: JsonObject
+    limits: Limits
+    new: OwnedSet | None
+    olds: tuple[OwnedSet, ...]
+
+    @property
+    def sets(self) -> tuple[OwnedSet, ...]:
+        """All of them, the new one last."""
+        return self.olds if self.new is None else (*self.olds, self.new)
+
+    @property
+    def active_olds(self) -> list[OwnedSet]:
+        return [old for old in self.olds if old.is_active]
+
+    @property
+    def total(self) -> int:
+        """The pods that all sets together should have."""
+        return sum(it.size for it in self.sets)
+
+    @property
+    def status(self) -> JsonObject:
+        """The Deployment's status as it is stored."""
+        return self.deployment.get("status") or {}
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self.deployment["spec"].get("paused"))
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the Deployment was scaled since it last resized one of its active sets."""
+        known = (it.desired for it in self.sets if it.is_active)
+        return any(count is not None and count != self.limits.replicas for count in known)
+
+
+def rollout_of(deployment: JsonObject, owned: Iterable[JsonObject]) -> Rollout:
+    sets = [owned_set(obj) for obj in by_age(owned)]
+    new = find_new(sets, deployment["spec"]["template"])
+    olds = tuple(it for it in sets if it is not new)
+    return Rollout(deployment, limits_of(deployment), new, olds)
+
+
+def find_new(sets: Sequence[OwnedSet], template: JsonObject) -> OwnedSet | None:
+    """The oldest set with this template. Templates written alike are the rule, and cheap to see."""
+    for same in (identical, same_template):
+        for it in sets:
+            if same(it.obj["spec"]["template"], template):
+                return it
+    return None

@@ -1,0 +1,222 @@
+"""The status of a Deployment: counts over its sets, and the conditions Available and Progressing.
+
+Progress is judged by comparing the counts with those of the stored status: if nothing has moved for
+``progressDeadlineSeconds`` since the last progress, the rollout is called stuck.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from kubescene.clock import SECOND, format_time, parse_time
+from kubescene.controllers.builtin.rollouts.rollout import Rollout
+from kubescene.controllers.builtin.rollouts.sets import MAX_INT32, OwnedSet
+from kubescene.types import JsonObject
+
+AVAILABLE = "Available"
+PROGRESSING = "Progressing"
+REPLICA_FAILURE = "ReplicaFailure"
+
+CREATED = "NewReplicaSetCreated"
+FOUND = "FoundNewReplicaSet"
+UPDATED = "ReplicaSetUpdated"
+COMPLETE = "NewReplicaSetAvailable"
+TIMED_OUT = "ProgressDeadlineExceeded"
+PAUSED = "DeploymentPaused"
+RESUMED = "DeploymentResumed"
+NOT_CREATED = "ReplicaSetCreateError"
+
+Conditions: TypeAlias = Sequence[JsonObject]
+
+
+# -- conditions --------------------------------------------------------------------------------
+
+
+def condition(kind: str, status: str, reason: str, message: str, now: int) -> JsonObject:
+    moment = format_time(now)
+    return {
+        "type": kind,
+        "status": status,
+        "lastUpdateTime": moment,
+        "lastTransitionTime": moment,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def progressing(status: str, reason: str, message: str, now: int) -> JsonObject:
+    return condition(PROGRESSING, status, reason, message, now)
+
+
+def find(conditions: Conditions, kind: str) -> JsonObject | None:
+    return next((it for it in conditions if it["type"] == kind), None)
+
+
+def without(conditions: Conditions, kind: str) -> Conditions:
+    return [it for it in conditions if it["type"] != kind]
+
+
+def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
+    """Add or replace; the same status for the same reason stays as it was first told."""
+    old = find(conditions, new["type"])
+    if old is not None and (old["status"], old.get("reason")) == (new["status"], new["reason"]):
+        return conditions
+    return refreshed(conditions, new)
+
+
+def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
+    """Add or replace in any case; the transition is as old as the status."""
+    old = find(conditions, new["type"])
+    if old is not None and old["status"] == new["status"] and "lastTransitionTime" in old:
+        new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
+    return [*without(conditions, new["type"]), new]
+
+
+# -- the whole status --------------------------------------------------------------------------
+
+
+def counted_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonObject:
+    """Counts and availability; what is said of progress stays as it is."""
+    counts = counts_of(rollout)
+    status: JsonObject = {
+        "observedGeneration": rollout.deployment["metadata"].get("generation", 1),
+        **{name: count for name, count in counts.items() if count},
+    }
+    terminating = terminating_replicas(rollout.sets)
+    if terminating is not None:
+        status["terminatingReplicas"] = terminating
+    if "collisionCount" in rollout.status:
+        status["collisionCount"] = rollout.status["collisionCount"]
+    enough = counts["availableReplicas"] >= rollout.limits.least
+    status["conditions"] = with_condition(conditions, availability(enough=enough, now=now))
+    return status
+
+
+def rollout_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonObject:
+    """Counts, availability, progress and what keeps sets from having their pods."""
+    status = counted_status(rollout, conditions, now)
+    told = with_progress(rollout, status, now)
+    told = with_failure(rollout, told)
+    return {**status, "conditions": told}
+
+
+def counts_of(rollout: Rollout) -> dict[str, int]:
+    sets = rollout.sets
+    available = total(sets, "availableReplicas")
+    return {
+        "replicas": total(sets, "replicas"),
+        "updatedReplicas": rollout.new.counted("replicas") if rollout.new else 0,
+        "readyReplicas": total(sets, "readyReplicas"),
+        "availableReplicas": available,
+        "unavailableReplicas": max(rollout.total - available, 0),
+    }
+
+
+def total(sets: Iterable[OwnedSet], field: str) -> int:
+    return sum(it.counted(field) for it in sets)
+
+
+def terminating_replicas(sets: Iterable[OwnedSet]) -> int | None:
+    """Unknown if a set that was looked after does not say; sets not yet seen have none."""
+    seen = [it.obj.get("status") or {} for it in sets]
+    counts = [it.get("terminatingReplicas") for it in seen if it.get("observedGeneration")]
+    return None if None in counts else sum(filter(None, counts))
+
+
+def availability(*, enough: bool, now: int) -> JsonObject:
+    if enough:
+        message = "Deployment has minimum availability."
+        return condition(AVAILABLE, "True", "MinimumReplicasAvailable", message, now)
+    message = "Deployment does not have minimum availability."
+    return condition(AVAILABLE, "False", "MinimumReplicasUnavailable", message, now)
+
+
+# -- progress ----------------------------------------------------------------------------------
+
+
+def progress_deadline(deployment: JsonObject) -> int | None:
+    """In nanoseconds; None if progress is not watched."""
+    seconds = deployment["spec"].get("progressDeadlineSeconds")
+    return None if seconds in (None, MAX_INT32) else int(seconds) * SECOND
+
+
+def is_complete(deployment: JsonObject, status: JsonObject) -> bool:
+    """Whether all pods are of the new template and available, and no others exist."""
+    wanted = int(deployment["spec"].get("replicas", 1))
+    names = ("updatedReplicas", "replicas", "availableReplicas")
+    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 1)
+    return observed and all(status.get(name, 0) == wanted for name in names)
+
+
+def has_progressed(before: JsonObject, after: JsonObject) -> bool:
+    """More pods are updated, ready or available than before, or fewer old ones exist."""
+
+    def grew(name: str) -> bool:
+        return bool(after.get(name, 0) > before.get(name, 0))
+
+    def outdated(status: JsonObject) -> int:
+        return int(status.get("replicas", 0) - status.get("updatedReplicas", 0))
+
+    grown = any(map(grew, ("updatedReplicas", "readyReplicas", "availableReplicas")))
+    return grown or outdated(after) < outdated(before)
+
+
+def is_timed_out(deployment: JsonObject, conditions: Conditions, now: int) -> bool:
+    due = progress_due(deployment, conditions)
+    return due is not None and due < now
+
+
+def progress_due(deployment: JsonObject, conditions: Conditions) -> int | None:
+    """When a rollout that does not move is called stuck; None if it cannot be or has been."""
+    current = find(conditions, PROGRESSING)
+    deadline = progress_deadline(deployment)
+    if current is None or deadline is None or current.get("reason") in (COMPLETE, TIMED_OUT):
+        return None
+    since = current.get("lastUpdateTime") or current.get("lastTransitionTime")
+    return None if since is None else parse_time(since) + deadline
+
+
+def until_deadline(deployment: JsonObject, status: JsonObject, now: int) -> int | None:
+    """How long until the deadline can have passed: a second later, as times have no fractions."""
+    due = progress_due(deployment, status.get("conditions") or ())
+    if due is None or is_complete(deployment, status):
+        return None
+    return max(due - now, 0) + SECOND
+
+
+def with_progress(rollout: Rollout, status: JsonObject, now: int) -> Conditions:
+    conditions: Conditions = status["conditions"]
+    deployment = rollout.deployment
+    if progress_deadline(deployment) is None:
+        return without(conditions, PROGRESSING)
+    current = find(conditions, PROGRESSING) or {}
+    all_updated = status.get("replicas", 0) == status.get("updatedReplicas", 0)
+    if current.get("reason") == COMPLETE and all_updated:
+        return conditions  # a pod comes or goes, but nothing is being rolled out
+    subject = subject_of(rollout)
+    if is_complete(deployment, status):
+        message = f"{subject} has successfully progressed."
+        return with_condition(conditions, progressing("True", COMPLETE, message, now))
+    if has_progressed(rollout.status, status):
+        message = f"{subject} is progressing."
+        return refreshed(conditions, progressing("True", UPDATED, message, now))
+    if is_timed_out(deployment, conditions, now):
+        message = f"{subject} has timed out progressing."
+        return with_condition(conditions, progressing("False", TIMED_OUT, message, now))
+    return conditions
+
+
+def subject_of(rollout: Rollout) -> str:
+    if rollout.new is not None:
+        return f'ReplicaSet "{rollout.new.name}"'
+    return f'Deployment "{rollout.deployment["metadata"]["name"]}"'
+
+
+def with_failure(rollout: Rollout, conditions: Conditions) -> Conditions:
+    """Pass on why a set cannot have its pods; the new set's reason comes first."""
+    newest_first = rollout.sets if rollout.new is None else (rollout.new, *rollout.olds)
+    for it in newest_first:
+        failure = find((it.obj.get("status") or {}).get("conditions") or (), REPLICA_FAILURE)
+        if failure is not None:
+            since = failure.get("lastTransitionTime")
+            return with_condition(conditions, {**failure, "lastUpdateTime": since})
+    return without(conditions, REPLICA_FAILURE)
