@@ -180,6 +180,16 @@ class TestApply:
         kubectl("apply", "-f", "-", stdin=config("red").replace("{colour: red}", "{size: big}"))
         assert kubectl.json("get", "cm", "settings")["data"] == {"size": "big"}
 
+    def test_server_side_apply_owns_what_it_sets(self, kubectl: Kubectl) -> None:
+        apply = ("apply", "--server-side", "-f", "-")
+        assert "serverside-applied" in kubectl(*apply, stdin=config("red"))
+        kubectl("patch", "cm", "settings", "-p", '{"data": {"colour": "green"}}')
+        refused = kubectl(*apply, stdin=config("blue"), fails=True)
+        assert "Apply failed with 1 conflict" in refused
+        assert ".data.colour" in refused
+        kubectl(*apply, "--force-conflicts", stdin=config("blue"))
+        assert kubectl.json("get", "cm", "settings")["data"] == {"colour": "blue"}
+
     def test_replica_set_grows_and_shrinks(self, kubectl: Kubectl) -> None:
         kubectl("apply", "-f", "-", stdin=REPLICA_SET)
         kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")

@@ -61,6 +61,7 @@ class ApiServer:
         self.mounted: dict[str, App] = {}
         self.engine = engine
         self.registry = cluster.registry
+        self.registry.track_fields = True
         self.scheme = cluster.scheme
         self.store = cluster.store
         self.renderer = Renderer(self.registry)

@@ -6,7 +6,7 @@ read.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kubescene.api.patches import PatchType
@@ -62,7 +62,7 @@ class Scaling:
         return scale
 
     async def _write(self, target: Target, request: Request, change: ChangeScale) -> Response:
-        options, registry = write_options(request), self.verbs.registry
+        options, registry = replace(write_options(request), through="scale"), self.verbs.registry
         paths = self._paths(target.resource_type)
 
         def command() -> Record:

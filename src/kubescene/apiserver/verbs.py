@@ -6,6 +6,7 @@ thread, and renders the record that comes back.
 
 from dataclasses import dataclass
 
+from kubescene.api.managed_fields import manager_of
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver import bodies
@@ -69,8 +70,11 @@ class Verbs:
         patch_type, patch = await self.read_patch(request, target.resource_type)
         options = write_options(request)
         resource_type = target.resource_type
-        record = await self.engine.submit(
-            lambda: self.registry.patch(
+
+        def command() -> tuple[Record, bool]:
+            place = (resource_type.group_resource, target.namespace, target.name)
+            is_new = self.registry.store.get(*place) is None
+            record = self.registry.patch(
                 request.actor,
                 resource_type,
                 target.namespace,
@@ -81,8 +85,10 @@ class Verbs:
                 options=options,
                 inspect=lambda obj: self.fields.check_patched(obj, resource_type, request, patch),
             )
-        )
-        return self._rendered(record, target, request, form)
+            return record, is_new
+
+        record, is_new = await self.engine.submit(command)
+        return self._rendered(record, target, request, form, 201 if is_new else 200)
 
     async def delete(self, target: Target, request: Request, form: Form) -> Response:
         """DELETE of an object: its last state while it waits, a ``Status`` once it is gone."""
@@ -202,8 +208,20 @@ def as_object(value: JsonValue) -> JsonObject:
 def write_options(request: Request) -> WriteOptions:
     return WriteOptions(
         dry_run=request.is_dry_run,
-        field_manager=request.query.get("fieldManager", "") or request.actor.manager,
+        field_manager=field_manager(request),
+        force=request.flag("force"),
     )
+
+
+def field_manager(request: Request) -> str:
+    """The manager that a request names; one that applies has to.
+
+    Other writers are known by the program they say they are (``kubectl/v1.33``: kubectl).
+    """
+    given = request.query.get("fieldManager", "")
+    if given or bodies.media_type(request.header(b"content-type")) == PatchType.APPLY.value:
+        return given
+    return manager_of(request.header(b"user-agent")) or request.actor.manager
 
 
 def parse_delete_options(options: JsonObject, request: Request) -> DeleteOptions:
