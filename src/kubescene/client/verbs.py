@@ -14,7 +14,7 @@ from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import parse_fields, parse_labels
 from kubescene.errors import NotFoundError
 from kubescene.registry import DeleteOptions, Registry, WriteOptions
-from kubescene.registry.registry import DEFAULT_NAMESPACE, resolve_namespace
+from kubescene.registry.requests import DEFAULT_NAMESPACE, resolve_namespace
 from kubescene.store import Change, Record, Watch
 from kubescene.types import JsonObject
 

@@ -18,7 +18,11 @@ from kubescene.errors import ApiError, BadRequestError
 from kubescene.registry.bootstrap import bootstrap
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.deletion import DeleteOptions
+from kubescene.registry.metadata import new_metadata
+from kubescene.registry.objects import with_part
 from kubescene.registry.registry import Registry
+from kubescene.registry.requests import WriteRequest, resolve_namespace
+from kubescene.store import Record
 from kubescene.types import JsonObject
 
 FIRST = (
@@ -32,6 +36,16 @@ FIRST = (
 
 LEFT_OUT = frozenset({GroupResource("", "events"), GroupResource("coordination.k8s.io", "leases")})
 """Bookkeeping that says nothing about the world."""
+
+
+KEPT = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+"""Metadata that an imported object brings along, although the system sets it otherwise."""
 
 
 def export(registry: Registry) -> bytes:
@@ -71,7 +85,7 @@ def reset(registry: Registry) -> None:
     """Back to the world of a new API server."""
     for resource in reversed(registry.store.resources()):
         for record in registry.store.list(resource):
-            registry.forget(record)
+            _forget(registry, record)
     registry.identities.reset(registry.identities.seed)
     bootstrap(registry)
 
@@ -93,7 +107,7 @@ def _checked(
     checked = []
     for index, item in enumerate(items):
         try:
-            checked.append(registry.restorable(item))
+            checked.append(restorable(registry, item))
         except ApiError as error:
             name = (item.get("metadata") or {}).get("name", "")
             raise BadRequestError(
@@ -102,11 +116,56 @@ def _checked(
     return checked
 
 
+def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
+    """An object from elsewhere as it would be stored here, checked but not admitted.
+
+    Its identity, dates and status stay; what is missing of them is made up.
+    """
+    resource_type, body = registry.to_storage(obj)
+    place = resolve_namespace(resource_type, body, "")
+    own = body["metadata"]
+    unversioned = {k: v for k, v in own.items() if k != "resourceVersion"}
+    fresh = new_metadata(
+        with_part(body, "metadata", unversioned),
+        resource_type,
+        place,
+        own.get("name", ""),
+        registry.identities,
+        registry.clock,
+    )
+    kept = {name: own[name] for name in KEPT if name in own}
+    complete = with_part(fresh, "metadata", {**fresh["metadata"], **kept})
+    if "status" not in obj or resource_type.group_resource == DEFINITIONS:
+        complete = registry.preparation.create(complete, resource_type)
+    registry.checks.validate(complete, None, resource_type)
+    return resource_type, registry.stored(complete, resource_type)
+
+
+def restore(
+    registry: Registry, actor: Actor, resource_type: ResourceType, obj: JsonObject
+) -> Record:
+    """Store what `restorable` returned; an object of that name gives way."""
+    registry.gate.before_write(actor, resource_type, "")
+    metadata, resource, store = obj["metadata"], resource_type.group_resource, registry.store
+    current = store.get(resource, metadata.get("namespace", ""), metadata["name"])
+    record = store.create(resource, obj) if current is None else store.update(resource, obj)
+    registry.tell(WriteRequest(actor, "create", resource_type, body=obj), record, current)
+    registry.consequences.updated(record)
+    return record
+
+
+def _forget(registry: Registry, record: Record) -> None:
+    """Take an object away without asking, telling or waiting: this world begins anew."""
+    removed = registry.store.remove(record.resource, record.namespace, record.name)
+    if record.resource == DEFINITIONS:
+        registry.custom.uninstall(removed.name)
+
+
 def _put(
     registry: Registry, actor: Actor, checked: Iterable[tuple[ResourceType, JsonObject]]
 ) -> Iterator[str]:
     for resource_type, obj in checked:
-        yield registry.restore(actor, resource_type, obj).name
+        yield restore(registry, actor, resource_type, obj).name
 
 
 def _take_back(registry: Registry, actor: Actor, name: str) -> None:

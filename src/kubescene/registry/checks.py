@@ -1,0 +1,90 @@
+"""The stages that can refuse a write: admission in its two rounds, and validation between them."""
+
+from kubescene.api import validation
+from kubescene.api.scheme import ResourceType
+from kubescene.clock import Clock
+from kubescene.errors import ForbiddenError
+from kubescene.registry.admission import AdmissionChain, AdmissionRequest
+from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
+from kubescene.registry.requests import WriteRequest
+from kubescene.store import Store
+from kubescene.types import JsonObject
+
+_ADMISSION_VERBS = {"patch": "update"}
+
+
+class Checks:
+    """Admission and validation of one world."""
+
+    def __init__(
+        self, admission: AdmissionChain, store: Store, clock: Clock, custom: CustomResources
+    ) -> None:
+        self._admission = admission
+        self._store = store
+        self._clock = clock
+        self._custom = custom
+
+    def admit(
+        self, request: WriteRequest, obj: JsonObject, old: JsonObject | None, place: str = ""
+    ) -> JsonObject:
+        """The object as the first round of admission leaves it."""
+        return self._admission.admit(self._asked(request, obj, old, place))
+
+    def accept(self, request: WriteRequest, new: JsonObject, old: JsonObject | None) -> None:
+        """Validation, and admission's last word on the object as it would be stored."""
+        self.validate(new, old, request.resource_type, request.subresource)
+        if self._admission.validators:
+            self._admission.validate(self._asked(request, new, old, ""))
+
+    def validate(
+        self,
+        new: JsonObject,
+        old: JsonObject | None,
+        resource_type: ResourceType,
+        subresource: str = "",
+    ) -> None:
+        """422 with one cause per field that is wrong."""
+        if resource_type.custom:
+            errors = self._custom.errors(new, old, resource_type, subresource)
+        elif old is None:
+            place = new["metadata"].get("namespace")
+            errors = validation.validate_create(new, resource_type, namespace=place)
+        elif subresource == "status":
+            errors = validation.validate_status_update(new, old, resource_type)
+        elif subresource == "finalize":
+            errors = validation.validate_finalize(new, old)
+        else:
+            errors = validation.validate_update(new, old, resource_type)
+        if resource_type.group_resource == DEFINITIONS and not errors:
+            errors = definition_errors(new, old)
+        validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
+
+    def check_open(self, resource_type: ResourceType, obj: JsonObject) -> None:
+        """403 for an object of a custom kind whose definition is going away."""
+        kind = self._custom.of(resource_type.gvk)
+        if kind is not None and kind.terminating:
+            resource, name = resource_type.named_resource, obj["metadata"].get("name", "")
+            raise ForbiddenError(
+                f'{resource} "{name}" is forbidden: create not allowed while custom resource '
+                "definition is terminating",
+                name=name,
+                group=resource.group,
+                kind=resource.resource,
+            )
+
+    def _asked(
+        self, request: WriteRequest, obj: JsonObject, old: JsonObject | None, place: str
+    ) -> AdmissionRequest:
+        metadata = obj["metadata"]
+        return AdmissionRequest(
+            verb=_ADMISSION_VERBS.get(request.verb, request.verb),
+            resource_type=request.resource_type,
+            subresource=request.subresource,
+            namespace=place or metadata.get("namespace", ""),
+            name=metadata.get("name", ""),
+            actor=request.actor,
+            obj=obj,
+            old=old,
+            store=self._store,
+            clock=self._clock,
+        )

@@ -1,0 +1,86 @@
+"""A write on its way to the store: who asks, for what, and how.
+
+What belongs together travels together: one `WriteRequest` goes through admission, validation, the
+gate and the instruments, and every stage takes from it what it needs.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kubescene.actors import Actor
+from kubescene.api import managed_fields
+from kubescene.api.scheme import ResourceType
+from kubescene.errors import BadRequestError
+from kubescene.store import Record
+from kubescene.timeline.events import OperationOrigin
+from kubescene.timeline.instruments import ObjectWrite
+from kubescene.types import JsonObject
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What every write may carry."""
+
+    dry_run: bool = False
+    origin: OperationOrigin | None = None
+    field_manager: str = ""
+    force: bool = False
+    """Whether an apply takes fields that others own."""
+    through: str = ""
+    """A subresource that the write came through, such as ``scale``: owners are noted with it."""
+
+
+NO_OPTIONS = WriteOptions()
+
+
+class WriteRequest(msgspec.Struct, frozen=True):
+    """One write. ``verb`` is create, update, patch, bind or delete; ``body`` is what was sent."""
+
+    actor: Actor
+    verb: str
+    resource_type: ResourceType
+    subresource: str = ""
+    options: WriteOptions = NO_OPTIONS
+    body: Any = None
+    patch_type: str = ""
+
+    @property
+    def manager(self) -> str:
+        """The field manager: as given, else from the writer's name."""
+        return self.options.field_manager or managed_fields.manager_of(self.actor.manager)
+
+    @property
+    def owned_through(self) -> str:
+        """The subresource that owners are noted with."""
+        return self.subresource or self.options.through
+
+    def done(self, record: Record, previous: Record | None) -> ObjectWrite:
+        """The write as instruments see it once it was accepted."""
+        return ObjectWrite(
+            actor=self.actor,
+            verb=self.verb,
+            subresource=self.subresource,
+            api_version=self.resource_type.api_version,
+            kind=self.resource_type.kind,
+            record=record,
+            previous=previous,
+            body=self.body,
+            patch_type=self.patch_type,
+            origin=self.options.origin,
+        )
+
+
+def resolve_namespace(resource_type: ResourceType, obj: JsonObject, namespace: str) -> str:
+    """Where the object lives: the request's namespace, its own, or ``default``."""
+    own = (obj.get("metadata") or {}).get("namespace", "")
+    if not resource_type.namespaced:
+        return ""
+    if namespace and own and namespace != own:
+        raise BadRequestError(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    return namespace or own or DEFAULT_NAMESPACE
