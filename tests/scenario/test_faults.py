@@ -65,20 +65,47 @@ FAULTS = [
     pytest.param(
         one(createOperation={**CREATE, "createOptions": {"dryRun": ["All"]}}),
         "(id 'x').createOperation",
-        "createOptions.dryRun",
+        "createOptions: dryRun",
         id="dry run of a create",
     ),
     pytest.param(
         one(patchOperation={**TARGET, "patch": "{}", "patchOptions": {"dryRun": ["All"]}}),
         "(id 'x').patchOperation",
-        "patchOptions.dryRun",
+        "patchOptions: dryRun",
         id="dry run of a patch",
     ),
     pytest.param(
         one(deleteOperation={**TARGET, "deleteOptions": {"dryRun": ["All"]}}),
         "(id 'x').deleteOperation",
-        "deleteOptions.dryRun",
+        "deleteOptions: dryRun",
         id="dry run of a delete",
+    ),
+    pytest.param(
+        one(deleteOperation={**TARGET, "deleteOptions": {"gracePeriodSeconds": "soon"}}),
+        "deleteOperation.deleteOptions",
+        "gracePeriodSeconds must be a whole number of at least 0, not 'soon'",
+        id="grace that is no number",
+    ),
+    pytest.param(
+        one(deleteOperation={**TARGET, "deleteOptions": {"preconditions": "none"}}),
+        "deleteOptions.preconditions",
+        "must be an object",
+        id="preconditions that are no object",
+    ),
+    pytest.param(
+        one(deleteOperation={**TARGET, "deleteOptions": {"propagationPolicy": "Foo"}}),
+        "deleteOperation.deleteOptions",
+        "Background, Foreground, Orphan",
+        id="unknown propagation policy",
+    ),
+    pytest.param(
+        one(createOperation={**CREATE, "createOptions": {"foo": "bar"}}),
+        "createOperation.createOptions",
+        "unknown fields: foo",
+        id="unknown option",
+    ),
+    pytest.param(
+        one(createOperaton=CREATE), "(id 'x')", "unknown fields: createOperaton", id="typo"
     ),
     pytest.param(
         one(createOperation={"object": {"kind": "Node"}}),

@@ -69,7 +69,7 @@ def test_a_full_disk_under_the_output_directory_is_an_error(tmp_path: Path) -> N
 
 class Broken(Instrument):
     def object_written(self, write: ObjectWrite) -> None:
-        raise RuntimeError(f"cannot follow {write.kind}")
+        raise RuntimeError(f"cannot follow {write.gvk.kind}")
 
 
 def test_an_error_in_an_instrument_ends_the_run() -> None:

@@ -104,7 +104,7 @@ def test_a_write_of_a_simulation_controller_moves_the_step_and_is_told(
     (event,) = play(script, "scripted")
     assert (event["step"], event["operation"]) == ({"major": 2, "minor": 1}, operation)
     assert set(event) == {"id", "step", "time", "actor", "operation", body}
-    assert event["id"] == "2.1-1"
+    assert event["id"] == "@2.1-1"
 
 
 @WRITES
@@ -243,7 +243,14 @@ def test_ids_are_unique_and_count_within_their_step() -> None:
     pods = [make_pod(name).cpu("1") for name in "abc"]
     scenario = ScenarioBuilder("s").create(make_node("n").cpu("2"), *pods)
     ids = [e["id"] for e in kubescene.run(scenario).timeline]
-    assert ids == [*(f"op-{n}" for n in range(1, 5)), "1.1-1", "1.1-2", "1.2-1", "1.2-2", "1.2-3"]
+    assert ids == [
+        *(f"op-{n}" for n in range(1, 5)),
+        "@1.1-1",
+        "@1.1-2",
+        "@1.2-1",
+        "@1.2-2",
+        "@1.2-3",
+    ]
     assert len(set(ids)) == len(ids)
 
 

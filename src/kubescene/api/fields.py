@@ -6,7 +6,7 @@ slowly, to say where. Kinds that no built-in schema describes always pass: their
 judge them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
@@ -40,8 +40,13 @@ def unknown_fields(obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
 def reject_unknown(obj: JsonObject, gvk: GroupVersionKind) -> None:
     """Strict field validation: 400 naming every unknown field."""
     if paths := unknown_fields(obj, gvk):
-        listed = ", ".join(f'unknown field "{path}"' for path in paths)
-        raise _not_handled(gvk, f"strict decoding error: {listed}")
+        raise strict_error(gvk, paths)
+
+
+def strict_error(gvk: GroupVersionKind, paths: Sequence[str]) -> BadRequestError:
+    """The refusal of an object with fields that its kind does not have."""
+    listed = ", ".join(f'unknown field "{path}"' for path in paths)
+    return _not_handled(gvk, f"strict decoding error: {listed}")
 
 
 def prune_unknown(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:

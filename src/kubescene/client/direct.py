@@ -4,6 +4,7 @@ Watches are store subscriptions, so when a write returns its events have been de
 `wait_seen` has nothing to wait for.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from kubescene.actors import Actor
@@ -13,6 +14,7 @@ from kubescene.api.selectors import LabelSelector
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
 from kubescene.registry import DeleteOptions, Registry, WriteOptions
 from kubescene.registry.deletion import PLAIN_DELETE
+from kubescene.registry.requests import NO_OPTIONS
 from kubescene.store import Change, ChangeType, Record, Subscription
 from kubescene.store.store import Subscriptions
 from kubescene.timeline.events import OperationOrigin
@@ -29,6 +31,7 @@ class DirectClient:
         self._store = registry.store
         self._actor = actor
         self._subscriptions: Subscriptions = []
+        self._own_options = WriteOptions(field_manager=actor.manager)
 
     @property
     def actor(self) -> Actor:
@@ -60,12 +63,14 @@ class DirectClient:
 
     # -- Writer ----------------------------------------------------------------------------
 
-    def create(self, obj: JsonObject, *, origin: OperationOrigin | None = None) -> Record:
-        return self._registry.create(self._actor, obj, options=self._options(origin))
+    def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
+        return self._registry.create(self._actor, obj, options=self._named(options))
 
-    def update(self, obj: JsonObject, *, subresource: str = "") -> Record:
+    def update(
+        self, obj: JsonObject, *, subresource: str = "", options: WriteOptions = NO_OPTIONS
+    ) -> Record:
         return self._registry.update(
-            self._actor, obj, subresource=subresource, options=self._options(None)
+            self._actor, obj, subresource=subresource, options=self._named(options)
         )
 
     def patch(
@@ -75,7 +80,7 @@ class DirectClient:
         *,
         patch_type: PatchType = PatchType.MERGE,
         subresource: str = "",
-        origin: OperationOrigin | None = None,
+        options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         return self._registry.patch(
             self._actor,
@@ -85,7 +90,7 @@ class DirectClient:
             patch,
             patch_type,
             subresource=subresource,
-            options=self._options(origin),
+            options=self._named(options),
         )
 
     def delete(
@@ -145,5 +150,12 @@ class DirectClient:
     def _resource(self, gvk: GroupVersionKind) -> GroupResource:
         return self._registry.type_of(gvk).group_resource
 
-    def _options(self, origin: OperationOrigin | None) -> WriteOptions:
-        return WriteOptions(origin=origin, field_manager=self._actor.manager)
+    def _named(self, options: WriteOptions) -> WriteOptions:
+        """The options with this client's name as field manager, if none is given."""
+        if options is NO_OPTIONS:
+            return self._own_options
+        return (
+            options
+            if options.field_manager
+            else replace(options, field_manager=self._actor.manager)
+        )

@@ -17,6 +17,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
 from kubescene.registry.deletion import PLAIN_DELETE, DeleteOptions
+from kubescene.registry.requests import NO_OPTIONS, WriteOptions
 from kubescene.store import Change, Record, Subscription
 from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
@@ -76,11 +77,13 @@ class Writer(Protocol):
     @property
     def actor(self) -> Actor: ...
 
-    def create(self, obj: JsonObject, *, origin: OperationOrigin | None = None) -> Record:
+    def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
         """Create; a namespaced object without a namespace goes to ``default``."""
         ...
 
-    def update(self, obj: JsonObject, *, subresource: str = "") -> Record:
+    def update(
+        self, obj: JsonObject, *, subresource: str = "", options: WriteOptions = NO_OPTIONS
+    ) -> Record:
         """Replace; refused with `ConflictError` if ``metadata.resourceVersion`` is stale."""
         ...
 
@@ -91,7 +94,7 @@ class Writer(Protocol):
         *,
         patch_type: PatchType = PatchType.MERGE,
         subresource: str = "",
-        origin: OperationOrigin | None = None,
+        options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Change the object as the patch says."""
         ...

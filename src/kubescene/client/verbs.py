@@ -42,8 +42,16 @@ class Verbs:
 
     def create(self, obj: AnyObject, *, dry_run: bool = False) -> JsonObject:
         """Create an object; a namespaced one without a namespace goes to ``default``."""
-        options = WriteOptions(dry_run=dry_run)
-        return self._decoded(self.registry.create(self.actor, plain(obj), options=options))
+        options = WriteOptions(dry_run=dry_run, strict=True)
+        return self._fresh(self.registry.create(self.actor, plain(obj), options=options))
+
+    def update(self, obj: AnyObject, *, subresource: str = "") -> JsonObject:
+        """Replace an object; refused if it changed since its ``resourceVersion``."""
+        return self._fresh(
+            self.registry.update(
+                self.actor, plain(obj), subresource=subresource, options=WriteOptions(strict=True)
+            )
+        )
 
     def apply(self, obj: AnyObject) -> JsonObject:
         """Create the object, or change it to what is given.
@@ -61,18 +69,24 @@ class Verbs:
             current = self.registry.record(resource_type, namespace, wanted["metadata"]["name"])
         except NotFoundError:
             return self.create(noted)
-        patch = apply_patch(self._decoded(current), noted)
+        patch = apply_patch(self._fresh(current), noted)
         patch_type = PatchType.MERGE if resource_type.custom else PatchType.STRATEGIC
-        return self._decoded(
+        return self._fresh(
             self.registry.patch(
-                self.actor, resource_type, namespace, current.name, patch, patch_type
+                self.actor,
+                resource_type,
+                namespace,
+                current.name,
+                patch,
+                patch_type,
+                options=WriteOptions(strict=True),
             )
         )
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE) -> JsonObject:
         """The object; raises `NotFoundError`."""
         resource_type = self._type(kind)
-        return self._decoded(
+        return self._fresh(
             self.registry.record(resource_type, place(resource_type, namespace), name)
         )
 
@@ -85,7 +99,7 @@ class Verbs:
         if labels:
             selector = parse_labels(labels)
             records = [record for record in records if selector.matches(record.labels)]
-        found = [self._decoded(record) for record in records]
+        found = [self._fresh(record) for record in records]
         if fields:
             wanted = parse_fields(fields).for_resource(resource_type.group_resource)
             found = [obj for obj in found if wanted.matches_object(obj)]
@@ -112,7 +126,7 @@ class Verbs:
         """Change an object: strategic merge for built-in kinds, merge for custom ones."""
         resource_type = self._type(kind)
         default = PatchType.MERGE if resource_type.custom else PatchType.STRATEGIC
-        return self._decoded(
+        return self._fresh(
             self.registry.patch(
                 self.actor,
                 resource_type,
@@ -121,6 +135,7 @@ class Verbs:
                 patch,
                 PatchType.parse(patch_type) if patch_type else default,
                 subresource=subresource,
+                options=WriteOptions(strict=True, field_manager=self.actor.manager),
             )
         )
 
@@ -137,7 +152,7 @@ class Verbs:
         Dependents go too, in the background, as with kubectl.
         """
         resource_type = self._type(kind)
-        return self._decoded(
+        return self._fresh(
             self.registry.delete(
                 self.actor,
                 resource_type,
@@ -152,8 +167,9 @@ class Verbs:
     def _type(self, kind: str) -> ResourceType:
         return self.registry.scheme.resolve(kind)
 
-    def _decoded(self, record: Record) -> JsonObject:
-        return self.registry.store.decoded(record)
+    def _fresh(self, record: Record) -> JsonObject:
+        """An object of the caller's own: changing it changes nothing in the world."""
+        return record.decode()
 
 
 class ObjectWatch:
@@ -165,7 +181,7 @@ class ObjectWatch:
     def drain(self) -> Iterator[tuple[str, JsonObject]]:
         """What has happened since the last call, without waiting."""
         changes: list[Change] = self._watch.drain()
-        return ((str(change.type), change.object) for change in changes)
+        return ((str(change.type), change.record.decode()) for change in changes)
 
     def close(self) -> None:
         self._watch.close()

@@ -24,8 +24,10 @@ from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
 READY = "Ready"
+NOT_READY = (READY, "ContainersReady")
 PENDING = "Pending"
 RUNNING = "Running"
+TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,14 @@ class KubeletReconciler:
             deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
             if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
                 return Plan(requeue_after=wait)
-        at_once = DeleteOptions(uid=metadata["uid"], grace_period_s=0)
-        return Plan((Delete(ObjectRef.to(pod), at_once),))
+        ref, at_once = ObjectRef.to(pod), DeleteOptions(uid=metadata["uid"], grace_period_s=0)
+        if metadata.get("finalizers") and pod["status"].get("phase") not in TERMINAL:
+            # Its containers are gone although the object stays: others may have the room.
+            ended = {"status": stopped(pod, format_time(now))}
+            return Plan((Patch(ref, ended, subresource="status"), Delete(ref, at_once)))
+        if metadata.get("deletionGracePeriodSeconds") == 0:
+            return NOTHING
+        return Plan((Delete(ref, at_once),))
 
 
 def remaining(since: int, delay: int, now: int) -> int:
@@ -166,6 +174,16 @@ def running(pod: JsonObject, now: str, *, ready: bool = True) -> dict[str, Any]:
             container_status(container, now, ready=ready) for container in pod["spec"]["containers"]
         ],
     }
+
+
+def stopped(pod: JsonObject, now: str) -> dict[str, Any]:
+    """The status of a pod whose containers have all ended well."""
+    others = [c for c in pod["status"].get("conditions", ()) if c["type"] not in NOT_READY]
+    not_ready = [
+        {"type": name, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+        for name in NOT_READY
+    ]
+    return {"phase": "Succeeded", "conditions": [*others, *not_ready]}
 
 
 def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObject:

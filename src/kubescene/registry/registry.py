@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api import conversion, managed_fields
+from kubescene.api import conversion, fields, managed_fields
+from kubescene.api.fields import strict_error
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
@@ -123,6 +124,8 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
+        if options.strict:
+            self._reject_unknown(obj, self._served(obj))
         resource_type, body = self.to_storage(obj)
         request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
         if self.track_fields:
@@ -140,6 +143,8 @@ class Registry:
     ) -> Record:
         """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
         served = self._served(obj)
+        if options.strict:
+            self._reject_unknown(obj, served)
         resource_type, obj = self.to_storage(obj)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
@@ -176,6 +181,8 @@ class Registry:
             new = apply_patch(seen, patch, patch_type, resource_type)
             check_precondition(resource_type, current, new["metadata"])
             new = inspect(new) if inspect else new
+            if options.strict:
+                self._reject_unknown(new, resource_type)
             if new is seen:
                 return old
             new = decoding.accepted(new, resource_type, self.custom, known=seen)
@@ -239,7 +246,8 @@ class Registry:
             return self._unstored(resource_type, new)
         self.gate.before_write(actor, resource_type, "")
         record = self.store.update(resource_type.group_resource, new)
-        self.tell(request, record, current)
+        if not current.deleting:
+            self.tell(request, record, current)
         self.consequences.updated(record)
         return record
 
@@ -393,6 +401,15 @@ class Registry:
         if served.custom or not served.stored_as:
             return served
         return self.type_of(served.stored_as)
+
+    def _reject_unknown(self, obj: JsonObject, served: ResourceType) -> None:
+        paths = (
+            self.custom.unknown_fields(obj, served.gvk)
+            if served.custom
+            else fields.unknown_fields(obj, served.gvk)
+        )
+        if paths:
+            raise strict_error(served.gvk, paths)
 
     def _has_instances(self, definition: str) -> bool:
         kinds = self.custom.kinds_of(definition)

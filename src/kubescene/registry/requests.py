@@ -28,6 +28,8 @@ class WriteOptions:
     dry_run: bool = False
     origin: OperationOrigin | None = None
     field_manager: str = ""
+    strict: bool = False
+    """Whether fields that the kind does not have are refused rather than dropped."""
     force: bool = False
     """Whether an apply takes fields that others own."""
     through: str = ""
@@ -64,8 +66,7 @@ class WriteRequest(msgspec.Struct, frozen=True):
             actor=self.actor,
             verb=self.verb,
             subresource=self.subresource,
-            api_version=self.resource_type.api_version,
-            kind=self.resource_type.kind,
+            gvk=self.resource_type.gvk,
             record=record,
             previous=previous,
             body=self.body,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import orjson
 
 from kubescene.actors import ENGINE, Actor, Role
+from kubescene.api.kinds import SCENARIO
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.cluster import Cluster
@@ -247,7 +248,7 @@ class Engine:
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         if actor.role is Role.SIMULATION:
-            if not self._loop_counted and is_significant(actor, resource_type.kind, subresource):
+            if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
         elif actor.role is Role.USER:
             refuse_outsider(self.resource, actor, resource_type)
@@ -279,7 +280,7 @@ class _Frozen:
 
 def refuse_outsider(resource: ScenarioResource, actor: Actor, resource_type: ResourceType) -> None:
     """While a scenario runs only Scenarios themselves may be written by anybody else."""
-    if resource_type.kind == "Scenario":
+    if resource_type.gvk == SCENARIO:
         return
     raise ForbiddenError(
         f'{resource_type.named_resource} is forbidden: scenario "{resource.name}" is '

@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from kubescene.actors import ENGINE
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, BadRequestError, ScenarioError
-from kubescene.registry import DeleteOptions
+from kubescene.registry import WriteOptions
+from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.spec import Operation, OperationKind
 from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
@@ -41,29 +44,33 @@ class OperationRunner:
             ) from error
 
     def _create(self, operation: Operation) -> None:
-        body = operation.body
-        count = body.get("count", 1)
+        body = {name: part for name, part in operation.body.items() if name != "count"}
+        count = operation.body.get("count", 1)
+        options = write_options(body.get("createOptions"), operation.where)
         template = Template(body["object"])
         for index in range(count):
             # Without a count, $(INDEX) is a variable of the author's container.
-            obj = template.instance(index) if "count" in body else body["object"]
+            obj = template.instance(index) if "count" in operation.body else body["object"]
             name = operation.id if count == 1 else f"{operation.id}[{index}]"
-            self._client.create(obj, origin=OperationOrigin(name, {**body, "object": obj}))
+            origin = OperationOrigin(name, {**body, "object": obj})
+            self._client.create(obj, options=told(options, origin))
 
     def _patch(self, operation: Operation) -> None:
         ref = self._target(operation.body)
         patch_type = self._patch_type(operation.body, ref.gvk)
+        given = operation.body.get("patchOptions")
+        options = write_options(given, operation.where, patch=True)
         self._client.patch(
             ref,
             decode_patch(operation.body["patch"]),
             patch_type=patch_type,
-            origin=OperationOrigin(operation.id, operation.body),
+            options=told(options, OperationOrigin(operation.id, operation.body)),
         )
 
     def _delete(self, operation: Operation) -> None:
         self._client.delete(
             self._target(operation.body),
-            options=delete_options(operation.body.get("deleteOptions") or {}),
+            options=delete_options(operation.body.get("deleteOptions"), operation.where),
             origin=OperationOrigin(operation.id, operation.body),
         )
 
@@ -81,23 +88,20 @@ class OperationRunner:
         return PatchType.MERGE if custom else PatchType.STRATEGIC
 
 
-def delete_options(given: JsonObject) -> DeleteOptions:
-    """``metav1.DeleteOptions`` as the registry takes them."""
-    preconditions = given.get("preconditions") or {}
-    return DeleteOptions(
-        grace_period_s=given.get("gracePeriodSeconds"),
-        uid=preconditions.get("uid", ""),
-        resource_version=preconditions.get("resourceVersion", ""),
-        propagation_policy=given.get("propagationPolicy", ""),
-    )
+def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
+    """An operation's options with where they come from, and a manager if it names none."""
+    manager = options.field_manager or ENGINE.manager
+    return replace(options, origin=origin, field_manager=manager)
 
 
 def decode_patch(text: str) -> Any:
     """A patch is JSON, or YAML as people like to write it."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError:
         pass
+    except RecursionError:
+        raise BadRequestError("the patch is nested too deeply") from None
     # YAML is only imported for patches that are not JSON.
     from kubescene.scenario.loading import load_yaml
 
@@ -108,6 +112,15 @@ def decode_patch(text: str) -> Any:
     if len(documents) != 1:
         raise BadRequestError("the patch must be one JSON or YAML document")
     return documents[0]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRequestError(f"the patch gives the key {twice!r} twice")
+    return members
 
 
 class Template:

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.api.patches import PatchType
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.errors import ScenarioError
+from kubescene.scenario.options import check_members, delete_options, write_options
+from kubescene.timeline.events import GENERATED_ID
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
@@ -37,6 +40,24 @@ class OperationKind(StrEnum):
     @property
     def field(self) -> str:
         return f"{self.value.lower()}Operation"
+
+
+SPEC_FIELDS = ("operations", "events", "controllers", "simulation", "expectations")
+OPERATION_FIELDS = ("id", "step", "operation", *(kind.field for kind in OperationKind))
+BODY_FIELDS = {
+    OperationKind.CREATE: ("object", "count", "createOptions"),
+    OperationKind.PATCH: (
+        "typeMeta",
+        "objectMeta",
+        "patch",
+        "patchType",
+        "PatchType",
+        "patchOptions",
+    ),
+    OperationKind.DELETE: ("typeMeta", "objectMeta", "deleteOptions"),
+    OperationKind.DONE: ("done",),
+    OperationKind.ADVANCE: ("duration",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +121,9 @@ def parse_spec(scenario: Mapping[str, Any]) -> ScenarioSpec:
     spec = scenario.get("spec")
     if not isinstance(spec, Mapping):
         raise ScenarioError("spec is missing: a Scenario needs spec.operations", where="spec")
+    check_members(spec, SPEC_FIELDS, "spec")
+    if spec.get("expectations"):
+        raise ScenarioError("expectations are not evaluated yet: remove them", where="spec")
     operations, events = _items(spec, "operations"), _items(spec, "events")
     if operations and events:
         raise ScenarioError(
@@ -141,6 +165,7 @@ def _operation(item: Any, index: int, name: str, *, draft: bool) -> Operation:
     if not isinstance(item, Mapping):
         raise ScenarioError("an operation must be an object", where=place)
     where = f"{place} (id {name!r})"
+    check_members(item, OPERATION_FIELDS, where)
     step = item.get("step")
     if not isinstance(step, int) or isinstance(step, bool) or not 1 <= step <= MAX_STEP:
         raise ScenarioError(f"step must be a whole number of at least 1, not {step!r}", where=where)
@@ -158,7 +183,9 @@ def _operation(item: Any, index: int, name: str, *, draft: bool) -> Operation:
     if not isinstance(body, Mapping):
         raise ScenarioError(f"{kind.field} must be an object", where=where)
     operation = Operation(name, index, step, kind, dict(body))
-    _CHECKS[kind](operation.body, f"{where}.{kind.field}")
+    inside = f"{where}.{kind.field}"
+    check_members(body, BODY_FIELDS[kind], inside)
+    _CHECKS[kind](operation.body, inside)
     return operation
 
 
@@ -169,7 +196,8 @@ def _check_create(body: JsonObject, where: str) -> None:
     count = body.get("count", 1)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_COUNT:
         raise ScenarioError(f"count must be 1..{MAX_COUNT}, not {count!r}", where=where)
-    _refuse_dry_run(body, "createOptions", where)
+    _refuse_scenarios(obj, where)
+    write_options(body.get("createOptions"), f"{where}.createOptions")
 
 
 def _check_patch(body: JsonObject, where: str) -> None:
@@ -182,12 +210,12 @@ def _check_patch(body: JsonObject, where: str) -> None:
             PatchType.parse(str(given))
         except ValueError as error:
             raise ScenarioError(str(error), where=where) from error
-    _refuse_dry_run(body, "patchOptions", where)
+    write_options(body.get("patchOptions"), f"{where}.patchOptions", patch=True)
 
 
 def _check_delete(body: JsonObject, where: str) -> None:
     _check_target(body, where)
-    _refuse_dry_run(body, "deleteOptions", where)
+    delete_options(body.get("deleteOptions"), f"{where}.deleteOptions")
 
 
 def _check_done(body: JsonObject, where: str) -> None:
@@ -222,6 +250,12 @@ def _check_target(body: JsonObject, where: str) -> None:
         raise ScenarioError("typeMeta needs apiVersion and kind", where=where)
     if not isinstance(metadata, Mapping) or not _is_text(metadata.get("name")):
         raise ScenarioError("objectMeta needs name", where=where)
+    _refuse_scenarios(types, where)
+
+
+def _refuse_scenarios(obj: Mapping[str, Any], where: str) -> None:
+    if (obj["apiVersion"], obj["kind"]) == (SCENARIO.api_version, SCENARIO.kind):
+        raise ScenarioError("a scenario cannot create, change or delete Scenarios", where=where)
 
 
 def _names_a_kind(obj: Mapping[str, Any]) -> bool:
@@ -232,19 +266,14 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _refuse_dry_run(body: JsonObject, options: str, where: str) -> None:
-    given = body.get(options) or {}
-    if not isinstance(given, Mapping):
-        raise ScenarioError(f"{options} must be an object", where=where)
-    if given.get("dryRun"):
-        raise ScenarioError(
-            f"{options}.dryRun makes no sense in a scenario: remove it", where=where
-        )
-
-
 def _check_ids(operations: Sequence[Operation]) -> None:
     seen: dict[str, int] = {}
     for operation in operations:
+        if operation.id.startswith(GENERATED_ID):
+            raise ScenarioError(
+                f"id {operation.id!r} begins with {GENERATED_ID}, which marks what controllers do",
+                where=f"spec.operations[{operation.index}]",
+            )
         if operation.id in seen:
             raise ScenarioError(
                 f"id {operation.id!r} is used twice, at index {seen[operation.id]} and "

@@ -11,11 +11,18 @@ from typing import Generic, Protocol, TypeVar
 from kubescene.errors import ExpiredError
 
 DEFAULT_WINDOW = 10_000
+DEFAULT_BYTES = 256 * 1024 * 1024
+"""Beyond this the oldest changes go, however few there are: large objects change often too."""
 
 
 class Revisioned(Protocol):
     @property
     def revision(self) -> int: ...
+
+    @property
+    def size(self) -> int:
+        """Roughly how many bytes are kept alive by it."""
+        ...
 
 
 C = TypeVar("C", bound=Revisioned)
@@ -24,8 +31,11 @@ C = TypeVar("C", bound=Revisioned)
 class History(Generic[C]):
     """Changes in order of revision. Every revision is one change, so positions are arithmetic."""
 
-    def __init__(self, window: int) -> None:
-        self._changes: deque[C] = deque(maxlen=window)
+    def __init__(self, window: int, most_bytes: int = DEFAULT_BYTES) -> None:
+        self._changes: deque[C] = deque()
+        self._window = window
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._newest = 0
 
     @property
@@ -34,8 +44,12 @@ class History(Generic[C]):
         return self._newest - len(self._changes)
 
     def append(self, change: C) -> None:
-        self._changes.append(change)
+        changes = self._changes
+        changes.append(change)
         self._newest = change.revision
+        self._bytes += change.size
+        while len(changes) > self._window or (self._bytes > self._most_bytes and len(changes) > 1):
+            self._bytes -= changes.popleft().size
 
     def since(self, revision: int) -> list[C]:
         """Changes after ``revision``, oldest first."""

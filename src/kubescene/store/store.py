@@ -46,6 +46,12 @@ class Change:
         return self.record.revision
 
     @property
+    def size(self) -> int:
+        """Bytes of its own; fragments are shared with other records and count as nothing."""
+        payload = self.record.payload
+        return len(payload) if isinstance(payload, bytes) else 0
+
+    @property
     def object(self) -> JsonObject:
         """The object after the write; for a deletion, its last state."""
         return self._store.decoded(self.record)

@@ -6,6 +6,7 @@ An event has exactly one body, named by ``operation``::
     Patch           patch           {operation, result}
     Delete          delete          {operation}
     Done            done            {operation}
+    Advance         advance         {operation}, an extension
     PodScheduled    podScheduled    PodResult
     PodUnscheduled  podUnscheduled  PodResult
     PodPreempted    podPreempted    PodResult
@@ -21,6 +22,9 @@ import orjson
 
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep, format_micro_time
+
+GENERATED_ID = "@"
+"""How the ids of events begin that no operation asked for; operations may not use it."""
 
 BODY_OF_OPERATION = {
     "Create": "create",

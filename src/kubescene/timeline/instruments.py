@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import msgspec
 
 from kubescene.actors import Actor
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.clock import ScenarioStep
 from kubescene.store import Record
 
@@ -31,8 +32,7 @@ class ObjectWrite(msgspec.Struct, frozen=True):
     actor: Actor
     verb: str
     subresource: str
-    api_version: str
-    kind: str
+    gvk: GroupVersionKind
     record: Record
     previous: Record | None
     body: Any = None

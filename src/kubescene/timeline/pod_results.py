@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from kubescene.api.encoding import encode
+from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
 from kubescene.store.records import cut_revision
 from kubescene.timeline.attempts import Explanation, SchedulingAttempt
@@ -37,7 +38,7 @@ class PodHistories:
         self._by_uid: dict[str, PodHistory] = {}
 
     def observe(self, write: ObjectWrite, step: ScenarioStep) -> None:
-        if write.kind != "Pod":
+        if write.gvk != POD:
             return
         if write.verb == "create" and not write.subresource:
             self._by_uid[write.record.uid] = PodHistory(step)

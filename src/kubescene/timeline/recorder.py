@@ -17,7 +17,7 @@ from kubescene.errors import RecorderError
 from kubescene.store import Record
 from kubescene.store.records import cut_revision
 from kubescene.timeline.attempts import SchedulingAttempt
-from kubescene.timeline.events import OperationOrigin, TimelineEvent
+from kubescene.timeline.events import GENERATED_ID, OperationOrigin, TimelineEvent
 from kubescene.timeline.instruments import Instrument, ObjectWrite, StepPhaseChange
 from kubescene.timeline.pod_results import PodHistories
 from kubescene.timeline.significance import is_significant
@@ -42,7 +42,7 @@ class TimelineRecorder(Instrument):
 
     def object_written(self, write: ObjectWrite) -> None:
         self._pods.observe(write, self.step)
-        if is_significant(write.actor, write.kind, write.subresource):
+        if is_significant(write.actor, write.gvk, write.subresource):
             operation, body = describe_write(write)
             self.record(operation, body, actor=write.actor, origin=write.origin)
 
@@ -91,7 +91,7 @@ class TimelineRecorder(Instrument):
             self._ordinal_step = self.step
             self._ordinal = 0
         self._ordinal += 1
-        return f"{self.step}-{self._ordinal}"
+        return f"{GENERATED_ID}{self.step}-{self._ordinal}"
 
 
 def describe_write(write: ObjectWrite) -> tuple[str, dict[str, Any]]:
@@ -127,7 +127,7 @@ def target(write: ObjectWrite) -> dict[str, Any]:
     if write.record.namespace:
         metadata["namespace"] = write.record.namespace
     return {
-        "typeMeta": {"apiVersion": write.api_version, "kind": write.kind},
+        "typeMeta": {"apiVersion": write.gvk.api_version, "kind": write.gvk.kind},
         "objectMeta": metadata,
     }
 

@@ -7,35 +7,37 @@ is told as ``podUnscheduled`` and does not move the step.
 """
 
 from kubescene.actors import Actor
+from kubescene.api.kinds import NODE, POD, SCENARIO
+from kubescene.api.scheme import GroupVersionKind
 
-BOOKKEEPING_KINDS = frozenset(
+BOOKKEEPING = frozenset(
     {
-        "Event",
-        "Lease",
-        "Binding",
-        "Eviction",
-        "LocalSubjectAccessReview",
-        "Scenario",
-        "SelfSubjectAccessReview",
-        "SelfSubjectReview",
-        "SelfSubjectRulesReview",
-        "SubjectAccessReview",
-        "TokenRequest",
-        "TokenReview",
+        ("", "Event"),
+        ("events.k8s.io", "Event"),
+        ("coordination.k8s.io", "Lease"),
+        ("authentication.k8s.io", "SelfSubjectReview"),
+        ("authentication.k8s.io", "TokenRequest"),
+        ("authentication.k8s.io", "TokenReview"),
+        ("authorization.k8s.io", "LocalSubjectAccessReview"),
+        ("authorization.k8s.io", "SelfSubjectAccessReview"),
+        ("authorization.k8s.io", "SelfSubjectRulesReview"),
+        ("authorization.k8s.io", "SubjectAccessReview"),
+        (SCENARIO.group, SCENARIO.kind),
     }
 )
+"""Group and kind of objects that are bookkeeping rather than cluster state."""
 
 KUBELET = "kubelet"
 """The stand-in's name; its status writes are the cluster breathing, not part of the story."""
 
 
-def is_significant(actor: Actor, kind: str, subresource: str) -> bool:
+def is_significant(actor: Actor, gvk: GroupVersionKind, subresource: str) -> bool:
     """Whether a write is told, and moves the minor step if a simulation controller makes it."""
-    if kind in BOOKKEEPING_KINDS:
+    if (gvk.group, gvk.kind) in BOOKKEEPING:
         return False
     if subresource != "status":
         return True
-    if kind == "Node" or actor.name == KUBELET:
+    if gvk == NODE or actor.name == KUBELET:
         return False
     # What a scheduler writes into a pod's status is told by the attempt that wrote it.
-    return not (kind == "Pod" and actor.schedules)
+    return not (gvk == POD and actor.schedules)
