@@ -38,13 +38,18 @@ class Wakeups:
 
 
 class Sleeper:
-    """One coroutine that waits for marks, or for the end."""
+    """One coroutine that waits for marks, or for the end.
 
-    __slots__ = ("_future", "_marked", "_wakeups", "ended", "on_wake")
+    A mark that comes while the coroutine is busy elsewhere is kept: the next `sleep` returns at
+    once. So nothing is missed between looking for work and going to sleep.
+    """
+
+    __slots__ = ("_awake", "_future", "_marked", "_wakeups", "ended", "on_wake")
 
     def __init__(self, wakeups: Wakeups) -> None:
         self._wakeups = wakeups
         self._marked = False
+        self._awake = False
         self._future: asyncio.Future[None] | None = None
         self.ended = False
         self.on_wake: Callable[[], None] | None = None
@@ -58,6 +63,7 @@ class Sleeper:
     def wake(self) -> None:
         """On the loop: let the coroutine go on."""
         self._marked = False
+        self._awake = True
         if self.on_wake is not None:
             self.on_wake()
         if self._future is not None and not self._future.done():
@@ -69,10 +75,11 @@ class Sleeper:
         self.wake()
 
     async def sleep(self, timeout_s: float) -> None:
-        """Until woken, ended or the time is over. What was marked before is found by looking."""
-        if self.ended or self._marked:
-            # A mark is on its way: one turn of the loop brings it.
+        """Until woken, ended or the time is over; not at all if woken since the last sleep."""
+        if self.ended or self._marked or self._awake:
+            # A mark that is on its way arrives within one turn of the loop.
             await asyncio.sleep(0)
+            self._awake = False
             return
         loop = asyncio.get_running_loop()
         self._future = loop.create_future()
@@ -82,3 +89,4 @@ class Sleeper:
         finally:
             timer.cancel()
             self._future = None
+            self._awake = False
