@@ -19,7 +19,7 @@ from kubescene.results.summary import Summary, summarize
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
-from kubescene.scenario.spec import Simulation, parse_simulation
+from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.timeline import Instrument, TimelineEvent, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder
 from kubescene.types import JsonObject

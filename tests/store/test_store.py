@@ -132,7 +132,9 @@ def test_who_joins_late_is_told_in_order_of_creation(store: Store) -> None:
 def test_a_snapshot_names_its_revision(store: Store) -> None:
     store.create(PODS, pod("a"))
     store.create(NODES, make_node("n").build())
-    records, revision = store.snapshot(PODS)
+    found = store.snapshot(PODS)
+    assert found is not None
+    records, revision = found
     assert (names(records), revision) == (["default/a"], 2)
 
 

@@ -1,8 +1,8 @@
 """Builds the data files of ``kubescene.api`` from published packages.
 
-    python -m venv /tmp/schemas
-    /tmp/schemas/bin/pip install kubernetes-validate==1.37.0 lightkube-models==1.36.3.8
-    python -m tools.schemas.build /tmp/schemas/lib/python3.11/site-packages
+    python -m venv SOURCES
+    SOURCES/bin/pip install kubernetes-validate==1.37.0 lightkube-models==1.36.3.8
+    python -m tools.schemas.build SOURCES/lib/python3.11/site-packages
 
 The same packages give the same bytes. Nothing of them is imported, and neither is needed to run
 Kubescene.

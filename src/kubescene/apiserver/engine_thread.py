@@ -78,8 +78,15 @@ class EngineThread:
 
     def post(self, command: Callable[[], None]) -> None:
         """Run ``command`` some time, if the engine still runs; nobody waits for it."""
+
+        def run() -> None:
+            try:
+                command()
+            except Exception:
+                _log.exception("a command that nobody waits for failed; the server goes on")
+
         if not self._stopped:
-            self._commands.put(command)
+            self._commands.put(run)
 
     def call(self, command: Callable[[], T]) -> T:
         """The same for a plain thread: blocks until the command has run."""

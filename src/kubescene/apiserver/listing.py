@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from kubescene.api.scheme import GroupResource
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.rendering import ListMeta
 from kubescene.apiserver.requests import Request
@@ -114,7 +115,7 @@ class Lister:
             record = self._store.get(resource, selection.namespace, name)
             if record is None or record.revision <= revision:
                 return ([] if record is None else [record]), revision
-        return self._store.snapshot(resource, selection.namespace)
+        return await self._newest(resource, selection.namespace)
 
     async def _continued(
         self, target: Target, request: Request, selection: Selection, limit: int, token: Token
@@ -123,7 +124,7 @@ class Lister:
             raise BadRequestError("specifying resource version is not allowed when using continue")
         resource = target.resource_type.group_resource
         if token.revision == _NEWEST:
-            records, revision = self._store.snapshot(resource, selection.namespace)
+            records, revision = await self._newest(resource, selection.namespace)
         else:
             revision = token.revision
             try:
@@ -132,6 +133,14 @@ class Lister:
                 raise ContinueExpiredError(token) from None
         start = bisect_right(records, token.key, key=lambda record: record.key)
         return _page(_selected(records[start:], selection), selection, revision, limit)
+
+    async def _newest(self, resource: GroupResource, namespace: str) -> tuple[list[Record], int]:
+        """The newest state: as a reader if the engine leaves room, else on its thread."""
+        found = self._store.snapshot(resource, namespace)
+        if found is not None:
+            return found
+        store = self._store
+        return await self._engine.submit(lambda: (store.list(resource, namespace), store.revision))
 
     async def _past(self, target: Target, revision: int) -> list[Record]:
         """A state of the past. The history belongs to the engine thread, so it looks there."""

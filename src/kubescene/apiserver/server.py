@@ -17,6 +17,7 @@ from types import TracebackType
 
 import uvicorn
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import is_local
@@ -78,6 +79,9 @@ class Server:
         max_body: int = DEFAULT_MAX_BODY,
     ) -> None:
         self.cluster = cluster or Cluster(clock=WallClock())
+        # Nothing here plays a Scenario yet: better no such kind than objects that do nothing.
+        if SCENARIO in self.cluster.scheme:
+            self.cluster.scheme.unregister(SCENARIO)
         self.engine = EngineThread(self.cluster, controllers=controllers)
         only_local = is_local(host.encode())
         self.app = ApiServer(self.engine, max_body=max_body, only_local=only_local)

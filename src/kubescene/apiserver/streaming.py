@@ -24,12 +24,11 @@ from kubescene.errors import ExpiredError
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.store import Record, Watch, WatchOverflowError
-from kubescene.store.watch import DEFAULT_BACKLOG
 
 DEFAULT_TIMEOUT_S = 3600.0
 BOOKMARK_EVERY_S = 60.0
 CHUNK_BYTES = 256 * 1024
-WATCH_BACKLOG = min(DEFAULT_BACKLOG, 50_000)
+WATCH_BACKLOG = 50_000
 
 _log = logging.getLogger(__name__)
 
@@ -245,7 +244,7 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
     except asyncio.CancelledError:
         if not watch.is_cut_off:
             raise
-        _log.warning("a watch was cut off: its client did not read %s changes", WATCH_BACKLOG)
+        _log.warning("a watch was cut off: its client did not read %s changes", watch.limit)
 
 
 async def _start(send: Send) -> None:

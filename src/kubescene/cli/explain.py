@@ -1,5 +1,6 @@
 """``kubescene explain``."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def verdicts_table(attempt: ExplainedAttempt) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("node", header_style="dim")
     for plugin in attempt.plugins:
-        table.add_column(plugin, justify="right", header_style="dim")
+        table.add_column(spaced(plugin), justify="right", header_style="dim")
     table.add_column("total", justify="right", header_style="dim")
     table.add_column("verdict", header_style="dim")
     for verdict in attempt.verdicts[:NODES_SHOWN]:
@@ -54,6 +55,11 @@ def verdicts_table(attempt: ExplainedAttempt) -> Table:
         total = "-" if verdict.total is None else str(verdict.total)
         table.add_row(Text(verdict.node), *scores, total, described(verdict, attempt.node))
     return table
+
+
+def spaced(plugin: str) -> str:
+    """A plugin's name that a narrow table can break between its words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
 def described(verdict: NodeVerdict, chosen: str) -> Text:

@@ -4,7 +4,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.errors import ScenarioError
+from kubescene.scenario.checking import check_controllers, check_objects
 from kubescene.scenario.loading import load_scenario
 from kubescene.scenario.spec import parse_spec
 
@@ -17,6 +19,8 @@ def validate_files(files: Iterable[Path]) -> int:
     for file in files:
         try:
             spec = parse_spec(load_scenario(file))
+            check_controllers(spec, builtin_controllers(ClusterOptions()))
+            check_objects(spec)
         except ScenarioError as error:
             place = "" if error.where.startswith(str(file)) else f"{file}: "
             sys.stderr.write(f"{place}{error}\n")

@@ -125,7 +125,7 @@ class Registry:
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
         if options.strict:
-            self._reject_unknown(obj, self._served(obj))
+            self.reject_unknown(obj)
         resource_type, body = self.to_storage(obj)
         request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
         if self.track_fields:
@@ -144,7 +144,7 @@ class Registry:
         """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
         served = self._served(obj)
         if options.strict:
-            self._reject_unknown(obj, served)
+            self.reject_unknown(obj)
         resource_type, obj = self.to_storage(obj)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
@@ -182,7 +182,7 @@ class Registry:
             check_precondition(resource_type, current, new["metadata"])
             new = inspect(new) if inspect else new
             if options.strict:
-                self._reject_unknown(new, resource_type)
+                self.reject_unknown(new)
             if new is seen:
                 return old
             new = decoding.accepted(new, resource_type, self.custom, known=seen)
@@ -257,6 +257,13 @@ class Registry:
         """The type and form in which an object that a client wrote goes on."""
         served = self._served(obj)
         return self._stored_type(served), decoding.accepted(obj, served, self.custom)
+
+    def reject_unknown(self, obj: JsonObject) -> None:
+        """400 for fields that the object's kind does not have: strict field validation."""
+        served = self._served(obj)
+        unknown = self.custom.unknown_fields if served.custom else fields.unknown_fields
+        if paths := unknown(obj, served.gvk):
+            raise strict_error(served.gvk, paths)
 
     def stored(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
         """The object as the store keeps it: custom ones in the storage version."""
@@ -401,15 +408,6 @@ class Registry:
         if served.custom or not served.stored_as:
             return served
         return self.type_of(served.stored_as)
-
-    def _reject_unknown(self, obj: JsonObject, served: ResourceType) -> None:
-        paths = (
-            self.custom.unknown_fields(obj, served.gvk)
-            if served.custom
-            else fields.unknown_fields(obj, served.gvk)
-        )
-        if paths:
-            raise strict_error(served.gvk, paths)
 
     def _has_instances(self, definition: str) -> bool:
         kinds = self.custom.kinds_of(definition)

@@ -18,6 +18,7 @@ from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError, KubesceneError, ScenarioError
 from kubescene.loops import Controller, begin_step
+from kubescene.scenario.checking import check_controllers
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.resource import ScenarioResource
@@ -57,7 +58,7 @@ class Engine:
         """Play to the end. Never raises for what the scenario did wrong: that is ``Failed``."""
         try:
             self._spec = parse_spec(self._scenario)
-            self._check_controllers()
+            check_controllers(self._spec, self.cluster.registrations)
         except ScenarioError as error:
             self.bad_input = True
             return self._end(ScenarioPhase.FAILED, str(error))
@@ -80,27 +81,6 @@ class Engine:
         """The Scenario with its status, free of anything that differs between equal runs."""
         obj: JsonObject = orjson.loads(self.resource.data)
         return obj
-
-    def _check_controllers(self) -> None:
-        registered = list(self.cluster.registrations)
-        known = f"registered are: {', '.join(registered)}"
-        simulated, before = "simulationControllers.enabled", "presimulationControllers"
-        named = {
-            simulated: self._spec.simulation_controllers,
-            f"{before}.enabled": self._spec.presimulation_enabled or (),
-            f"{before}.disabled": sorted(self._spec.disabled - {"*"}),
-        }
-        if not named[simulated]:
-            raise ScenarioError(
-                f"at least one controller is needed; {known}", where=f"spec.controllers.{simulated}"
-            )
-        for field, names in named.items():
-            for name in names:
-                if name not in registered:
-                    raise ScenarioError(
-                        f"no controller is named {name!r}; {known}",
-                        where=f"spec.controllers.{field}",
-                    )
 
     def _begin(self) -> None:
         cluster = self.cluster

@@ -13,19 +13,16 @@ from typing import Any
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.patches import PatchType
-from kubescene.clock import parse_duration, parse_time
-from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
+from kubescene.clock import parse_duration
 from kubescene.errors import ScenarioError
 from kubescene.scenario.options import check_members, delete_options, write_options
+from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.timeline.events import GENERATED_ID
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 DEFAULT_SIMULATION_CONTROLLER = "kube-scheduler"
 MAX_STEP = 2**31 - 1
 MAX_COUNT = 1_000_000
-MAX_MINOR_STEPS = 1_000_000
-MAX_SETTLE_ROUNDS = 10_000
 
 
 class OperationKind(StrEnum):
@@ -73,18 +70,6 @@ class Operation:
     @property
     def where(self) -> str:
         return f"step {self.step}, operation {self.id!r}"
-
-
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """``spec.simulation``: our extensions to the KEP."""
-
-    seed: int = 0
-    start: int | None = None
-    explain: Explain = Explain.AUTO
-    max_minor_steps: int = MAX_MINOR_STEPS
-    max_settle_rounds: int = MAX_SETTLE_ROUNDS
-    kubelet: KubeletDelays = NO_DELAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,34 +308,3 @@ def _names(value: Any, field_name: str, part: str) -> list[str]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ScenarioError(f"{', '.join(twice)} is named twice", where=f"{where}.{part}")
     return names
-
-
-def _members(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value or {}, Mapping):
-        raise ScenarioError("must be an object", where=where)
-    return dict(value or {})
-
-
-def parse_simulation(value: Any) -> Simulation:
-    """``spec.simulation``; unknown members are a fault, since they would be ignored silently."""
-    where = "spec.simulation"
-    given = _members(value, where)
-    kubelet = _members(given.pop("kubelet", None), f"{where}.kubelet")
-    try:
-        simulation = Simulation(
-            seed=int(given.pop("seed", 0)),
-            start=parse_time(start) if (start := given.pop("startTime", None)) else None,
-            explain=Explain(given.pop("explain", "Auto")),
-            max_minor_steps=int(given.pop("maxMinorSteps", MAX_MINOR_STEPS)),
-            max_settle_rounds=int(given.pop("maxSettleRounds", MAX_SETTLE_ROUNDS)),
-            kubelet=KubeletDelays(
-                start=parse_duration(kubelet.pop("startDelay", "0")),
-                ready=parse_duration(kubelet.pop("readyDelay", "0")),
-                terminate=parse_duration(kubelet.pop("terminateDelay", "0")),
-            ),
-        )
-    except (ValueError, TypeError) as error:
-        raise ScenarioError(str(error), where=where) from error
-    if unknown := sorted([*given, *(f"kubelet.{name}" for name in kubelet)]):
-        raise ScenarioError(f"unknown fields: {', '.join(unknown)}", where=where)
-    return simulation

@@ -20,6 +20,7 @@ from kubescene.store.records import Payload, Record, make_record, versioned
 from kubescene.types import JsonObject
 
 DECODED_OBJECTS_KEPT = 1024
+SNAPSHOT_LOOKS = 3
 
 
 class ChangeType(StrEnum):
@@ -131,17 +132,20 @@ class Store:
             return [record for record in found if record and record.namespace == namespace]
         return [record for record in found if record]
 
-    def snapshot(self, resource: GroupResource, namespace: str = "") -> tuple[Records, int]:
+    def snapshot(self, resource: GroupResource, namespace: str = "") -> tuple[Records, int] | None:
         """The records and the revision they are the state of; safe on any thread.
+
+        None if the writer was too busy for a reader to get a clear look: ask on its thread then.
 
         A writer announces a revision before it changes anything and publishes it afterwards. A
         list during which nothing was announced that is not published is the state of that revision.
         """
-        while True:
+        for _ in range(SNAPSHOT_LOOKS):
             revision = self._revision
             records = self.list(resource, namespace)
             if self._begun == revision:
                 return records, revision
+        return None
 
     def in_order_of_creation(self, resource: GroupResource) -> Records:
         """Records as they came: what somebody who joins late should be told in which order."""

@@ -32,7 +32,7 @@ class Watch:
         wake: Callable[[], None] | None = None,
     ) -> None:
         self._resources = tuple(resources)
-        self._limit = backlog
+        self.limit = backlog
         self._wake = wake
         self._overflowed = False
         self._changes: deque[Change] = deque(
@@ -54,7 +54,7 @@ class Watch:
             drained.append(self._changes.popleft())
         if not drained and self._overflowed:
             raise WatchOverflowError(
-                f"more than {self._limit} changes were waiting: list again and watch from there"
+                f"more than {self.limit} changes were waiting: list again and watch from there"
             )
         return drained
 
@@ -64,7 +64,7 @@ class Watch:
     def _push(self, change: Change) -> None:
         if self._overflowed:
             return
-        if len(self._changes) >= self._limit:
+        if len(self._changes) >= self.limit:
             self._overflowed = True
         else:
             self._changes.append(change)

@@ -1,0 +1,78 @@
+"""``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.clock import parse_duration, parse_time
+from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
+from kubescene.errors import ScenarioError
+from kubescene.scenario.options import check_members
+from kubescene.timeline.explanations import Explain
+
+MAX_MINOR_STEPS = 1_000_000
+MAX_SETTLE_ROUNDS = 10_000
+FIELDS = ("seed", "startTime", "explain", "kubelet", "maxMinorSteps", "maxSettleRounds")
+KUBELET_FIELDS = ("startDelay", "readyDelay", "terminateDelay")
+WHERE = "spec.simulation"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """How a scenario is played; the defaults are those of a plain run."""
+
+    seed: int = 0
+    start: int | None = None
+    explain: Explain = Explain.AUTO
+    max_minor_steps: int = MAX_MINOR_STEPS
+    max_settle_rounds: int = MAX_SETTLE_ROUNDS
+    kubelet: KubeletDelays = NO_DELAYS
+
+
+def parse_simulation(value: Any) -> Simulation:
+    """Read ``spec.simulation``; unknown members are a fault, since they would do nothing."""
+    given = check_members(value, FIELDS, WHERE)
+    delays = check_members(given.get("kubelet"), KUBELET_FIELDS, f"{WHERE}.kubelet")
+    return Simulation(
+        seed=_whole(given, "seed", 0, least=None),
+        start=_start(given.get("startTime")),
+        explain=_explain(given.get("explain", Explain.AUTO)),
+        max_minor_steps=_whole(given, "maxMinorSteps", MAX_MINOR_STEPS, least=1),
+        max_settle_rounds=_whole(given, "maxSettleRounds", MAX_SETTLE_ROUNDS, least=1),
+        kubelet=KubeletDelays(*(_delay(delays, name) for name in KUBELET_FIELDS)),
+    )
+
+
+def _whole(given: Mapping[str, Any], name: str, default: int, *, least: int | None) -> int:
+    value = given.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or (least and value < least):
+        bound = f" of at least {least}" if least else ""
+        raise ScenarioError(f"{name} must be a whole number{bound}, not {value!r}", where=WHERE)
+    return value
+
+
+def _start(value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        return parse_time(str(value))
+    except ValueError as error:
+        raise ScenarioError(f"startTime: {error}", where=WHERE) from error
+
+
+def _explain(value: Any) -> Explain:
+    try:
+        return Explain(value)
+    except ValueError:
+        choices = ", ".join(Explain)
+        raise ScenarioError(
+            f"explain must be one of {choices}, not {value!r}", where=WHERE
+        ) from None
+
+
+def _delay(given: Mapping[str, Any], name: str) -> int:
+    value = given.get(name, "0")
+    try:
+        return parse_duration(value if isinstance(value, str) else repr(value))
+    except ValueError as error:
+        raise ScenarioError(f"{name}: {error}", where=f"{WHERE}.kubelet") from error
