@@ -222,10 +222,7 @@ def test_any_json_gets_a_client_error_or_is_created(http: Http, changes: Any) ->
     ("path", "body"),
     [
         ("/apis/batch/v1/namespaces/default/jobs", {"metadata": None}),
-        (
-            "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios",
-            {"metadata": {"name": "a", "labels": 5}},
-        ),
+        ("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a", "labels": 5}}),
         ("/api/v1/nodes", {"metadata": {"name": "a", "ownerReferences": [None]}}),
         ("/apis/apps/v1/namespaces/default/replicasets", {"spec": {"template": []}}),
     ],

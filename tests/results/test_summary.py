@@ -120,3 +120,24 @@ def test_messages_are_printed_as_they_are() -> None:
 )
 def test_amounts_are_written_for_people(resource: str, value: int, text: str) -> None:
     assert amount(resource, value) == text
+
+
+def test_a_pod_that_a_finalizer_held_does_not_come_back() -> None:
+    held = make_pod("a").cpu("1").build()
+    held = {**held, "metadata": {**held["metadata"], "finalizers": ["example.dev/hold"]}}
+    scenario = (
+        ScenarioBuilder("s")
+        .create(make_node("n").cpu("1"), held)
+        .step(2)
+        .delete("v1", "Pod", "a", namespace="default")
+        .create(make_pod("b").cpu("1"))
+        .step(3)
+        .patch("v1", "Pod", "a", {"metadata": {"finalizers": None}}, patch_type="merge")
+        .done()
+    )
+    run = kubescene.run(scenario)
+    assert run.ok, run.message
+    (node,) = run.summary.nodes
+    assert (node.pods, node.requested["cpu"]) == (1, 1000)
+    assert [p.pod for p in run.summary.placements] == ["default/a", "default/b"]
+    assert [e["operation"] for e in run.timeline].count("Delete") == 1

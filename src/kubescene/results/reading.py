@@ -20,6 +20,7 @@ class Step(msgspec.Struct, frozen=True):
 class Metadata(msgspec.Struct, frozen=True):
     name: str = ""
     namespace: str = ""
+    deleted: str = msgspec.field(default="", name="deletionTimestamp")
 
 
 class TypeMeta(msgspec.Struct, frozen=True):

@@ -175,8 +175,8 @@ class _Fold:
     def _changed(self, result: Object) -> None:
         if result.kind == "Node":
             self._nodes[result.metadata.name] = result
-        elif result.kind == "Pod" and (node := result.spec.get("nodeName")):
-            self._assigned(result, node)
+        elif result.kind == "Pod" and not result.metadata.deleted and result.spec.get("nodeName"):
+            self._assigned(result, result.spec["nodeName"])
 
     def _assigned(self, pod: Object, node: str) -> None:
         key = pod_key(pod)
