@@ -9,7 +9,7 @@ from kubescene.scenario import ScenarioBuilder, parse_spec
 from kubescene.scenario.checking import check_objects
 from kubescene.testing import make_node, make_pod
 
-BAD_POD: dict[str, Any] = {**make_pod("p").build(), "spec": {"contaners": []}}
+BAD_POD: dict[str, Any] = {**make_pod("p").build(), "spec": {"contayners": []}}
 HUNGRY = make_pod("p").cpu("lots")
 
 
@@ -20,7 +20,7 @@ def check(scenario: ScenarioBuilder) -> None:
 @pytest.mark.parametrize(
     ("scenario", "complaint"),
     [
-        (ScenarioBuilder("s").create(BAD_POD), 'unknown field "spec.contaners"'),
+        (ScenarioBuilder("s").create(BAD_POD), 'unknown field "spec.contayners"'),
         (ScenarioBuilder("s").create(HUNGRY), "quantities must match"),
         (ScenarioBuilder("s").create(make_pod("No Good")), "metadata.name: Invalid value"),
         (ScenarioBuilder("s").create({**BAD_POD, "kind": "Pot"}), 'no kind "Pot" is registered'),
