@@ -75,10 +75,14 @@ def test_discovery_follows_custom_kinds(http: Http) -> None:
 
 
 def test_other_applications_can_be_mounted(server: Server, http: Http) -> None:
-    starlette = pytest.importorskip("starlette.responses")
-    server.app.mount("/simulator", starlette.PlainTextResponse("mounted"))
-    assert http.get("/simulator/v1/export").body == b"mounted"
-    assert http.get("/simulators").status == 404
+    async def guest(scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"mounted"})
+
+    server.app.mount("/guest", guest)
+    assert http.get("/guest/any/path").body == b"mounted"
+    assert http.get("/guests").status == 404
 
 
 class TestOrigins:
