@@ -12,7 +12,8 @@ within a group the preferred version first (v2, v1, v1beta1, v1alpha1).
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from kubescene.errors import BadRequestError, NotFoundError
@@ -38,8 +39,14 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> "GroupVersionKind":
-        group, _, version = api_version.rpartition("/")
-        return cls(group, version, kind)
+        return _gvk(api_version, kind)
+
+
+@lru_cache(maxsize=4096)
+def _gvk(api_version: str, kind: str) -> GroupVersionKind:
+    # Asked for with every object that is written; the texts are few.
+    group, _, version = api_version.rpartition("/")
+    return GroupVersionKind(group, version, kind)
 
 
 class GroupResource(NamedTuple):
@@ -83,11 +90,12 @@ class ResourceType:
     custom: bool = False
     stored_as: GroupVersionKind | None = None
     subresource_types: tuple[Subresource, ...] = ()
+    group_resource: GroupResource = field(init=False, repr=False, compare=False)
+    """Where objects are stored: one place for all versions, and for both kinds of events."""
 
-    @property
-    def group_resource(self) -> GroupResource:
-        """Where objects are stored: one place for all versions, and for both kinds of events."""
-        return GroupResource(self.storage_gvk.group, self.plural)
+    def __post_init__(self) -> None:
+        place = GroupResource(self.storage_gvk.group, self.plural)
+        object.__setattr__(self, "group_resource", place)
 
     @property
     def named_resource(self) -> GroupResource:
