@@ -1,7 +1,7 @@
 """Objects that nobody manages, and who might adopt them.
 
-Kept up to date from watches, so that a pass never has to list a namespace to find out that there is
-nothing to adopt.
+Kept up to date from watches, so that a pass never has to look through a namespace to find out that
+there is nothing to adopt.
 """
 
 from collections import defaultdict
@@ -18,32 +18,46 @@ class Orphans:
     def __init__(self) -> None:
         self._selectors: defaultdict[str, dict[Request, LabelSelector]] = defaultdict(dict)
         self._orphans: defaultdict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
+        self._adoptable: dict[Request, dict[str, None]] = {}
 
     def select(self, owner: Request, selector: LabelSelector) -> None:
         """A possible owner adopts what this selector matches."""
         self._selectors[owner.namespace][owner] = selector
+        orphans = self._orphans[owner.namespace].items()
+        found = [name for name, labels in orphans if selector.matches(labels)]
+        self._adoptable[owner] = dict.fromkeys(found)
 
     def selector(self, owner: Request) -> LabelSelector:
         return self._selectors[owner.namespace][owner]
 
     def forget(self, owner: Request) -> None:
         self._selectors[owner.namespace].pop(owner, None)
+        self._adoptable.pop(owner, None)
 
     def observe(self, change: Change) -> Iterable[Request]:
         """Note a change of an object; who could adopt it now and could not before?"""
-        record, previous = change.record, change.previous
+        record = change.record
         orphans = self._orphans[record.namespace]
         if record.owner or change.type is ChangeType.DELETED:
-            orphans.pop(record.name, None)
+            if orphans.pop(record.name, None) is not None:
+                for owner in self._selectors[record.namespace]:
+                    self._adoptable[owner].pop(record.name, None)
+            return ()
+        if orphans.get(record.name) == record.labels:
             return ()
         orphans[record.name] = record.labels
-        if previous is not None and not previous.owner and previous.labels == record.labels:
-            return ()
-        selectors = self._selectors[record.namespace].items()
-        return [owner for owner, selector in selectors if selector.matches(record.labels)]
+        return self._match(record.namespace, record.name, record.labels)
 
     def adoptable(self, owner: Request) -> list[str]:
         """Names of the orphans that the owner's selector matches."""
-        selector = self.selector(owner)
-        orphans = self._orphans[owner.namespace].items()
-        return [name for name, labels in orphans if selector.matches(labels)]
+        return list(self._adoptable[owner])
+
+    def _match(self, namespace: str, name: str, labels: Mapping[str, str]) -> list[Request]:
+        matching = []
+        for owner, selector in self._selectors[namespace].items():
+            if selector.matches(labels):
+                self._adoptable[owner].setdefault(name)
+                matching.append(owner)
+            else:
+                self._adoptable[owner].pop(name, None)
+        return matching

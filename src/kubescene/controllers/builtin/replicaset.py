@@ -9,6 +9,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
+from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_ranking import deletion_order
 from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan, Request, Write
@@ -35,9 +36,7 @@ class ReplicaSetReconciler:
 
     def __init__(self) -> None:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
-        self._selectors: dict[Request, LabelSelector] = {}
-        self._orphans: defaultdict[str, dict[Request, dict[str, str]]] = defaultdict(dict)
-        self._adoptable: defaultdict[Request, dict[Request, None]] = defaultdict(dict)
+        self._orphans = Orphans()
         self._failures: dict[Request, JsonObject] = {}
         self._now = 0
 
@@ -52,45 +51,26 @@ class ReplicaSetReconciler:
         record = change.record
         key = Request(record.namespace, record.name)
         if change.type is ChangeType.DELETED:
-            self._selectors.pop(key, None)
-            self._adoptable.pop(key, None)
+            self._orphans.forget(key)
             self._failures.pop(key, None)
             self._tallies.pop(record.uid, None)
         elif change.type is ChangeType.ADDED:
-            selector = from_label_selector(change.object["spec"]["selector"])
-            self._selectors[key] = selector
-            for pod, labels in self._orphans[key.namespace].items():
-                if selector.matches(labels):
-                    self._adoptable[key].setdefault(pod)
+            self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
         return (key,)
 
     def _observe_pod(self, change: Change) -> Iterable[Request]:
         record, previous = change.record, change.previous
         key = Request(record.namespace, record.name)
-        concerned: dict[Request, None] = {}
+        concerned = dict.fromkeys(self._orphans.observe(change))
         if previous is not None and previous.owner:
             gone = change.type is ChangeType.DELETED
             if gone or previous.owner != record.owner:
                 self._tallies[previous.owner].remove(key)
                 note(concerned, owner_key(change.previous_object))
-        if change.type is ChangeType.DELETED:
-            self._orphans[key.namespace].pop(key, None)
-        elif record.owner:
-            self._orphans[key.namespace].pop(key, None)
+        if record.owner and change.type is not ChangeType.DELETED:
             self._tallies[record.owner].put(key, owned_pod(change.object))
             note(concerned, owner_key(change.object))
-        else:
-            self._note_orphan(key, record.labels, concerned)
         return concerned
-
-    def _note_orphan(
-        self, pod: Request, labels: dict[str, str], concerned: dict[Request, None]
-    ) -> None:
-        self._orphans[pod.namespace][pod] = labels
-        for key, selector in self._selectors.items():
-            if key.namespace == pod.namespace and selector.matches(labels):
-                self._adoptable[key].setdefault(pod)
-                concerned.setdefault(key)
 
     # -- deciding --------------------------------------------------------------------------
 
@@ -132,7 +112,7 @@ class ReplicaSetReconciler:
         self, request: Request, replica_set: JsonObject, tally: PodTally, reader: Reader
     ) -> list[Write]:
         """Release owned pods that no longer match, adopt orphans that do."""
-        selector = self._selectors[request]
+        selector = self._orphans.selector(request)
         writes: list[Write] = []
         if any(not selector.matches(dict(labels)) for labels in tally.active_labels):
             writes += [
@@ -140,8 +120,8 @@ class ReplicaSetReconciler:
                 for key, pod in tally.pods.items()
                 if pod.active and not selector.matches(dict(pod.labels))
             ]
-        for key in self._adoptable.pop(request, {}):
-            pod = reader.find(ObjectRef(POD, key.name, key.namespace))
+        for name in self._orphans.adoptable(request):
+            pod = reader.find(ObjectRef(POD, name, request.namespace))
             if pod is not None and is_adoptable(pod, selector):
                 writes.append(adopt(pod, replica_set))
         return writes
