@@ -46,7 +46,8 @@ class Discovery:
     """
 
     def __init__(self, scheme: Scheme, *, server_address: str = "") -> None:
-        self._scheme = scheme
+        self._current = scheme
+        self._scheme = scheme.copy()
         self._server_address = server_address
         self._generation = scheme.generation
         self._replies: dict[tuple[str, str], DiscoveryReply] = {}
@@ -57,9 +58,11 @@ class Discovery:
         A trailing slash makes no difference, neither do forms that only ``/api`` and ``/apis``
         have when another path is asked for them.
         """
-        if self._generation != self._scheme.generation:
+        if self._generation != self._current.generation:
+            # A copy, so that kinds that come and go meanwhile do not tear a document apart.
             self._replies.clear()
-            self._generation = self._scheme.generation
+            self._generation = self._current.generation
+            self._scheme = self._current.copy()
         path = path.rstrip("/")
         if not _names_discovery(path):
             return None

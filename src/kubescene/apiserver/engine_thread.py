@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from kubescene.actors import Role
@@ -44,6 +44,7 @@ class EngineThread:
         self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="kubescene-engine", daemon=True)
         self._stopped = False
+        self._ending = Lock()
         self._rounds = 0
 
     def start(self) -> None:
@@ -52,16 +53,15 @@ class EngineThread:
 
     def stop(self) -> None:
         """Finish what was submitted, then end. Waits until the thread is gone."""
-        if not self._stopped:
-            self._stopped = True
-            self._commands.put(None)
+        with self._ending:
+            if not self._stopped:
+                self._stopped = True
+                self._commands.put(None)
         if self._thread.ident is not None:
             self._thread.join()
 
     async def submit(self, command: Callable[[], T]) -> T:
         """Run ``command`` on the engine thread and give its result to this coroutine."""
-        if self._stopped:
-            raise EngineStoppedError("the server is shutting down")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -73,7 +73,8 @@ class EngineThread:
             else:
                 _answer(loop, _fulfil, future, result)
 
-        self._commands.put(run)
+        if not self._put(run):
+            raise EngineStoppedError("the server is shutting down")
         return await future
 
     def post(self, command: Callable[[], None]) -> None:
@@ -85,13 +86,10 @@ class EngineThread:
             except Exception:
                 _log.exception("a command that nobody waits for failed; the server goes on")
 
-        if not self._stopped:
-            self._commands.put(run)
+        self._put(run)
 
     def call(self, command: Callable[[], T]) -> T:
         """The same for a plain thread: blocks until the command has run."""
-        if self._stopped:
-            raise EngineStoppedError("the server is shutting down")
         future: Future[T] = Future()
 
         def run() -> None:
@@ -100,8 +98,16 @@ class EngineThread:
             except Exception as error:
                 future.set_exception(error)
 
-        self._commands.put(run)
+        if not self._put(run):
+            raise EngineStoppedError("the server is shutting down")
         return future.result()
+
+    def _put(self, run: Callable[[], None]) -> bool:
+        """Whether the command will run: nothing may follow the mark of the end."""
+        with self._ending:
+            if not self._stopped:
+                self._commands.put(run)
+            return not self._stopped
 
     def serve_pending(self) -> None:
         """Run commands that wait now. A long command calls this to let others in between."""
@@ -213,5 +219,11 @@ def _fulfil(future: "asyncio.Future[T]", result: T) -> None:
 
 
 def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)
+    if future.done():
+        return
+    if isinstance(error, StopIteration):
+        # No future takes it, and whoever waits would wait for ever.
+        failure = RuntimeError("a command ended with StopIteration")
+        failure.__cause__ = error
+        error = failure
+    future.set_exception(error)

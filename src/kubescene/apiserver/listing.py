@@ -111,11 +111,24 @@ class Lister:
             return await self._past(target, version), version
         resource = target.resource_type.group_resource
         if (name := selection.single_name) and selection.namespace:
-            revision = self._store.revision
-            record = self._store.get(resource, selection.namespace, name)
-            if record is None or record.revision <= revision:
-                return ([] if record is None else [record]), revision
+            return await self._single(resource, selection.namespace, name)
         return await self._newest(resource, selection.namespace)
+
+    async def _single(
+        self, resource: GroupResource, namespace: str, name: str
+    ) -> tuple[list[Record], int]:
+        store = self._store
+        revision = store.revision
+        record = store.get(resource, namespace, name)
+        if record is not None and record.revision <= revision:
+            return [record], revision
+
+        def look() -> tuple[list[Record], int]:
+            found = store.get(resource, namespace, name)
+            return ([] if found is None else [found]), store.revision
+
+        # Gone, or newer than the revision: since when, only the engine's thread can say.
+        return await self._engine.submit(look)
 
     async def _continued(
         self, target: Target, request: Request, selection: Selection, limit: int, token: Token

@@ -121,8 +121,7 @@ class Renderer:
         with_columns: bool = True,
     ) -> JsonObject:
         """A ``Table``; of a watch only the first needs its columns."""
-        if include and include not in INCLUDE_OBJECT:
-            raise BadRequestError(f'unrecognized includeObject value: "{include}"')
+        check_include(include)
         columns = self.columns(resource_type)
         now = self._clock.now()
         return {
@@ -137,6 +136,12 @@ class Renderer:
         """The columns of a kind; a custom one has them in its definition."""
         kind = self._custom.of(resource_type.gvk) if resource_type.custom else None
         return crd_columns(kind.printer_columns) if kind else table_columns(resource_type)
+
+
+def check_include(include: str) -> None:
+    """400 unless ``includeObject`` is one that tables know."""
+    if include and include not in INCLUDE_OBJECT:
+        raise BadRequestError(f'unrecognized includeObject value: "{include}"')
 
 
 def encoded_list(

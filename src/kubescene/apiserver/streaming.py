@@ -7,13 +7,13 @@ read fast enough is cut off when the backlog is full; the writer never notices.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.negotiation import Form
-from kubescene.apiserver.rendering import Renderer
+from kubescene.apiserver.negotiation import Form, Shape
+from kubescene.apiserver.rendering import Renderer, check_include
 from kubescene.apiserver.requests import Receive, Request, Send
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import Selection, select
@@ -115,28 +115,40 @@ class Streams:
             self._wakeups = Wakeups(asyncio.get_running_loop())
         sleeper = Sleeper(self._wakeups)
         include = request.query.get("includeObject", "")
+        if form.shape is Shape.TABLE:
+            check_include(include)
         encoder = EventEncoder(
             self._renderer, target.resource_type, options.selection, form, include
         )
+        opened: list[Watch] = []
         try:
-            registered = await self._engine.submit(lambda: self._register(target, options, sleeper))
+            registered = await self._engine.submit(
+                lambda: self._register(target, options, sleeper, opened)
+            )
         except ExpiredError as error:
             await _start(send)
             await _chunk(send, error_frame(error.to_status()))
             await _finish(send)
             return
+        except asyncio.CancelledError:
+            # Commands run in order: by then the watch is there, and nobody else would close it.
+            self._engine.post(lambda: _close(opened))
+            raise
         stream = Stream(self, options, registered, encoder, sleeper, send)
         self._sleepers.add(sleeper)
         gone = asyncio.ensure_future(_wait_gone(receive, sleeper))
         try:
-            if not self._is_closed:
-                await _unless_cut_off(stream.run(), registered.watch, sleeper)
+            if self._is_closed:
+                sleeper.end()
+            await _unless_cut_off(stream.run(), registered.watch, sleeper)
         finally:
             self._sleepers.discard(sleeper)
             self._engine.post(registered.watch.close)
             gone.cancel()
 
-    def _register(self, target: Target, options: WatchOptions, sleeper: Sleeper) -> Registered:
+    def _register(
+        self, target: Target, options: WatchOptions, sleeper: Sleeper, opened: list[Watch]
+    ) -> Registered:
         """On the engine thread: nothing is written between the look and the subscription."""
         store, resource = self._store, target.resource_type.group_resource
         existing: list[Record] = []
@@ -147,6 +159,7 @@ class Streams:
         elif options.since == 0:
             since = store.revision
         watch = Watch(store, (resource,), since=since, backlog=self.backlog, wake=sleeper.mark)
+        opened.append(watch)
         return Registered(watch, existing, since)
 
     async def settled_revision(self) -> int:
@@ -176,6 +189,7 @@ class Stream:
         self._now = loop.time
         self._deadline = loop.time() + options.timeout_s
         self._next_bookmark = loop.time() + BOOKMARK_EVERY_S
+        self._seen = registered.revision
 
     async def run(self) -> None:
         await _start(self._send)
@@ -194,7 +208,8 @@ class Stream:
     async def _send_existing(self) -> None:
         existing, self._registered.existing = self._registered.existing, []
         await self._send_frames(self._encoder.added(existing))
-        if self._options.marks_initial_end:
+        # One that is being ended may not have sent all: it must not say that it has.
+        if self._options.marks_initial_end and not self._sleeper.ended:
             mark = self._encoder.bookmark(self._registered.revision, ends_initial=True)
             await _chunk(self._send, mark)
 
@@ -205,26 +220,33 @@ class Stream:
         except WatchOverflowError:
             return False
         if changes:
+            self._seen = changes[-1].revision
             await self._send_frames(self._encoder.frames(changes))
         return True
 
     async def _send_bookmark(self) -> None:
         self._next_bookmark = self._now() + BOOKMARK_EVERY_S
         revision = await self._streams.settled_revision()
-        if await self._send_changes():
-            await _chunk(self._send, self._encoder.bookmark(revision))
+        if await self._send_changes() and not self._sleeper.ended:
+            # What came after the question was sent before the answer: never go back behind it.
+            await _chunk(self._send, self._encoder.bookmark(max(revision, self._seen)))
 
-    async def _send_frames(self, frames: list[bytes]) -> None:
-        start, size = 0, 0
-        for position, frame in enumerate(frames):
+    async def _send_frames(self, frames: Iterable[bytes]) -> None:
+        """Encode and send piece by piece: what a slow client has not read is not encoded yet."""
+        piece: list[bytes] = []
+        size = 0
+        for frame in frames:
+            piece.append(frame)
             size += len(frame)
             if size >= CHUNK_BYTES:
-                await _chunk(self._send, b"".join(frames[start : position + 1]))
+                await _chunk(self._send, b"".join(piece))
+                # A client that reads fast never lets `send` wait: give the others a turn.
+                await asyncio.sleep(0)
                 if self._sleeper.ended:
                     return
-                start, size = position + 1, 0
-        if start < len(frames):
-            await _chunk(self._send, b"".join(frames[start:]))
+                piece, size = [], 0
+        if size:
+            await _chunk(self._send, b"".join(piece))
 
     def _wake_at(self) -> float:
         return self._next_bookmark if self._options.bookmarks else self._deadline
@@ -245,6 +267,14 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
         if not watch.is_cut_off:
             raise
         _log.warning("a watch was cut off: its client did not read %s changes", watch.limit)
+    except Exception:
+        # The head of the reply is out, no other can follow: the client sees the stream break off.
+        _log.exception("a watch failed and was ended")
+
+
+def _close(watches: list[Watch]) -> None:
+    for watch in watches:
+        watch.close()
 
 
 async def _start(send: Send) -> None:

@@ -4,7 +4,7 @@ A watch shows its selection: an object that begins to match is ADDED, one that n
 matches is DELETED with its last matching state at the revision of the change.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import orjson
 
@@ -50,18 +50,17 @@ class EventEncoder:
         self._first_table = True
         self._encode = renderer.encoder(resource_type) if form.is_plain else self._transformed
 
-    def added(self, records: Iterable[Record]) -> list[bytes]:
-        """Frames of objects that exist when the watch begins."""
+    def added(self, records: Iterable[Record]) -> Iterator[bytes]:
+        """Frames of objects that exist when the watch begins, encoded as they are asked for."""
         encode = self._encode
-        return [_ADDED + encode(record) + _END for record in records]
+        return (_ADDED + encode(record) + _END for record in records)
 
-    def frames(self, changes: Iterable[Change]) -> list[bytes]:
-        """Frames of changes, those left out that the selection does not see."""
+    def frames(self, changes: Iterable[Change]) -> Iterator[bytes]:
+        """Frames of changes; empty for those that the selection does not see."""
         if self._selection.is_everything:
             encode = self._encode
-            return [_HEADS[change.type] + encode(change.record) + _END for change in changes]
-        shown = (self._shown(change) for change in changes)
-        return [frame for frame in shown if frame]
+            return (_HEADS[change.type] + encode(change.record) + _END for change in changes)
+        return map(self._shown, changes)
 
     def bookmark(self, revision: int, *, ends_initial: bool = False) -> bytes:
         """How far the watch has come, although nothing happened."""
