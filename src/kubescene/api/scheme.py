@@ -153,16 +153,18 @@ class Scheme:
 
     def register(self, resource_type: ResourceType) -> None:
         gvk = resource_type.gvk
-        self._generation += 1
-        if replaced := self._by_gvk.get(gvk):
-            del self._by_path[gvk.group, gvk.version, replaced.plural]
+        replaced = self._by_gvk.get(gvk)
         self._by_gvk[gvk] = resource_type
         self._by_path[gvk.group, gvk.version, resource_type.plural] = resource_type
+        if replaced is not None and replaced.plural != resource_type.plural:
+            del self._by_path[gvk.group, gvk.version, replaced.plural]
+        # Counted last: a reader on another thread that sees the number sees the change as well.
+        self._generation += 1
 
     def unregister(self, gvk: GroupVersionKind) -> None:
         resource_type = self._by_gvk.pop(gvk)
-        self._generation += 1
         del self._by_path[gvk.group, gvk.version, resource_type.plural]
+        self._generation += 1
 
     def __iter__(self) -> Iterator[ResourceType]:
         # A copy, made at one go: the API server reads while definitions come and go.

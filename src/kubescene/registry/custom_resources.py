@@ -11,6 +11,7 @@ As on a real server, a schema that changes does not touch what is stored: object
 before get the new defaults when they are read.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,26 +101,44 @@ class CustomResources:
         return with_status(definition, status, others, now)
 
     def install(self, record: Record) -> None:
-        """Let a definition that was written take effect."""
+        """Let a definition that was written take effect.
+
+        Other threads read meanwhile: a kind that stays is replaced, never away for a moment.
+        """
         definition = self._store.decoded(record)
         known = {kind.resource_type.gvk: kind for kind in self.kinds_of(record.name)}
-        self.uninstall(record.name)
-        if not is_true(definition, "Established"):
-            return
-        kinds = tuple(custom_kinds(definition, record.revision, known))
+        kinds: tuple[CustomKind, ...] = ()
+        if is_true(definition, "Established"):
+            kinds = tuple(custom_kinds(definition, record.revision, known))
+        staying = {kind.resource_type.gvk for kind in kinds}
+        self._take_away(kind for gvk, kind in known.items() if gvk not in staying)
         self._installed[record.name] = kinds
         for kind in kinds:
-            self._kinds[kind.resource_type.gvk] = kind
-            if kind.served and self._is_free(kind.resource_type):
-                self._scheme.register(kind.resource_type)
+            self._put(kind, known.get(kind.resource_type.gvk))
 
     def uninstall(self, name: str) -> None:
         """Take the kinds of a definition away."""
-        for kind in self._installed.pop(name, ()):
+        self._take_away(self._installed.pop(name, ()))
+
+    def _put(self, kind: CustomKind, known: CustomKind | None) -> None:
+        resource_type = kind.resource_type
+        self._kinds[resource_type.gvk] = kind
+        is_ours = known is not None and self._is_registered(known)
+        if kind.served and (is_ours or self._is_free(resource_type)):
+            self._scheme.register(resource_type)
+        elif is_ours:
+            self._scheme.unregister(resource_type.gvk)
+
+    def _take_away(self, kinds: Iterable[CustomKind]) -> None:
+        for kind in kinds:
             gvk = kind.resource_type.gvk
             del self._kinds[gvk]
-            if gvk in self._scheme and self._registered(gvk) is kind.resource_type:
+            if self._is_registered(kind):
                 self._scheme.unregister(gvk)
+
+    def _is_registered(self, kind: CustomKind) -> bool:
+        gvk = kind.resource_type.gvk
+        return gvk in self._scheme and self._registered(gvk) is kind.resource_type
 
     def _registered(self, gvk: GroupVersionKind) -> ResourceType:
         return self._scheme.of_kind(gvk.api_version, gvk.kind)
