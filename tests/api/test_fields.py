@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.api import fields, scalars
-from kubescene.api.fields import check_types, prune_unknown, reject_unknown, unknown_fields
+from kubescene.api.fields import check_types, prune_unknown, strict_error, unknown_fields
 from kubescene.api.schemas import FieldType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.errors import BadRequestError
@@ -63,6 +63,12 @@ def changed(path: list[Any], value: Any) -> JsonObject:
         at = at[step]
     at[path[-1]] = value
     return obj
+
+
+def reject_unknown(obj: JsonObject, gvk: GroupVersionKind) -> None:
+    """Strict field validation, as the registry puts it together."""
+    if paths := unknown_fields(obj, gvk):
+        raise strict_error(gvk, [f'unknown field "{path}"' for path in paths])
 
 
 def test_a_good_object_passes_everything() -> None:

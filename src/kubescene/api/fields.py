@@ -37,16 +37,9 @@ def unknown_fields(obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
     return list(islice(_unknown_paths(obj, tables, ""), _MAX_REPORTED))
 
 
-def reject_unknown(obj: JsonObject, gvk: GroupVersionKind) -> None:
-    """Strict field validation: 400 naming every unknown field."""
-    if paths := unknown_fields(obj, gvk):
-        raise strict_error(gvk, paths)
-
-
-def strict_error(gvk: GroupVersionKind, paths: Sequence[str]) -> BadRequestError:
-    """The refusal of an object with fields that its kind does not have."""
-    listed = ", ".join(f'unknown field "{path}"' for path in paths)
-    return _not_handled(gvk, f"strict decoding error: {listed}")
+def strict_error(gvk: GroupVersionKind, complaints: Sequence[str]) -> BadRequestError:
+    """The refusal of an object by strict field validation, naming everything that is wrong."""
+    return _not_handled(gvk, f"strict decoding error: {', '.join(complaints)}")
 
 
 def prune_unknown(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:

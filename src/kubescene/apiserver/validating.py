@@ -11,6 +11,7 @@ from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.apiserver.requests import Request
 from kubescene.errors import BadRequestError, Cause, InvalidError
 from kubescene.registry.custom_resources import CustomResources
+from kubescene.registry.decoding import unknown_complaints
 from kubescene.types import JsonObject, JsonValue
 
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
@@ -50,12 +51,9 @@ class FieldValidation:
         if how == IGNORE:
             return
         complaints = [f'duplicate field "{path}"' for path in duplicates]
-        complaints += self._unknown(obj, resource_type)
+        complaints += unknown_complaints(obj, resource_type, self._custom)
         if complaints and how == STRICT:
-            raise BadRequestError(
-                f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: '
-                f"strict decoding error: {', '.join(complaints)}"
-            )
+            raise fields.strict_error(gvk, complaints)
         request.warnings += complaints
 
     def decoded(self, obj: JsonObject, resource_type: ResourceType, request: Request) -> JsonObject:
@@ -69,7 +67,9 @@ class FieldValidation:
     ) -> JsonObject:
         """The same for the result of a patch, which upstream refuses with 422."""
         how = directive(request)
-        complaints = [] if how == IGNORE else self._unknown(patched, resource_type)
+        complaints = []
+        if how != IGNORE:
+            complaints = unknown_complaints(patched, resource_type, self._custom)
         if complaints and how == STRICT:
             written = json.dumps(json.dumps(patch))
             message = f"Invalid value: {written}: strict decoding error: {', '.join(complaints)}"
@@ -79,10 +79,6 @@ class FieldValidation:
             )
         request.warnings += complaints
         return patched
-
-    def _unknown(self, obj: JsonObject, resource_type: ResourceType) -> list[str]:
-        find = self._custom.unknown_fields if resource_type.custom else fields.unknown_fields
-        return [f'unknown field "{path}"' for path in find(obj, resource_type.gvk)]
 
 
 def check_kind(obj: JsonObject, expected: GroupVersionKind) -> JsonObject:

@@ -134,6 +134,12 @@ _BODIES = Remembered()
 _PARTS = Remembered()
 
 
+def unknown_complaints(obj: JsonObject, served: ResourceType, custom: CustomResources) -> list[str]:
+    """One text for each field that the kind does not have, in kube-apiserver's words."""
+    find = custom.unknown_fields if served.custom else fields.unknown_fields
+    return [f'unknown field "{path}"' for path in find(obj, served.gvk)]
+
+
 def check_encodable(obj: JsonObject) -> None:
     """400 for an object that no type bounds and that is too deep to be written down."""
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api import conversion, fields, managed_fields
+from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
@@ -261,9 +261,8 @@ class Registry:
     def reject_unknown(self, obj: JsonObject) -> None:
         """400 for fields that the object's kind does not have: strict field validation."""
         served = self._served(obj)
-        unknown = self.custom.unknown_fields if served.custom else fields.unknown_fields
-        if paths := unknown(obj, served.gvk):
-            raise strict_error(served.gvk, paths)
+        if complaints := decoding.unknown_complaints(obj, served, self.custom):
+            raise strict_error(served.gvk, complaints)
 
     def stored(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
         """The object as the store keeps it: custom ones in the storage version."""
@@ -346,12 +345,12 @@ class Registry:
             return current
         if options.dry_run:
             return self._unstored(resource_type, new)
-        self.gate.before_write(request.actor, resource_type, request.subresource)
         if deletion.is_finished(new):
             # The change took the last thing that held the object; its deletion was told before.
             removed = self._remove(request, current)
             self.tell(request, removed, current)
             return removed
+        self.gate.before_write(request.actor, resource_type, request.subresource)
         record = self.store.update(resource_type.group_resource, self.stored(new, resource_type))
         self.tell(request, record, current)
         self.consequences.updated(record)
@@ -388,7 +387,7 @@ class Registry:
         if request.options.dry_run:
             return current
         resource_type = request.resource_type
-        self.gate.before_write(request.actor, resource_type, "")
+        self.gate.before_write(request.actor, resource_type, request.subresource)
         record = self.store.remove(resource_type.group_resource, current.namespace, current.name)
         if not current.deleting:
             # Otherwise the deletion was told when it was accepted.

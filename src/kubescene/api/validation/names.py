@@ -26,7 +26,6 @@ _CONFIG_KEY = r"[-._a-zA-Z0-9]+"
 _ENV_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 _PERCENT = r"[0-9]+%"
 _HEADER = r"[-A-Za-z0-9]+"
-_C_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _PORT_NAME = r"[-a-z0-9]+"
 
 _is_dns_label = re.compile(_DNS_LABEL).fullmatch
@@ -39,7 +38,6 @@ _is_config_key = re.compile(_CONFIG_KEY).fullmatch
 _is_env_name = re.compile(_ENV_NAME).fullmatch
 _is_percent = re.compile(_PERCENT).fullmatch
 _is_header = re.compile(_HEADER).fullmatch
-_is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
 _is_port_name = re.compile(_PORT_NAME).fullmatch
 _has_letter = re.compile(r"[a-z]").search
 
@@ -117,14 +115,6 @@ _PERCENT_COMPLAINT = pattern_complaint(
 )
 _HEADER_COMPLAINT = pattern_complaint(
     "a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name"
-)
-_C_IDENTIFIER_COMPLAINT = pattern_complaint(
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
-    "alphanumeric characters or '_'",
-    _C_IDENTIFIER,
-    "my_name",
-    "MY_NAME",
-    "MyName",
 )
 _RELAXED_ENV_COMPLAINT = (
     "a valid environment variable name must consist only of printable ASCII characters "
@@ -293,10 +283,6 @@ def percent(value: str) -> Complaints:
 
 def http_header(value: str) -> Complaints:
     return () if _is_header(value) else (_HEADER_COMPLAINT,)
-
-
-def c_identifier(value: str) -> Complaints:
-    return () if _is_c_identifier(value) else (_C_IDENTIFIER_COMPLAINT,)
 
 
 def as_prefix(name: str) -> str:
