@@ -15,13 +15,15 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor, Role
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import Record, make_record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
-from kubescene.loops import ControllerContext
+from kubescene.control.loops import ControllerContext, nothing
+from kubescene.control.timers import Timers
 from kubescene.scheduler import Scheduler, kube_scheduler
-from kubescene.store import Change, ChangeType, Record, Store
-from kubescene.store.records import make_record
+from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
@@ -40,7 +42,9 @@ class BindingClient:
         self.handlers: dict[str, EventHandler] = {}
         self.pods: dict[tuple[str, str], Record] = {}
 
-    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> None:
+    def watch(
+        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+    ) -> None:
         self.handlers[gvk.kind] = handler
 
     def deliver(self, kind: str, record: Record, previous: Record | None = None) -> None:
@@ -76,7 +80,9 @@ def prepare(nodes: int, pods: int, classes: int) -> Scheduler:
     client = BindingClient()
     clock = VirtualClock()
     anything: Any = client
-    context = ControllerContext(anything, clock, EventQueue(clock), Streams(), Instruments())
+    context = ControllerContext(
+        anything, clock, Timers(EventQueue(clock), nothing), Streams(), Instruments()
+    )
     scheduler = kube_scheduler(context)
     for index in range(nodes):
         client.deliver("Node", make_record(NODES, make_node(index), index + 1))

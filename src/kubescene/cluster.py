@@ -17,6 +17,9 @@ from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
 from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
+from kubescene.control.loops import Controller, ControllerContext, begin_step, nothing
+from kubescene.control.settling import settle
+from kubescene.control.timers import Timers
 from kubescene.controllers.builtin.deployment import deployment
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
@@ -24,13 +27,11 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.loops import Controller, ControllerContext, begin_step
-from kubescene.registry import Registry, snapshots
+from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
 from kubescene.scheduler import kube_scheduler
-from kubescene.settling import settle
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
@@ -104,7 +105,7 @@ class Cluster(Verbs):
         options = options or ClusterOptions()
         self.options = options
         self.clock = clock or virtual_clock(options)
-        self.events = EventQueue(self.clock)
+        self.event_queue = EventQueue(self.clock)
         self.streams = Streams(options.seed)
         self.store = Store()
         self.scheme = builtin_scheme()
@@ -138,7 +139,7 @@ class Cluster(Verbs):
     def start(self, names: Sequence[str], role: Role) -> Controllers:
         """Make controllers anew, with fresh state, and let them see what exists."""
         started = [
-            self.registrations.factory(name)(self._context(self._actor(name, role)))
+            self.registrations.factory(name)(self.context(self._actor(name, role)))
             for name in names
         ]
         self.controllers += started
@@ -150,7 +151,7 @@ class Cluster(Verbs):
             client.close()
         self._controller_clients.clear()
         self.controllers.clear()
-        self.events.clear()
+        self.event_queue.clear()
 
     def settle(self, max_rounds: int = 10_000) -> Self:
         """Run every controller until none has anything to do."""
@@ -168,18 +169,18 @@ class Cluster(Verbs):
 
     def export(self) -> bytes:
         """Every object as one Kubernetes ``List``; the same calls give the same bytes."""
-        return snapshots.export(self.registry)
+        return exports.export(self.registry)
 
     def load(self, document: bytes | Mapping[str, Any]) -> int:
         """Put the objects of an export, or of a list from a real cluster, into this world."""
-        return snapshots.import_objects(self.registry, self.actor, document)
+        return exports.import_objects(self.registry, self.actor, document)
 
     def reset(self) -> None:
         """Back to an empty cluster: objects, controllers, time and names."""
         self.stop()
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
-        snapshots.reset(self.registry)
+        exports.reset(self.registry)
 
     def begin_anew(self) -> None:
         """A fresh world for a new scenario: nobody, nothing, time and names from the start."""
@@ -203,13 +204,14 @@ class Cluster(Verbs):
     def _actor(self, name: str, role: Role) -> Actor:
         return Actor(name, role, schedules=self.registrations.schedules(name))
 
-    def _context(self, actor: Actor) -> ControllerContext:
+    def context(self, actor: Actor) -> ControllerContext:
+        """What a controller needs to run in this world."""
         client = self.client(actor)
         self._controller_clients.append(client)
         return ControllerContext(
             client=client,
             clock=self.clock,
-            events=self.events,
+            timers=Timers(self.event_queue, nothing),
             streams=self.streams,
             instruments=self.instruments,
             scheme=self.scheme,

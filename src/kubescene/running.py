@@ -13,9 +13,9 @@ from typing import Any
 from kubescene.actors import Actor
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ScenarioError
-from kubescene.loops import ControllerFactory
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, summarize
 from kubescene.scenario.engine import Engine

@@ -16,8 +16,8 @@ from kubescene.api.scheme import GroupResource
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster
+from kubescene.control.loops import IDLE, Progress
 from kubescene.errors import ReentrantWriteError
-from kubescene.loops import IDLE, Progress
 
 PODS = GroupResource("", "pods")
 USER = Actor("user")
@@ -140,7 +140,7 @@ def test_livelocked_controllers_are_stopped_until_something_happens(
 
 def test_what_is_due_later_happens_then(engine: EngineThread) -> None:
     happened = Event()
-    engine.call(lambda: engine.cluster.events.after(20_000_000, happened.set))
+    engine.call(lambda: engine.cluster.event_queue.after(20_000_000, happened.set))
     assert happened.wait(5)
 
 
@@ -211,7 +211,7 @@ def test_snapshots_are_states_that_existed(engine: EngineThread) -> None:
     )
     engine.post(churn)
     while not done.is_set():
-        found = store.snapshot(maps)
+        found = store.consistent_list(maps)
         if found is None:
             continue
         records, revision = found

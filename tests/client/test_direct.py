@@ -4,11 +4,11 @@ import pytest
 
 import kubescene
 from kubescene.actors import Actor
+from kubescene.api.changes import Change
 from kubescene.api.kinds import POD
+from kubescene.api.options import DeleteOptions
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ConflictError, NotFoundError, ReentrantWriteError
-from kubescene.registry import DeleteOptions
-from kubescene.store import Change
 from kubescene.testing import make_pod
 
 

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from kubescene.actors import Role
+from kubescene.api.changes import Change
 from kubescene.api.kinds import REPLICA_SET
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
 from kubescene.controllers.builtin.deployment import DeploymentReconciler
-from kubescene.controllers.reconcile import Create, Patch, Request
+from kubescene.controllers.reconcile import Create, ObjectKey, Patch
 from kubescene.controllers.runtime import make
 from kubescene.errors import ForbiddenError
-from kubescene.store import Change
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 
@@ -102,7 +102,7 @@ def make_ready(cluster: Cluster, image: str, count: int | None = None) -> None:
 
 
 def advance(cluster: Cluster, seconds: int) -> None:
-    cluster.events.run(cluster.clock.now() + seconds * SECOND)
+    cluster.event_queue.run(cluster.clock.now() + seconds * SECOND)
     cluster.settle()
 
 
@@ -188,14 +188,14 @@ def test_a_refused_set_shows_in_the_conditions(world: Cluster) -> None:
     client = world.client(world.actor)
     refusal = ForbiddenError("no more sets")
     write = Create(make_replica_set("web-x").build())
-    plan = DeploymentReconciler().refused(Request("default", "web"), write, refusal, client)
+    plan = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client)
     (told,) = plan.writes
     assert isinstance(told, Patch)
     make(told, client)
     assert reason(world) == ("False", "ReplicaSetCreateError")
     message = 'Failed to create new replica set "web-x": no more sets'
     assert condition(world)["message"] == message
-    again = DeploymentReconciler().refused(Request("default", "web"), write, refusal, client)
+    again = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client)
     assert not again.writes
 
 
@@ -484,7 +484,7 @@ def test_a_stuck_rollout_exceeds_its_deadline(world: Cluster) -> None:
     advance(world, 1)
     assert reason(world) == ("False", "ProgressDeadlineExceeded")
     assert condition(world)["message"].endswith("has timed out progressing.")
-    assert len(world.events) == 0
+    assert len(world.event_queue) == 0
     make_ready(world, "registry.k8s.io/pause:3.10")
     world.settle()
     assert reason(world) == ("True", "NewReplicaSetAvailable")
@@ -521,7 +521,7 @@ def test_without_a_deadline_nothing_is_said_of_progress(world: Cluster) -> None:
     change(world, progressDeadlineSeconds=2147483647)
     world.settle()
     assert [it["type"] for it in status(world)["conditions"]] == ["Available"]
-    assert len(world.events) == 0
+    assert len(world.event_queue) == 0
 
 
 def test_a_lost_pod_after_the_rollout_starts_no_deadline(world: Cluster) -> None:

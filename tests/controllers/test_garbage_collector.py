@@ -6,13 +6,13 @@ import pytest
 
 import kubescene
 from kubescene.actors import Role
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.options import DeleteOptions
 from kubescene.client import ObjectRef
 from kubescene.cluster import Cluster
 from kubescene.controllers.builtin.owner_graph import OwnerGraph
 from kubescene.errors import ForbiddenError, NotFoundError
-from kubescene.registry import DeleteOptions
 from kubescene.registry.admission import AdmissionRequest
-from kubescene.store import Change, ChangeType
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 
@@ -282,10 +282,10 @@ def test_refused_deletion_is_tried_again_in_the_next_step(world: Cluster) -> Non
         name = "refusal"
         active = True
 
-        def admit(self, request: AdmissionRequest) -> JsonObject:
-            if self.active and request.verb == "delete" and request.name == "child":
+        def admit(self, key: AdmissionRequest) -> JsonObject:
+            if self.active and key.verb == "delete" and key.name == "child":
                 raise ForbiddenError("not now")
-            return request.obj
+            return key.obj
 
     refusal = Refusal()
     owner = world.create(config_map("owner"))

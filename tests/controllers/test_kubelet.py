@@ -27,7 +27,7 @@ def phase(cluster: Cluster, name: str = "a") -> Any:
 
 
 def advance(cluster: Cluster, seconds: int) -> None:
-    cluster.events.run(cluster.clock.now() + seconds * SECOND)
+    cluster.event_queue.run(cluster.clock.now() + seconds * SECOND)
     cluster.settle()
 
 

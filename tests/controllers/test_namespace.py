@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NAMESPACE, POD, SERVICE_ACCOUNT
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
-from kubescene.store import Change, ChangeType
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")
@@ -74,7 +74,7 @@ def test_rest_waits_until_the_last_pod_has_stopped() -> None:
     cluster.settle()
     assert client.find(ObjectRef(POD, "p", "team")) is not None
     assert client.find(ObjectRef(CONFIG_MAP, "c", "team")) is not None
-    cluster.events.run(cluster.clock.now() + 30 * SECOND)
+    cluster.event_queue.run(cluster.clock.now() + 30 * SECOND)
     cluster.settle()
     assert client.find(ObjectRef(NAMESPACE, "team")) is None
 

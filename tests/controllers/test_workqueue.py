@@ -2,16 +2,16 @@
 
 import pytest
 
-from kubescene.controllers.reconcile import Request
+from kubescene.controllers.reconcile import ObjectKey
 from kubescene.controllers.workqueue import WorkQueue
 
-A, B, C = (Request("default", name) for name in "abc")
+A, B, C = (ObjectKey("default", name) for name in "abc")
 
 
-def filled(*requests: Request) -> WorkQueue:
+def filled(*keys: ObjectKey) -> WorkQueue:
     queue = WorkQueue()
-    for request in requests:
-        queue.add(request)
+    for key in keys:
+        queue.add(key)
     return queue
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import kubescene
 from kubescene.cluster import Cluster
-from kubescene.loops import IDLE, ControllerContext, Progress
+from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, load_scenario
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.timeline import TimelineRecorder

@@ -29,10 +29,12 @@ import pytest
 
 from kubescene.actors import Actor, Role
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import SECOND, EventQueue, Streams, VirtualClock
-from kubescene.loops import ControllerContext
+from kubescene.control.loops import ControllerContext, nothing
+from kubescene.control.timers import Timers
 from kubescene.scheduler import ExtensionPoint, Profile, Scheduler, default_profile, kube_scheduler
 from kubescene.scheduler.cycle import Cycle, Decision
 from kubescene.scheduler.cycle_state import CycleState
@@ -42,7 +44,7 @@ from kubescene.scheduler.scoring import ScoreChain
 from kubescene.scheduler.search import NominatedFiltering
 from kubescene.scheduler.status import Status
 from kubescene.scheduler.verdicts import FilterChain, Filtering
-from kubescene.store import Record, Store, Subscription
+from kubescene.store import Store, Subscription
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.timeline.instruments import Instrument, Instruments
@@ -99,7 +101,10 @@ class StoreClient:
     def actor(self) -> Actor:
         return Actor("kube-scheduler", Role.SIMULATION)
 
-    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
+    def watch(
+        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+    ) -> Subscription:
+        del quiet
         return self._store.subscribe(handler, [GroupResource("", f"{gvk.kind.lower()}s")])
 
     def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
@@ -159,7 +164,7 @@ class World:
         self.attempts = Attempts()
         client: Any = StoreClient(self.store)
         context = ControllerContext(
-            client, self.clock, self.timers, Streams(), Instruments(self.attempts)
+            client, self.clock, Timers(self.timers, nothing), Streams(), Instruments(self.attempts)
         )
         self.scheduler: Scheduler = kube_scheduler(context, [_profile(case)], Explain.FULL)
         self.cycle: Cycle = self.scheduler.cycle_of("default-scheduler")

@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from kubescene.actors import Actor
+from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
@@ -17,7 +18,7 @@ from kubescene.errors import (
     NotFoundError,
     UnsupportedMediaTypeError,
 )
-from kubescene.registry import Registry, WriteOptions
+from kubescene.registry import Registry
 
 CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 V1 = GroupVersionKind("example.com", "v1", "Widget")

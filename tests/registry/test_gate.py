@@ -6,10 +6,10 @@ import pytest
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import POD
+from kubescene.api.options import WriteOptions
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.cluster import Cluster
-from kubescene.registry import WriteOptions
 from kubescene.testing import make_pod
 
 REF = ObjectRef(POD, "a", "default")

@@ -16,12 +16,13 @@ from kubescene.actors import Actor
 from kubescene.api import conversion
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.kinds import POD
+from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.clock import VirtualClock
 from kubescene.errors import ApiError, BadRequestError, ConflictError, InvalidError, NotFoundError
-from kubescene.registry import Registry, WriteOptions, decoding
+from kubescene.registry import Registry, decoding
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.registry.ownership import Application, Ownership
 from kubescene.store import Store

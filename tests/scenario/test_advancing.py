@@ -5,7 +5,7 @@ from typing import Any
 import kubescene
 from kubescene.clock import ScenarioStep, format_time, parse_time
 from kubescene.cluster import Cluster
-from kubescene.loops import IDLE, ControllerContext, Progress
+from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.timeline import Instrument, StepPhaseChange
@@ -117,11 +117,11 @@ class Ticker:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._due = False
-        context.events.after(10_000_000_000, self._tick)
+        context.timers.after(10_000_000_000, self._tick)
 
     def _tick(self) -> None:
         self._due = True
-        self._context.events.after(10_000_000_000, self._tick)
+        self._context.timers.after(10_000_000_000, self._tick)
 
     def run_once(self) -> Progress:
         if not self._due:

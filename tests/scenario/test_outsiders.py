@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from kubescene.cluster import Cluster
+from kubescene.control.loops import IDLE, Progress
 from kubescene.errors import ForbiddenError
-from kubescene.loops import IDLE, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any
 
 from kubescene.actors import Actor
+from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.control.loops import IDLE, ControllerContext, ControllerFactory, Progress
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.loops import IDLE, ControllerContext, ControllerFactory, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
-from kubescene.store import Change
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject

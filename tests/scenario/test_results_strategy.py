@@ -2,11 +2,11 @@
 
 import pytest
 
+from kubescene.api.changes import Change
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import Engine, ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
-from kubescene.store import Change
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder
 

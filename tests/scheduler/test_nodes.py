@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.store.records import make_record
 from kubescene.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 NODES = GroupResource("", "nodes")

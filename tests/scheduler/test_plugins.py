@@ -7,20 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import default_profile, default_registry
+from kubescene.scheduler.cluster_events import node_events, pod_events
 from kubescene.scheduler.cycle import Cycle, Decision, StartIndex
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.events import node_events, pod_events
 from kubescene.scheduler.interfaces import Action, ClusterEvent, Handle, Hint
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.runtime import Framework
-from kubescene.store import Change, ChangeType, Store
-from kubescene.store.records import make_record
+from kubescene.store import Store
 from kubescene.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod, merged
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject

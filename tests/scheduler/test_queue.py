@@ -2,10 +2,12 @@ from typing import Any
 
 import pytest
 
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import SECOND, VirtualClock, parse_time
+from kubescene.scheduler.cluster_events import NODE_ADDED, POD_DELETED, Hints, matches
 from kubescene.scheduler.config import Backoff
-from kubescene.scheduler.events import NODE_ADDED, POD_DELETED, Hints, matches
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -16,8 +18,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.queue import Place, SchedulingQueue
 from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.store import Change, ChangeType, Store
-from kubescene.store.records import make_record
+from kubescene.store import Store
 from kubescene.testing.builders import make_node, make_pod
 
 PODS = GroupResource("", "pods")

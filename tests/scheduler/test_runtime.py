@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kubescene.actors import Actor, Role
+from kubescene.api.changes import Change
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError, PluginError
-from kubescene.loops import ControllerContext
 from kubescene.scheduler import (
     ExtensionPoint,
     Profile,
@@ -18,9 +18,9 @@ from kubescene.scheduler import (
     default_registry,
     kube_scheduler,
 )
+from kubescene.scheduler.cluster_events import NODE_ADDED
 from kubescene.scheduler.config import EnabledPlugin
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.events import NODE_ADDED
 from kubescene.scheduler.interfaces import (
     Codes,
     EventRegistration,
@@ -33,7 +33,6 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.nodes import NodeInfo, NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.store import Change
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline import Instrument
 from kubescene.timeline.attempts import SchedulingAttempt
@@ -68,13 +67,7 @@ class Stage:
             return made
 
         registry.register(plugin.name, make)
-        context = ControllerContext(
-            client=self.client,
-            clock=self.cluster.clock,
-            events=self.cluster.events,
-            streams=self.cluster.streams,
-            instruments=self.cluster.instruments,
-        )
+        context = self.cluster.context(Actor("test", Role.USER))
         profiles = [profile(plugin.name, *points)]
         self.scheduler: Scheduler = kube_scheduler(context, profiles, registry=registry)
         for name in ("a", "b"):
@@ -276,13 +269,7 @@ def test_a_profile_must_be_complete(
     changed: dict[ExtensionPoint, tuple[EnabledPlugin, ...]], message: str
 ) -> None:
     cluster = Cluster()
-    context = ControllerContext(
-        cluster.client(Actor("test")),
-        cluster.clock,
-        cluster.events,
-        cluster.streams,
-        cluster.instruments,
-    )
+    context = cluster.context(Actor("test"))
     broken = Profile("default-scheduler", {**default_profile().points, **changed})
     with pytest.raises(ConfigurationError, match=message):
         kube_scheduler(context, [broken])

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from kubescene.actors import Actor, Role
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
 from kubescene.cluster import Cluster, ClusterOptions
-from kubescene.loops import IDLE, Progress
-from kubescene.registry import DeleteOptions
+from kubescene.control.loops import IDLE, Progress
 from kubescene.scheduler import Scheduler
 from kubescene.testing.builders import (
     NodeBuilder,
@@ -160,7 +160,7 @@ def test_an_error_backoff_ends_with_time(world: World) -> None:
     world.create(make_pod("p"))
     world.work()
     world.create(node("a"))
-    events, clock = world.cluster.events, world.cluster.clock
+    events, clock = world.cluster.event_queue, world.cluster.clock
     assert events.peek() == clock.now() + 2 * SECOND
     events.run(clock.now() + 2 * SECOND)
     assert world.place() == ["p:a"]
@@ -170,7 +170,7 @@ def test_an_error_backoff_ends_with_time(world: World) -> None:
 def test_an_unschedulable_pod_is_tried_again_after_five_minutes(world: World) -> None:
     world.create(node("a", "1"), make_pod("p").cpu("2"))
     world.work()
-    events, clock = world.cluster.events, world.cluster.clock
+    events, clock = world.cluster.event_queue, world.cluster.clock
     events.run(clock.now() + 6 * MINUTE)
     assert [attempt.pod.name for attempt in world.work()] == ["p"]
 

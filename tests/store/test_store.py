@@ -6,6 +6,8 @@ from collections.abc import Callable
 import orjson
 import pytest
 
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import (
     AlreadyExistsError,
@@ -14,7 +16,7 @@ from kubescene.errors import (
     NotFoundError,
     ReentrantWriteError,
 )
-from kubescene.store import Change, ChangeType, Record, Store
+from kubescene.store import Store
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -132,7 +134,7 @@ def test_who_joins_late_is_told_in_order_of_creation(store: Store) -> None:
 def test_a_snapshot_names_its_revision(store: Store) -> None:
     store.create(PODS, pod("a"))
     store.create(NODES, make_node("n").build())
-    found = store.snapshot(PODS)
+    found = store.consistent_list(PODS)
     assert found is not None
     records, revision = found
     assert (names(records), revision) == (["default/a"], 2)

@@ -4,10 +4,11 @@ import orjson
 
 import kubescene
 from kubescene.actors import Actor
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import ScenarioStep
 from kubescene.scenario import ScenarioBuilder
-from kubescene.store import Record, Store
+from kubescene.store import Store
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Explanation, FilterGroup, SchedulingAttempt, ScoreColumn
 from kubescene.timeline.pod_results import (

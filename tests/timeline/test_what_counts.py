@@ -11,11 +11,11 @@ from functools import partial
 import pytest
 
 import kubescene
+from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Client, ObjectRef
-from kubescene.loops import IDLE, ControllerContext, Progress
+from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import ScenarioBuilder
-from kubescene.store import Change
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

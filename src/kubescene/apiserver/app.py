@@ -35,10 +35,10 @@ from kubescene.apiserver.responses import (
 )
 from kubescene.apiserver.routes import Target, find_target
 from kubescene.apiserver.simulator import PREFIX, Simulator
-from kubescene.apiserver.streaming import Streams
+from kubescene.apiserver.streaming import WatchStreams
 from kubescene.apiserver.subresources import Subresources
 from kubescene.apiserver.validating import FieldValidation
-from kubescene.apiserver.verbs import Verbs
+from kubescene.apiserver.writing import Writes
 from kubescene.errors import ApiError, InternalError, MethodNotAllowedError
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
@@ -66,11 +66,11 @@ class ApiServer:
         self.store = cluster.store
         self.renderer = Renderer(self.registry)
         self.lister = Lister(self.registry, engine)
-        self.verbs = Verbs(
+        self.verbs = Writes(
             self.registry, engine, self.renderer, FieldValidation(self.registry.custom), max_body
         )
         self.subresources = Subresources(self.verbs)
-        self.streams = Streams(self.registry, engine, self.renderer)
+        self.streams = WatchStreams(self.registry, engine, self.renderer)
         self.simulator = Simulator(engine)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))

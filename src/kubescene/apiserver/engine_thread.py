@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from kubescene.actors import Role
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
-from kubescene.settling import ROUNDS_PER_OBJECT
+from kubescene.control.settling import ROUNDS_PER_OBJECT
 
 T = TypeVar("T")
 
@@ -167,7 +167,7 @@ class EngineThread:
         return command
 
     def _idle_s(self) -> float:
-        due = self.cluster.events.peek()
+        due = self.cluster.event_queue.peek()
         if due is None:
             return LONGEST_SLEEP_S
         # Zero would mean "busy": an event that is due runs in the next turn all the same.
@@ -175,7 +175,7 @@ class EngineThread:
 
     def _run_due(self) -> bool:
         try:
-            ran = self.cluster.events.run_due()
+            ran = self.cluster.event_queue.run_due()
         except Exception:
             _log.exception("something that was due failed; the server goes on")
             return True

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.rendering import ListMeta
@@ -22,7 +23,6 @@ from kubescene.apiserver.selection import Selection, select
 from kubescene.apiserver.versions import ReadAt, read_at, too_large
 from kubescene.errors import BadRequestError, ExpiredError
 from kubescene.registry import Registry
-from kubescene.store import Record
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
 _NEWEST = -1
@@ -149,7 +149,7 @@ class Lister:
 
     async def _newest(self, resource: GroupResource, namespace: str) -> tuple[list[Record], int]:
         """The newest state: as a reader if the engine leaves room, else on its thread."""
-        found = self._store.snapshot(resource, namespace)
+        found = self._store.consistent_list(resource, namespace)
         if found is not None:
             return found
         store = self._store

@@ -13,12 +13,12 @@ import yaml
 
 from kubescene.api.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.conversion import from_storage
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import PLAIN, Form, Shape
 from kubescene.apiserver.responses import Response
 from kubescene.errors import BadRequestError
 from kubescene.registry import Registry
-from kubescene.store import Record
 from kubescene.types import JsonObject
 
 Encoder: TypeAlias = Callable[[Record], bytes]

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import SCALE, ResourceType
 from kubescene.api.selectors import SelectorError, from_label_selector, from_labels
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.validating import check_kind
-from kubescene.apiserver.verbs import Verbs, as_object, check_name, write_options
+from kubescene.apiserver.writing import Writes, as_object, check_name, write_options
 from kubescene.errors import BadRequestError, Cause, InvalidError
 from kubescene.registry.custom_resources import ScalePaths
 from kubescene.registry.patching import apply_patch
-from kubescene.store import Record
 from kubescene.types import JsonObject, JsonValue
 
 SCALE_TYPE = ResourceType(gvk=SCALE.gvk, plural="scales", namespaced=True)
@@ -35,7 +35,7 @@ BUILT_IN = ScalePaths(("spec", "replicas"), ("status", "replicas"))
 class Scaling:
     """Serves ``scale``."""
 
-    verbs: Verbs
+    verbs: Writes
 
     async def serve(self, target: Target, request: Request) -> Response:
         if request.method == "GET":

@@ -7,12 +7,12 @@ part of the record; for other fields it has to be decoded.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
 from kubescene.apiserver.routes import Target
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import CustomResources
-from kubescene.store import Record
 
 _IN_RECORD: dict[str, Callable[[Record], str]] = {
     "metadata.name": lambda record: record.name,

@@ -13,7 +13,7 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
 from kubescene.errors import MethodNotAllowedError
-from kubescene.registry import snapshots
+from kubescene.registry import exports
 
 PREFIX = "/simulator/v1/"
 MAX_IMPORT = 256 * 1024 * 1024
@@ -49,7 +49,7 @@ class Simulator:
         body = await request.body(MAX_IMPORT)
         registry = self._engine.cluster.registry
         count = await self._engine.submit(
-            lambda: snapshots.import_objects(registry, request.actor, body)
+            lambda: exports.import_objects(registry, request.actor, body)
         )
         return json_response({"imported": count})
 

@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kubescene.api.records import Record
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.negotiation import Form, Shape
 from kubescene.apiserver.rendering import Renderer, check_include
@@ -23,7 +24,7 @@ from kubescene.apiserver.watch_events import EventEncoder, error_frame
 from kubescene.errors import ExpiredError
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import CustomResources
-from kubescene.store import Record, Watch, WatchOverflowError
+from kubescene.store import Watch, WatchOverflowError
 
 DEFAULT_TIMEOUT_S = 3600.0
 BOOKMARK_EVERY_S = 60.0
@@ -85,7 +86,7 @@ def parse_options(target: Target, request: Request, custom: CustomResources) -> 
     )
 
 
-class Streams:
+class WatchStreams:
     """All open watches of one event loop."""
 
     def __init__(self, registry: Registry, engine: EngineThread, renderer: Renderer) -> None:
@@ -134,7 +135,7 @@ class Streams:
             # Commands run in order: by then the watch is there, and nobody else would close it.
             self._engine.post(lambda: _close(opened))
             raise
-        stream = Stream(self, options, registered, encoder, sleeper, send)
+        stream = WatchStream(self, options, registered, encoder, sleeper, send)
         self._sleepers.add(sleeper)
         gone = asyncio.ensure_future(_wait_gone(receive, sleeper))
         try:
@@ -167,12 +168,12 @@ class Streams:
         return await self._engine.submit(lambda: self._store.revision)
 
 
-class Stream:
+class WatchStream:
     """One open watch."""
 
     def __init__(
         self,
-        streams: Streams,
+        streams: WatchStreams,
         options: WatchOptions,
         registered: Registered,
         encoder: EventEncoder,

@@ -12,7 +12,7 @@ from kubescene.apiserver.responses import Response, json_response, success_statu
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.scaling import Scaling
 from kubescene.apiserver.validating import check_kind
-from kubescene.apiserver.verbs import Verbs, as_object, parse_delete_options, write_options
+from kubescene.apiserver.writing import Writes, as_object, parse_delete_options, write_options
 from kubescene.errors import BadRequestError, MethodNotAllowedError
 from kubescene.types import JsonObject
 
@@ -26,7 +26,7 @@ NOT_SIMULATED = ("attach", "exec", "portforward", "proxy", "token")
 class Subresources:
     """Serves what is not simply another half of its object."""
 
-    verbs: Verbs
+    verbs: Writes
 
     def is_special(self, name: str) -> bool:
         """Whether `serve` answers for this subresource; the verbs answer for the others."""

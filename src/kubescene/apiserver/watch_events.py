@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import Form, Shape
 from kubescene.apiserver.rendering import ListMeta, Renderer, metadata_only
 from kubescene.apiserver.selection import Selection
-from kubescene.store import Change, ChangeType, Record
-from kubescene.store.records import make_record, versioned
 from kubescene.types import JsonObject
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

@@ -4,29 +4,53 @@ Watches are store subscriptions, so when a write returns its events have been de
 `wait_seen` has nothing to wait for.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from kubescene.actors import Actor
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.options import (
+    NO_OPTIONS,
+    PLAIN_DELETE,
+    DeleteOptions,
+    OperationOrigin,
+    WriteOptions,
+)
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
-from kubescene.registry import DeleteOptions, Registry, WriteOptions
-from kubescene.registry.deletion import PLAIN_DELETE
-from kubescene.registry.requests import NO_OPTIONS
-from kubescene.store import Change, ChangeType, Record, Subscription
+from kubescene.registry import Registry
+from kubescene.store import Subscription
 from kubescene.store.store import Subscriptions
-from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
 
 OWNER_INDEX = "owner"
 
 
+class Waking:
+    """A handler after which the controller that watches gets a turn."""
+
+    __slots__ = ("_handler", "_wake")
+
+    def __init__(self, handler: EventHandler, wake: Callable[[], None]) -> None:
+        self._handler = handler
+        self._wake = wake
+
+    def __call__(self, change: Change) -> None:
+        self._handler(change)
+        self._wake()
+
+
 class DirectClient:
     """Reader, Writer and Watcher of one actor over an embedded registry."""
 
-    def __init__(self, registry: Registry, actor: Actor) -> None:
+    def __init__(
+        self, registry: Registry, actor: Actor, wake: Callable[[], None] | None = None
+    ) -> None:
+        self._wake = wake
         self._registry = registry
         self._store = registry.store
         self._actor = actor
@@ -121,12 +145,16 @@ class DirectClient:
 
     # -- Watcher ---------------------------------------------------------------------------
 
-    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
+    def watch(
+        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+    ) -> Subscription:
+        handler = handler if quiet or self._wake is None else Waking(handler, self._wake)
         resource = self._resource(gvk)
         self._replay(resource, handler)
         return self._kept(self._store.subscribe(handler, (resource,)))
 
-    def watch_all(self, handler: EventHandler) -> Subscription:
+    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
+        handler = handler if quiet or self._wake is None else Waking(handler, self._wake)
         for resource in self._store.resources():
             self._replay(resource, handler)
         return self._kept(self._store.subscribe(handler))

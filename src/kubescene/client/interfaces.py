@@ -13,13 +13,19 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from kubescene.actors import Actor
+from kubescene.api.changes import Change
+from kubescene.api.options import (
+    NO_OPTIONS,
+    PLAIN_DELETE,
+    DeleteOptions,
+    OperationOrigin,
+    WriteOptions,
+)
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.registry.deletion import PLAIN_DELETE, DeleteOptions
-from kubescene.registry.requests import NO_OPTIONS, WriteOptions
-from kubescene.store import Change, Record, Subscription
-from kubescene.timeline.events import OperationOrigin
+from kubescene.store import Subscription
 from kubescene.types import JsonObject
 
 
@@ -121,15 +127,20 @@ class Writer(Protocol):
 class Watcher(Protocol):
     """Follow changes."""
 
-    def watch(self, gvk: GroupVersionKind, handler: EventHandler) -> Subscription:
+    def watch(
+        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+    ) -> Subscription:
         """Deliver every object that exists as ADDED, in order of creation, then every change.
+
+        What is delivered wakes the controller that the client belongs to, unless ``quiet``: then
+        the controller says itself when there is something to do.
 
         So a component that starts late sees what one that was always there has seen. Handlers of
         one client run in the order of their `watch` calls.
         """
         ...
 
-    def watch_all(self, handler: EventHandler) -> Subscription:
+    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
         """The same for objects of every kind, those included that are defined later.
 
         What exists is delivered resource by resource in a fixed order, each in order of creation.

@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from kubescene.actors import Actor
+from kubescene.api.changes import Change
+from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType, diff_merge_patch
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import parse_fields, parse_labels
 from kubescene.errors import NotFoundError
-from kubescene.registry import DeleteOptions, Registry, WriteOptions
-from kubescene.registry.requests import DEFAULT_NAMESPACE, resolve_namespace
-from kubescene.store import Change, Record, Watch
+from kubescene.registry import Registry
+from kubescene.registry.writes import DEFAULT_NAMESPACE, resolve_namespace
+from kubescene.store import Watch
 from kubescene.types import JsonObject
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -5,7 +5,7 @@ identity receives a named stream of `Streams` or an `Identities`. Imports nothin
 """
 
 from kubescene.clock.clocks import Clock, ScaledClock, VirtualClock, WallClock
-from kubescene.clock.events import EventQueue, Scheduled
+from kubescene.clock.event_queue import EventQueue, Scheduled
 from kubescene.clock.randomness import Identities, Stream, Streams
 from kubescene.clock.steps import ScenarioStep
 from kubescene.clock.timestamps import (

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
-from kubescene.controllers.reconcile import NOTHING, Delete, Patch, Plan, Request, Write
+from kubescene.control.loops import ControllerContext
+from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.loops import ControllerContext
-from kubescene.registry import DeleteOptions
-from kubescene.store import Change, ChangeType
 from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
@@ -50,39 +50,39 @@ class KubeletReconciler:
 
     def __init__(self, delays: KubeletDelays = NO_DELAYS) -> None:
         self._delays = delays
-        self._waiting: dict[str, dict[Request, None]] = {}
+        self._waiting: dict[str, dict[ObjectKey, None]] = {}
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         if change.type is ChangeType.DELETED:
             return ()
         if record.resource.resource == "nodes":
             if change.type is not ChangeType.ADDED:
                 return ()
-            return (Request("", record.name), *self._waiting.pop(record.name, ()))
+            return (ObjectKey("", record.name), *self._waiting.pop(record.name, ()))
         has_work = record.node and (record.phase == PENDING or record.deleting)
-        return (Request(record.namespace, record.name),) if has_work else ()
+        return (ObjectKey(record.namespace, record.name),) if has_work else ()
 
-    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
-        if not request.namespace:
-            return self._node(request, reader, now)
-        pod = reader.find(ObjectRef(POD, request.name, request.namespace))
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        if not key.namespace:
+            return self._node(key, reader, now)
+        pod = reader.find(ObjectRef(POD, key.name, key.namespace))
         if pod is None:
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
             return self._stop(pod, now)
         if pod["status"].get("phase") == PENDING:
-            return self._start(request, pod, reader, now)
+            return self._start(key, pod, reader, now)
         return self._become_ready(pod, now)
 
-    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del request, write, reader
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        del key, write, reader
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
 
-    def _node(self, request: Request, reader: Reader, now: int) -> Plan:
-        ref = ObjectRef(NODE, request.name)
+    def _node(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        ref = ObjectRef(NODE, key.name)
         node = reader.find(ref)
         if node is None:
             return NOTHING
@@ -92,11 +92,11 @@ class KubeletReconciler:
         status = {"conditions": [*conditions, ready_node(format_time(now))]}
         return Plan((Patch(ref, {"status": status}, subresource="status"),))
 
-    def _start(self, request: Request, pod: JsonObject, reader: Reader, now: int) -> Plan:
+    def _start(self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int) -> Plan:
         node = pod["spec"]["nodeName"]
         if reader.find(ObjectRef(NODE, node)) is None:
             # A pod may be assigned before its node exists: it starts when the node comes.
-            self._waiting.setdefault(node, {}).setdefault(request)
+            self._waiting.setdefault(node, {}).setdefault(key)
             return NOTHING
         if wait := remaining(scheduled_at(pod), self._delays.start, now):
             return Plan(requeue_after=wait)

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from kubescene.api.changes import Change
+from kubescene.api.options import PLAIN_DELETE, DeleteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.errors import ApiError
-from kubescene.registry.deletion import PLAIN_DELETE, DeleteOptions
-from kubescene.store import Change
 from kubescene.types import JsonObject
 
 
-class Request(NamedTuple):
+class ObjectKey(NamedTuple):
     """The key of the object to look at, never the object: it may have changed since."""
 
     namespace: str
@@ -69,7 +69,7 @@ class Reconciler(Protocol):
         """The kinds to watch; the first is the one whose keys are reconciled."""
         ...
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         """Note what a change of a watched object says, and name the keys it concerns.
 
         Called synchronously on every write, before any `reconcile` that could depend on it: the
@@ -77,11 +77,11 @@ class Reconciler(Protocol):
         """
         ...
 
-    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         """Compare what is with what should be."""
         ...
 
-    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A planned write was refused.
 
         Re-raise ``error`` unless the controller can live with it.

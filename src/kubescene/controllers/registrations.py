@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
-from kubescene.loops import ControllerFactory
 
 
 class ControllerRegistrations:

@@ -1,11 +1,19 @@
 """Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
 
+from kubescene.api.changes import Change
 from kubescene.client import Client
-from kubescene.controllers.reconcile import Create, Delete, Patch, Plan, Reconciler, Request, Write
+from kubescene.control.loops import IDLE, ControllerContext, Progress
+from kubescene.controllers.reconcile import (
+    Create,
+    Delete,
+    ObjectKey,
+    Patch,
+    Plan,
+    Reconciler,
+    Write,
+)
 from kubescene.controllers.workqueue import WorkQueue
 from kubescene.errors import ApiError
-from kubescene.loops import IDLE, ControllerContext, Progress
-from kubescene.store import Change
 
 
 class ReconcilerController:
@@ -24,9 +32,9 @@ class ReconcilerController:
     def run_once(self) -> Progress:
         if not self._queue:
             return IDLE
-        request = self._queue.pop()
-        plan = self._reconciler.reconcile(request, self._client, self._context.clock.now())
-        wrote = self._carry_out(request, plan)
+        key = self._queue.pop()
+        plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
+        wrote = self._carry_out(key, plan)
         return Progress(wrote=wrote, more=bool(self._queue))
 
     def begin_step(self) -> None:
@@ -35,24 +43,25 @@ class ReconcilerController:
             self._queue.add(self._refused.pop())
 
     def _changed(self, change: Change) -> None:
-        for request in self._reconciler.observe(change):
-            self._queue.add(request)
+        for key in self._reconciler.observe(change):
+            self._queue.add(key)
 
-    def _carry_out(self, request: Request, plan: Plan) -> bool:
+    def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False
         for write in plan.writes:
             try:
                 make(write, self._client)
                 wrote = True
             except ApiError as error:
-                repair = self._reconciler.refused(request, write, error, self._client)
-                self._refused.add(request)
-                return self._carry_out(request, repair) or wrote
+                repair = self._reconciler.refused(key, write, error, self._client)
+                self._refused.add(key)
+                return self._carry_out(key, repair) or wrote
         if plan.requeue_after is not None:
-            self._context.events.after(
+            self._context.timers.after(
                 plan.requeue_after,
-                lambda: self._queue.add(request),
-                name=f"{self.name} {request.namespace}/{request.name}",
+                self._queue.add,
+                key,
+                name=f"{self.name} {key.namespace}/{key.name}",
             )
         return wrote
 

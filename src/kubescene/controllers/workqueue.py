@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from kubescene.controllers.reconcile import Request
+from kubescene.controllers.reconcile import ObjectKey
 
 
 class WorkQueue:
@@ -13,12 +13,12 @@ class WorkQueue:
 
     def __init__(self) -> None:
         # A plain dict would walk over the holes of all keys taken before.
-        self._waiting: OrderedDict[Request, None] = OrderedDict()
+        self._waiting: OrderedDict[ObjectKey, None] = OrderedDict()
 
-    def add(self, request: Request) -> None:
-        self._waiting.setdefault(request)
+    def add(self, key: ObjectKey) -> None:
+        self._waiting.setdefault(key)
 
-    def pop(self) -> Request:
+    def pop(self) -> ObjectKey:
         """The key that waits longest; KeyError if none does."""
         if not self._waiting:
             raise KeyError("no key is waiting")
@@ -27,5 +27,5 @@ class WorkQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[ObjectKey]:
         return iter(self._waiting)

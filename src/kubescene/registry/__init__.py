@@ -5,8 +5,6 @@ deletion. Both the embedded client and the API server go through here, so an obj
 however it came.
 """
 
-from kubescene.registry.deletion import DeleteOptions
 from kubescene.registry.registry import Registry
-from kubescene.registry.requests import WriteOptions
 
-__all__ = ["DeleteOptions", "Registry", "WriteOptions"]
+__all__ = ["Registry"]

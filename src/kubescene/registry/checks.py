@@ -6,7 +6,7 @@ from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
 from kubescene.registry.admission import AdmissionChain, AdmissionRequest
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
-from kubescene.registry.requests import WriteRequest
+from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject
 

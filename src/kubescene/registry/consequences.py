@@ -9,7 +9,9 @@ and they never move a step.
 from typing import TYPE_CHECKING
 
 from kubescene.actors import Actor, Role
+from kubescene.api.options import DeleteOptions
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import format_time
 from kubescene.errors import NotFoundError
@@ -20,8 +22,6 @@ from kubescene.registry.admission_plugins.service_account import (
 )
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.definition_status import CLEANUP_FINALIZER
-from kubescene.registry.deletion import DeleteOptions
-from kubescene.store import Record
 
 if TYPE_CHECKING:
     from kubescene.registry.registry import Registry

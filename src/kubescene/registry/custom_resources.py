@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kubescene.api.records import Record
 from kubescene.api.schema_validation import NO_OLD, validate_schema
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
 from kubescene.api.structural import (
@@ -34,7 +35,7 @@ from kubescene.api.validation import raise_if_invalid, validate_create, validate
 from kubescene.api.validation.fielderrors import ErrorList, FieldError
 from kubescene.api.validation.fieldpath import SPEC, Path
 from kubescene.registry.definition_status import is_true, with_status
-from kubescene.store import Record, Store
+from kubescene.store import Store
 from kubescene.types import JsonObject
 
 DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")

@@ -5,7 +5,6 @@ timestamp and stays; the finalizer's owner or the kubelet finishes it. Everythin
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kubescene.api.scheme import ResourceType
@@ -16,20 +15,6 @@ from kubescene.types import JsonObject
 DEFAULT_GRACE_S = 30
 PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 ORPHANS_BY_DEFAULT = {("batch/v1", "Job"), ("v1", "ReplicationController")}
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    """What a deleter may ask for. ``grace_period_s`` None means the object's own wish."""
-
-    grace_period_s: int | None = None
-    uid: str = ""
-    resource_version: str = ""
-    propagation_policy: str = ""
-    dry_run: bool = False
-
-
-PLAIN_DELETE = DeleteOptions()
 
 
 def marked(obj: JsonObject, grace_s: int, now: int) -> JsonObject:

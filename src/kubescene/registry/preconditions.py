@@ -1,9 +1,9 @@
 """Whether a request is about the object that is there: by name, by uid, by revision."""
 
+from kubescene.api.options import DeleteOptions
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import ConflictError, NotFoundError
-from kubescene.registry.deletion import DeleteOptions
-from kubescene.store import Record
 from kubescene.types import JsonObject
 
 

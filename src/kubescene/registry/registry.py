@@ -13,7 +13,9 @@ import orjson
 from kubescene.actors import Actor
 from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
+from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.registry import binding, decoding, deletion, strategies
@@ -22,7 +24,6 @@ from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.checks import Checks
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
-from kubescene.registry.deletion import DeleteOptions
 from kubescene.registry.gates import OpenGate, WriteGate
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
 from kubescene.registry.objects import with_part
@@ -34,15 +35,8 @@ from kubescene.registry.preconditions import (
     not_found,
 )
 from kubescene.registry.preparation import Preparation
-from kubescene.registry.requests import (
-    NO_OPTIONS,
-    WriteOptions,
-    WriteRequest,
-    resolve_namespace,
-)
-from kubescene.store import Record, Store
-from kubescene.store.records import make_record, versioned
-from kubescene.timeline.events import OperationOrigin
+from kubescene.registry.writes import WriteRequest, resolve_namespace
+from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from kubescene.api.resource_requests import node_allocatable, pod_requests
 from kubescene.results.reading import Event, Object, PodResult, read_events
-from kubescene.scheduler.requests import node_allocatable, pod_requests
 from kubescene.version import __version__
 
 PLACEMENTS_KEPT = 1000

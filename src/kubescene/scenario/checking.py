@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from kubescene.actors import ENGINE
 from kubescene.cluster import Cluster
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.registry import snapshots
+from kubescene.registry import exports
 from kubescene.scenario.operations import Template
 from kubescene.scenario.options import write_options
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
@@ -56,9 +56,9 @@ def _check_object(operation: Operation, cluster: Cluster) -> None:
     try:
         if options.strict:
             registry.reject_unknown(obj)
-        resource_type, complete = snapshots.restorable(registry, obj)
+        resource_type, complete = exports.restorable(registry, obj)
         if resource_type.kind == "CustomResourceDefinition":
-            snapshots.restore(registry, ENGINE, resource_type, complete)
+            exports.restore(registry, ENGINE, resource_type, complete)
     except ApiError as error:
         raise ScenarioError(error.message, where=operation.where) from error
     if counted and body["count"] > 1 and Template(body["object"]).instance(1) == obj:

@@ -13,19 +13,20 @@ import orjson
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.kinds import SCENARIO
+from kubescene.api.options import OperationOrigin
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.cluster import Cluster
+from kubescene.control.loops import Controller, begin_step
+from kubescene.control.settling import LivelockError, settle
 from kubescene.errors import ForbiddenError, KubesceneError, ScenarioError
-from kubescene.loops import Controller, begin_step
 from kubescene.scenario.checking import check_controllers
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
-from kubescene.settling import LivelockError, settle
-from kubescene.store import Record
-from kubescene.timeline import OperationOrigin, StepPhaseChange, TimelineRecorder
+from kubescene.timeline import StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import is_significant
 from kubescene.types import JsonObject
 
@@ -134,7 +135,7 @@ class Engine:
 
     def _advance(self, operation: Operation) -> None:
         """Let time pass: every due instant is a small step of its own, minor steps continuing."""
-        clock, events = self.cluster.clock, self.cluster.events
+        clock, events = self.cluster.clock, self.cluster.event_queue
         deadline = clock.now() + parse_duration(operation.body["duration"])
         while (due := events.peek()) is not None and due <= deadline:
             self._move_time(due)
@@ -191,7 +192,7 @@ class Engine:
         limit = self._spec.simulation.max_settle_rounds
         wrote = self._settle_once(limit)
         passes = 0
-        while self.cluster.events.run_due():
+        while self.cluster.event_queue.run_due():
             passes += 1
             if passes > limit:
                 raise LivelockError(f"something is due again and again after {limit} passes")

@@ -8,14 +8,13 @@ from typing import Any
 import orjson
 
 from kubescene.actors import ENGINE
+from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, BadRequestError, ScenarioError
-from kubescene.registry import WriteOptions
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.spec import Operation, OperationKind
-from kubescene.timeline.events import OperationOrigin
 from kubescene.types import JsonObject
 
 INDEX_MARK = b"$(INDEX)"

@@ -7,8 +7,8 @@ They are passed through to the API. Unknown fields in an operation's object are 
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.errors import ScenarioError
-from kubescene.registry import DeleteOptions, WriteOptions
 
 _TYPE_META = ("apiVersion", "kind")
 FIELD_VALIDATION = ("Strict", "Warn", "Ignore")

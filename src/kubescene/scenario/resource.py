@@ -10,10 +10,10 @@ import orjson
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
+from kubescene.api.records import Payload, Record
 from kubescene.clock import ScenarioStep
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
-from kubescene.store import Record, Store
-from kubescene.store.records import Payload
+from kubescene.store import Store
 from kubescene.timeline import TimelineEvent
 from kubescene.types import JsonObject
 from kubescene.version import __version__

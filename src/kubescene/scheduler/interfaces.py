@@ -46,13 +46,13 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.api.changes import Change
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.nodes import NodeInfo, NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import Status
-from kubescene.store import Change
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0

@@ -17,10 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.scheduler.node_columns import LabelColumn, SpecColumns
-from kubescene.scheduler.node_tree import NodeTree
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.requests import (
+from kubescene.api.records import Record
+from kubescene.api.resource_requests import (
     CPU,
     EPHEMERAL_STORAGE,
     MEMORY,
@@ -28,7 +26,9 @@ from kubescene.scheduler.requests import (
     Amounts,
     node_allocatable,
 )
-from kubescene.store import Record
+from kubescene.scheduler.node_columns import LabelColumn, SpecColumns
+from kubescene.scheduler.node_tree import NodeTree
+from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 Column: TypeAlias = NDArray[np.int64]

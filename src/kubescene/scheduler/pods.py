@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import orjson
 
-from kubescene.scheduler.requests import (
+from kubescene.api.records import Record
+from kubescene.api.resource_requests import (
     Amounts,
     nonzero_requests,
     pod_requests,
     resized,
     scoring_requests,
 )
-from kubescene.store import Record
 from kubescene.types import JsonObject, ReadOnlyObject
 
 DEFAULT_SCHEDULER = "default-scheduler"

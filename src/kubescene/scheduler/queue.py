@@ -21,13 +21,13 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from kubescene.api.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
+from kubescene.scheduler.cluster_events import TIMEOUT, Hints
 from kubescene.scheduler.config import Backoff
-from kubescene.scheduler.events import TIMEOUT, Hints
 from kubescene.scheduler.interfaces import ClusterEvent, EventResource, Hint
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import Status
-from kubescene.store import Change
 
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
 LEFTOVER_PERIOD = 30 * SECOND

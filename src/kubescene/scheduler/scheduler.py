@@ -11,15 +11,15 @@ watch; until then it is *assumed*, that is, counted on its node already.
 
 from collections.abc import Sequence
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Scheduled, format_time
+from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import ApiError, ConfigurationError
-from kubescene.loops import IDLE, ControllerContext, Progress
-from kubescene.scheduler.config import Profile, default_profile
-from kubescene.scheduler.cycle import UNSCHEDULABLE, Cycle, Decision, StartIndex
-from kubescene.scheduler.events import (
+from kubescene.scheduler.cluster_events import (
     NODE_ADDED,
     NODE_DELETED,
     POD_ADDED,
@@ -28,6 +28,8 @@ from kubescene.scheduler.events import (
     node_events,
     pod_events,
 )
+from kubescene.scheduler.config import Profile, default_profile
+from kubescene.scheduler.cycle import UNSCHEDULABLE, Cycle, Decision, StartIndex
 from kubescene.scheduler.interfaces import Handle
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
@@ -36,7 +38,6 @@ from kubescene.scheduler.queue import QueuedPod, SchedulingQueue
 from kubescene.scheduler.registry import PluginRegistry, default_registry
 from kubescene.scheduler.runtime import Extension, Framework
 from kubescene.scheduler.status import SUCCESS, Code, Status
-from kubescene.store import Change, ChangeType, Record
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
@@ -62,7 +63,7 @@ class Scheduler:
     ) -> None:
         self._client = context.client
         self._clock = context.clock
-        self._timers = context.events
+        self._timers = context.timers
         self._instruments = context.instruments
         self._explain = explain if context.instruments.pod_attempted else None
         self.nodes = NodeTable()

@@ -5,14 +5,10 @@ happens on deletion is the registry's business. One thread owns every write; rea
 thread see immutable records.
 """
 
-from kubescene.store.records import Record
-from kubescene.store.store import Change, ChangeType, Store, Subscriber, Subscription
+from kubescene.store.store import Store, Subscriber, Subscription
 from kubescene.store.watch import Watch, WatchOverflowError
 
 __all__ = [
-    "Change",
-    "ChangeType",
-    "Record",
     "Store",
     "Subscriber",
     "Subscription",

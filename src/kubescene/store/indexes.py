@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
-from kubescene.store.records import Record
 
 KeyFunction: TypeAlias = Callable[[Record], str]
 """The key of a record, or an empty string if it does not belong into the index."""

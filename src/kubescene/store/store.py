@@ -8,64 +8,19 @@ thread that calls `own` is the only one that may write from then on; other threa
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from threading import get_ident
 from typing import TypeAlias
 
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import Payload, Record, make_record, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.store.indexes import Indexes, KeyFunction
-from kubescene.store.records import Payload, Record, make_record, versioned
 from kubescene.types import JsonObject
 
 DECODED_OBJECTS_KEPT = 1024
 SNAPSHOT_LOOKS = 3
-
-
-class ChangeType(StrEnum):
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
-class Change:
-    """One accepted write, as subscribers and watches see it. Decoded objects are read-only."""
-
-    __slots__ = ("_store", "previous", "record", "type")
-
-    def __init__(
-        self, change_type: ChangeType, record: Record, previous: Record | None, store: "Store"
-    ) -> None:
-        self.type = change_type
-        self.record = record
-        self.previous = previous
-        self._store = store
-
-    @property
-    def revision(self) -> int:
-        return self.record.revision
-
-    @property
-    def size(self) -> int:
-        """Bytes of its own; fragments are shared with other records and count as nothing."""
-        payload = self.record.payload
-        return len(payload) if isinstance(payload, bytes) else 0
-
-    @property
-    def object(self) -> JsonObject:
-        """The object after the write; for a deletion, its last state."""
-        return self._store.decoded(self.record)
-
-    @property
-    def previous_object(self) -> JsonObject | None:
-        return None if self.previous is None else self._store.decoded(self.previous)
-
-    def __repr__(self) -> str:
-        record = self.record
-        return (
-            f"<{self.type} {record.resource} {record.namespace}/{record.name} @{record.revision}>"
-        )
 
 
 Subscriber: TypeAlias = Callable[[Change], None]
@@ -126,13 +81,15 @@ class Store:
         objects = self._objects.get(resource)
         if not objects:
             return []
-        # Another thread may take objects away meanwhile: whoever must not miss one uses `snapshot`.
+        # Another thread may take objects away meanwhile: `consistent_list` misses none.
         found = map(objects.get, self._keys(resource, objects))
         if namespace:
             return [record for record in found if record and record.namespace == namespace]
         return [record for record in found if record]
 
-    def snapshot(self, resource: GroupResource, namespace: str = "") -> tuple[Records, int] | None:
+    def consistent_list(
+        self, resource: GroupResource, namespace: str = ""
+    ) -> tuple[Records, int] | None:
         """The records and the revision they are the state of; safe on any thread.
 
         None if the writer was too busy for a reader to get a clear look: ask on its thread then.

@@ -8,9 +8,10 @@ append and popleft are atomic.
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import KubesceneError
-from kubescene.store.store import Change, Store
+from kubescene.store.store import Store
 
 DEFAULT_BACKLOG = 100_000
 

@@ -5,7 +5,7 @@ fails stops the run.
 """
 
 from kubescene.timeline.attempts import Explanation, FilterGroup, SchedulingAttempt, ScoreColumn
-from kubescene.timeline.events import OperationOrigin, TimelineEvent
+from kubescene.timeline.events import TimelineEvent
 from kubescene.timeline.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
 from kubescene.timeline.recorder import TimelineRecorder
 
@@ -15,7 +15,6 @@ __all__ = [
     "Instrument",
     "Instruments",
     "ObjectWrite",
-    "OperationOrigin",
     "SchedulingAttempt",
     "ScoreColumn",
     "StepPhaseChange",

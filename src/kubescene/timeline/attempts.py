@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor
-from kubescene.store import Record
+from kubescene.api.records import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,13 +38,6 @@ BODY_OF_OPERATION = {
 }
 
 
-class OperationOrigin(msgspec.Struct, frozen=True):
-    """The scenario operation that asked for a write, as written by its author."""
-
-    id: str
-    operation: dict[str, Any]
-
-
 class TimelineEvent(msgspec.Struct, frozen=True):
     """Encoded on creation; ``data`` is one line of ``timeline.jsonl``."""
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import msgspec
 
 from kubescene.actors import Actor
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.clock import ScenarioStep
-from kubescene.store import Record
 
 if TYPE_CHECKING:
+    from kubescene.api.options import OperationOrigin
     from kubescene.timeline.attempts import SchedulingAttempt
-    from kubescene.timeline.events import OperationOrigin
 
 
 class ObjectWrite(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ import orjson
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import POD
+from kubescene.api.records import cut_revision
 from kubescene.clock import ScenarioStep
-from kubescene.store.records import cut_revision
 from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.instruments import ObjectWrite
 

@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
+from kubescene.api.options import OperationOrigin
 from kubescene.api.patches import PatchType, diff_merge_patch
+from kubescene.api.records import Record, cut_revision
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.store import Record
-from kubescene.store.records import cut_revision
 from kubescene.timeline.attempts import SchedulingAttempt
-from kubescene.timeline.events import GENERATED_ID, OperationOrigin, TimelineEvent
+from kubescene.timeline.events import GENERATED_ID, TimelineEvent
 from kubescene.timeline.instruments import Instrument, ObjectWrite, StepPhaseChange
 from kubescene.timeline.pod_results import PodHistories
 from kubescene.timeline.significance import is_significant

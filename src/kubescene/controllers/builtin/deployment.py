@@ -9,10 +9,13 @@ in `rollouts`; here they become writes.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
+from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_tally import TERMINAL_PHASES
 from kubescene.controllers.builtin.rollouts import status as statuses
@@ -29,12 +32,9 @@ from kubescene.controllers.builtin.rollouts.rolling import new_size, old_sizes
 from kubescene.controllers.builtin.rollouts.rollout import Rollout, rollout_of
 from kubescene.controllers.builtin.rollouts.sets import OwnedSet, annotations_of, owned_set
 from kubescene.controllers.builtin.rollouts.status import Conditions, progressing, with_condition
-from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan, Request, Write
+from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
-from kubescene.loops import ControllerContext
-from kubescene.registry import DeleteOptions
-from kubescene.store import Change, ChangeType
 from kubescene.types import JsonObject
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
@@ -47,20 +47,20 @@ class DeploymentReconciler:
     kinds: Sequence[GroupVersionKind] = (DEPLOYMENT, REPLICA_SET)
 
     def __init__(self) -> None:
-        self._keys: dict[str, Request] = {}
+        self._keys: dict[str, ObjectKey] = {}
         self._orphans = Orphans()
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         if change.record.resource.resource == "replicasets":
             return self._observe_set(change)
         return self._observe_deployment(change)
 
-    def _observe_deployment(self, change: Change) -> Iterable[Request]:
+    def _observe_deployment(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
-        key = Request(record.namespace, record.name)
+        key = ObjectKey(record.namespace, record.name)
         if change.type is ChangeType.DELETED:
             self._keys.pop(record.uid, None)
             self._orphans.forget(key)
@@ -69,22 +69,22 @@ class DeploymentReconciler:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
         return (key,)
 
-    def _observe_set(self, change: Change) -> Iterable[Request]:
+    def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
         owners = [it.owner for it in (change.previous, change.record) if it is not None]
         keys = [self._keys[uid] for uid in dict.fromkeys(owners) if uid in self._keys]
         return [*keys, *self._orphans.observe(change)]
 
     # -- deciding --------------------------------------------------------------------------
 
-    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
-        deployment = reader.find(ObjectRef(DEPLOYMENT, request.name, request.namespace))
+        deployment = reader.find(ObjectRef(DEPLOYMENT, key.name, key.namespace))
         if deployment is None:
             return NOTHING
         owned = reader.owned(REPLICA_SET, deployment["metadata"]["uid"])
         leaving = bool(deployment["metadata"].get("deletionTimestamp"))
         # Sets that change bring this key back, and the pass goes on from there.
-        if not leaving and (claims := self._claims(request, deployment, owned, reader)):
+        if not leaving and (claims := self._claims(key, deployment, owned, reader)):
             return Plan(claims)
         rollout = rollout_of(deployment, owned)
         if revising := revision_writes(rollout):
@@ -95,9 +95,9 @@ class DeploymentReconciler:
             return scale(rollout, now)
         return roll_out(rollout, reader, now)
 
-    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A name that is taken asks for another hash; other refusals show as Progressing."""
-        deployment = reader.find(ObjectRef(DEPLOYMENT, request.name, request.namespace))
+        deployment = reader.find(ObjectRef(DEPLOYMENT, key.name, key.namespace))
         if deployment is None or is_terminating(error):
             return NOTHING
         if isinstance(write, Create):
@@ -107,14 +107,14 @@ class DeploymentReconciler:
         raise error
 
     def _claims(
-        self, request: Request, deployment: JsonObject, owned: Iterable[JsonObject], reader: Reader
+        self, key: ObjectKey, deployment: JsonObject, owned: Iterable[JsonObject], reader: Reader
     ) -> list[Write]:
         """Release owned sets that no longer match, adopt orphans that do."""
-        selector = self._orphans.selector(request)
+        selector = self._orphans.selector(key)
         strays = (it for it in owned if not selector.matches(it["metadata"].get("labels") or {}))
         writes: list[Write] = [release(stray, deployment) for stray in strays]
-        for name in self._orphans.adoptable(request):
-            orphan = reader.find(ObjectRef(REPLICA_SET, name, request.namespace))
+        for name in self._orphans.adoptable(key):
+            orphan = reader.find(ObjectRef(REPLICA_SET, name, key.namespace))
             if orphan is not None and not orphan["metadata"].get("deletionTimestamp"):
                 writes.append(adopt(orphan, deployment))
         return writes

@@ -14,13 +14,13 @@ from collections import OrderedDict
 from enum import Enum, auto
 from typing import TypeAlias
 
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupResource
 from kubescene.client import ObjectRef
+from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.builtin.owner_graph import Dependent, OwnerGraph, is_known
 from kubescene.errors import ApiError
-from kubescene.loops import IDLE, ControllerContext, Progress
-from kubescene.registry import DeleteOptions
-from kubescene.store import Change, ChangeType
 from kubescene.types import JsonObject
 
 WORKERS = 20

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NAMESPACE, POD
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
-from kubescene.controllers.reconcile import NOTHING, Delete, Patch, Plan, Request, Write
+from kubescene.control.loops import ControllerContext
+from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.loops import ControllerContext
-from kubescene.registry import DeleteOptions
-from kubescene.store import Change, ChangeType
 from kubescene.types import JsonObject
 
 NAMESPACES = GroupResource("", "namespaces")
@@ -66,41 +66,41 @@ class NamespaceReconciler:
         self.kinds: Sequence[GroupVersionKind] = (NAMESPACE, *(it.gvk for it in types))
         self._going: set[str] = set()
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         if record.resource == NAMESPACES:
             return self._observe_namespace(change)
         if record.namespace in self._going and change.type is not ChangeType.ADDED:
-            return (Request("", record.namespace),)
+            return (ObjectKey("", record.namespace),)
         return ()
 
-    def _observe_namespace(self, change: Change) -> Iterable[Request]:
+    def _observe_namespace(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         if change.type is ChangeType.DELETED:
             self._going.discard(record.name)
         elif record.phase == "Terminating" and record.name not in self._going:
             self._going.add(record.name)
-            return (Request("", record.name),)
+            return (ObjectKey("", record.name),)
         return ()
 
-    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
-        namespace = reader.find(ObjectRef(NAMESPACE, request.name))
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        namespace = reader.find(ObjectRef(NAMESPACE, key.name))
         if namespace is None or not namespace["metadata"].get("deletionTimestamp"):
             return NOTHING
         finalizers = (namespace.get("spec") or {}).get("finalizers") or []
         if FINALIZER not in finalizers:
             return NOTHING
-        if pods := reader.list(POD, namespace=request.name):
+        if pods := reader.list(POD, namespace=key.name):
             return self._waiting(namespace, {PODS: pods}, now)
-        if content := self._content(request.name, reader):
+        if content := self._content(key.name, reader):
             return self._waiting(namespace, content, now)
         kept = [it for it in finalizers if it != FINALIZER]
         patch = {"spec": {"finalizers": kept or None}}
         return Plan((Patch(ObjectRef.to(namespace), patch, subresource="finalize"),))
 
-    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """Somebody else was faster; anything else is a mistake of ours."""
-        del request, write, reader
+        del key, write, reader
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

@@ -7,34 +7,34 @@ there is nothing to adopt.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.selectors import LabelSelector
-from kubescene.controllers.reconcile import Request
-from kubescene.store import Change, ChangeType
+from kubescene.controllers.reconcile import ObjectKey
 
 
 class Orphans:
     """Orphans of one kind, and the selectors of the controller objects of another."""
 
     def __init__(self) -> None:
-        self._selectors: defaultdict[str, dict[Request, LabelSelector]] = defaultdict(dict)
+        self._selectors: defaultdict[str, dict[ObjectKey, LabelSelector]] = defaultdict(dict)
         self._orphans: defaultdict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
-        self._adoptable: dict[Request, dict[str, None]] = {}
+        self._adoptable: dict[ObjectKey, dict[str, None]] = {}
 
-    def select(self, owner: Request, selector: LabelSelector) -> None:
+    def select(self, owner: ObjectKey, selector: LabelSelector) -> None:
         """A possible owner adopts what this selector matches."""
         self._selectors[owner.namespace][owner] = selector
         orphans = self._orphans[owner.namespace].items()
         found = [name for name, labels in orphans if selector.matches(labels)]
         self._adoptable[owner] = dict.fromkeys(found)
 
-    def selector(self, owner: Request) -> LabelSelector:
+    def selector(self, owner: ObjectKey) -> LabelSelector:
         return self._selectors[owner.namespace][owner]
 
-    def forget(self, owner: Request) -> None:
+    def forget(self, owner: ObjectKey) -> None:
         self._selectors[owner.namespace].pop(owner, None)
         self._adoptable.pop(owner, None)
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         """Note a change of an object; who could adopt it now and could not before?"""
         record = change.record
         orphans = self._orphans[record.namespace]
@@ -48,11 +48,11 @@ class Orphans:
         orphans[record.name] = record.labels
         return self._match(record.namespace, record.name, record.labels)
 
-    def adoptable(self, owner: Request) -> list[str]:
+    def adoptable(self, owner: ObjectKey) -> list[str]:
         """Names of the orphans that the owner's selector matches."""
         return list(self._adoptable[owner])
 
-    def _match(self, namespace: str, name: str, labels: Mapping[str, str]) -> list[Request]:
+    def _match(self, namespace: str, name: str, labels: Mapping[str, str]) -> list[ObjectKey]:
         matching = []
         for owner, selector in self._selectors[namespace].items():
             if selector.matches(labels):

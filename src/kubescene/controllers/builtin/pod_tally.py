@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kubescene.clock import parse_time
-from kubescene.controllers.reconcile import Request
+from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -55,18 +55,18 @@ class PodTally:
     """Counts over the pods of one owner."""
 
     def __init__(self) -> None:
-        self.pods: dict[Request, OwnedPod] = {}
+        self.pods: dict[ObjectKey, OwnedPod] = {}
         self.active = 0
         self.ready = 0
         self.terminating = 0
         self.active_labels: Counter[Labels] = Counter()
 
-    def put(self, key: Request, pod: OwnedPod) -> None:
+    def put(self, key: ObjectKey, pod: OwnedPod) -> None:
         self.remove(key)
         self.pods[key] = pod
         self._count(pod, 1)
 
-    def remove(self, key: Request) -> None:
+    def remove(self, key: ObjectKey) -> None:
         if (pod := self.pods.pop(key, None)) is not None:
             self._count(pod, -1)
 

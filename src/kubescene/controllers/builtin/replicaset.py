@@ -4,20 +4,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
+from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_ranking import deletion_order
 from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod
-from kubescene.controllers.reconcile import NOTHING, Create, Delete, Patch, Plan, Request, Write
+from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.loops import ControllerContext
-from kubescene.registry import DeleteOptions
-from kubescene.store import Change, ChangeType
 from kubescene.types import JsonObject
 
 BURST_REPLICAS = 500
@@ -37,19 +37,19 @@ class ReplicaSetReconciler:
     def __init__(self) -> None:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
         self._orphans = Orphans()
-        self._failures: dict[Request, JsonObject] = {}
+        self._failures: dict[ObjectKey, JsonObject] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         if change.record.resource.resource == "replicasets":
             return self._observe_set(change)
         return self._observe_pod(change)
 
-    def _observe_set(self, change: Change) -> Iterable[Request]:
+    def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
-        key = Request(record.namespace, record.name)
+        key = ObjectKey(record.namespace, record.name)
         if change.type is ChangeType.DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
@@ -58,9 +58,9 @@ class ReplicaSetReconciler:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
         return (key,)
 
-    def _observe_pod(self, change: Change) -> Iterable[Request]:
+    def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
-        key = Request(record.namespace, record.name)
+        key = ObjectKey(record.namespace, record.name)
         concerned = dict.fromkeys(self._orphans.observe(change))
         if previous is not None and previous.owner:
             gone = change.type is ChangeType.DELETED
@@ -74,26 +74,26 @@ class ReplicaSetReconciler:
 
     # -- deciding --------------------------------------------------------------------------
 
-    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
-        replica_set = reader.find(ObjectRef(REPLICA_SET, request.name, request.namespace))
+        replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
         if replica_set is None:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
         if not replica_set["metadata"].get("deletionTimestamp"):
             # Pods that change bring this key back, and the status is counted then.
-            if claims := self._claims(request, replica_set, tally, reader):
+            if claims := self._claims(key, replica_set, tally, reader):
                 return Plan(claims)
             if scaling := scaling_writes(replica_set, tally, reader, now):
                 return Plan(scaling)
-            self._failures.pop(request, None)
-        return self._status_plan(request, replica_set, tally, now)
+            self._failures.pop(key, None)
+        return self._status_plan(key, replica_set, tally, now)
 
-    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A refused create or delete shows up as the condition ReplicaFailure."""
         if isinstance(error, NotFoundError) and not isinstance(write, Create):
             return NOTHING
-        replica_set = reader.find(ObjectRef(REPLICA_SET, request.name, request.namespace))
+        replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
         if replica_set is None:
             return NOTHING
         condition = {
@@ -104,15 +104,15 @@ class ReplicaSetReconciler:
             "lastTransitionTime": format_time(self._now),
         }
         # As in kube-controller-manager, the condition stays as it was first set.
-        self._failures.setdefault(request, condition)
+        self._failures.setdefault(key, condition)
         tally = self._tallies[replica_set["metadata"]["uid"]]
-        return self._status_plan(request, replica_set, tally, self._now)
+        return self._status_plan(key, replica_set, tally, self._now)
 
     def _claims(
-        self, request: Request, replica_set: JsonObject, tally: PodTally, reader: Reader
+        self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, reader: Reader
     ) -> list[Write]:
         """Release owned pods that no longer match, adopt orphans that do."""
-        selector = self._orphans.selector(request)
+        selector = self._orphans.selector(key)
         writes: list[Write] = []
         if any(not selector.matches(dict(labels)) for labels in tally.active_labels):
             writes += [
@@ -120,16 +120,16 @@ class ReplicaSetReconciler:
                 for key, pod in tally.pods.items()
                 if pod.active and not selector.matches(dict(pod.labels))
             ]
-        for name in self._orphans.adoptable(request):
-            pod = reader.find(ObjectRef(POD, name, request.namespace))
+        for name in self._orphans.adoptable(key):
+            pod = reader.find(ObjectRef(POD, name, key.namespace))
             if pod is not None and is_adoptable(pod, selector):
                 writes.append(adopt(pod, replica_set))
         return writes
 
     def _status_plan(
-        self, request: Request, replica_set: JsonObject, tally: PodTally, now: int
+        self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, now: int
     ) -> Plan:
-        failure = self._failures.get(request)
+        failure = self._failures.get(key)
         status, recheck = desired_status(replica_set, tally, now, failure)
         old = replica_set.get("status") or {}
         if status == old:
@@ -158,17 +158,17 @@ def scaling_writes(
     return []
 
 
-def note(concerned: dict[Request, None], key: Request | None) -> None:
+def note(concerned: dict[ObjectKey, None], key: ObjectKey | None) -> None:
     if key is not None:
         concerned.setdefault(key)
 
 
-def owner_key(pod: JsonObject | None) -> Request | None:
+def owner_key(pod: JsonObject | None) -> ObjectKey | None:
     """The ReplicaSet that manages the pod, if one does."""
     metadata = pod["metadata"] if pod else {}
     for reference in metadata.get("ownerReferences", ()):
         if reference.get("controller") and reference["kind"] == REPLICA_SET.kind:
-            return Request(metadata["namespace"], reference["name"])
+            return ObjectKey(metadata["namespace"], reference["name"])
     return None
 
 
@@ -216,7 +216,7 @@ def adopt(pod: JsonObject, replica_set: JsonObject) -> Patch:
     return Patch(ObjectRef.to(pod), patch)
 
 
-def release(key: Request, replica_set: JsonObject, reader: Reader) -> Patch:
+def release(key: ObjectKey, replica_set: JsonObject, reader: Reader) -> Patch:
     """Give up a pod: drop the owner reference, keep the pod."""
     ref = ObjectRef(POD, key.name, key.namespace)
     references = reader.get(ref)["metadata"].get("ownerReferences", [])

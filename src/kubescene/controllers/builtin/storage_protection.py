@@ -6,14 +6,14 @@ that with a finalizer, which is taken away here once the object is being deleted
 
 from collections.abc import Iterable, Sequence
 
+from kubescene.api.changes import Change
 from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import ObjectRef, Reader
-from kubescene.controllers.reconcile import NOTHING, Patch, Plan, Request, Write
+from kubescene.control.loops import ControllerContext
+from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.loops import ControllerContext
-from kubescene.store import Change
 from kubescene.types import JsonObject
 
 CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")
@@ -30,34 +30,34 @@ class StorageProtectionReconciler:
     name = "storage-protection"
     kinds: Sequence[GroupVersionKind] = (CLAIM, VOLUME, POD)
 
-    def observe(self, change: Change) -> Iterable[Request]:
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         if record.resource != PODS:
-            return (Request(record.namespace, record.name),)
+            return (ObjectKey(record.namespace, record.name),)
         if b'"persistentVolumeClaim"' not in record.data and b'"ephemeral"' not in record.data:
             return ()
-        return [Request(record.namespace, name) for name in claims_of(change.object)]
+        return [ObjectKey(record.namespace, name) for name in claims_of(change.object)]
 
-    def reconcile(self, request: Request, reader: Reader, now: int) -> Plan:
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         del now
-        if not request.namespace:
-            return self._volume(request, reader)
-        claim = reader.find(ObjectRef(CLAIM, request.name, request.namespace))
+        if not key.namespace:
+            return self._volume(key, reader)
+        claim = reader.find(ObjectRef(CLAIM, key.name, key.namespace))
         if claim is None or not is_waiting(claim, CLAIM_FINALIZER):
             return NOTHING
-        pods = reader.list(POD, namespace=request.namespace)
-        in_use = any(request.name in claims_of(pod) for pod in pods if not has_ended(pod))
+        pods = reader.list(POD, namespace=key.namespace)
+        in_use = any(key.name in claims_of(pod) for pod in pods if not has_ended(pod))
         return NOTHING if in_use else released(claim, CLAIM_FINALIZER)
 
-    def refused(self, request: Request, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """Gone meanwhile: all the better."""
-        del request, write, reader
+        del key, write, reader
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
 
-    def _volume(self, request: Request, reader: Reader) -> Plan:
-        volume = reader.find(ObjectRef(VOLUME, request.name))
+    def _volume(self, key: ObjectKey, reader: Reader) -> Plan:
+        volume = reader.find(ObjectRef(VOLUME, key.name))
         if volume is None or not is_waiting(volume, VOLUME_FINALIZER):
             return NOTHING
         bound = (volume.get("status") or {}).get("phase") == "Bound"

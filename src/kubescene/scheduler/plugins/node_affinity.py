@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kubescene.api.changes import Change
 from kubescene.api.selectors import (
     NodeSelector,
     NodeSelectorTerm,
@@ -36,7 +37,6 @@ from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.selection import select, select_label, select_term
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
-from kubescene.store import Change
 from kubescene.types import ReadOnlyObject
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

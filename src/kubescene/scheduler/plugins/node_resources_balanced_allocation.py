@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.api.resource_requests import CPU, MEMORY, is_scalar
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
@@ -23,7 +24,6 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.nodes import NodeInfo, NodeTable
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.requests import CPU, MEMORY, is_scalar
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 _HALF = MAX_NODE_SCORE // 2

@@ -10,6 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from kubescene.api.changes import Change
+from kubescene.api.resource_requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    Amounts,
+    is_scalar,
+    node_allocatable,
+    pod_requests,
+)
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
@@ -27,18 +38,7 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.nodes import NodeInfo, NodeTable
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.requests import (
-    CPU,
-    EPHEMERAL_STORAGE,
-    MEMORY,
-    PODS,
-    Amounts,
-    is_scalar,
-    node_allocatable,
-    pod_requests,
-)
 from kubescene.scheduler.status import SUCCESS, Code, Status
-from kubescene.store import Change
 from kubescene.types import ReadOnlyObject
 
 TOO_MANY_PODS = "Too many pods"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kubescene.api.changes import Change
 from kubescene.api.selectors import find_untolerated
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
@@ -22,7 +23,6 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.nodes import NodeInfo, NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.store import Change
 from kubescene.types import ReadOnlyObject
 
 TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

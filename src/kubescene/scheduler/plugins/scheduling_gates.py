@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kubescene.api.changes import Change
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -14,7 +15,6 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.store import Change
 
 
 class SchedulingGates:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.api.changes import Change
 from kubescene.api.selectors import find_untolerated, tolerates
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
@@ -30,7 +31,6 @@ from kubescene.scheduler.nodes import NodeInfo, NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.store import Change
 from kubescene.types import ReadOnlyObject
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"

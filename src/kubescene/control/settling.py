@@ -7,8 +7,8 @@ wrote or has anything left. Exact: nobody waits for anything.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from kubescene.control.loops import Controller
 from kubescene.errors import KubesceneError
-from kubescene.loops import Controller
 
 ROUNDS_PER_OBJECT = 10
 

@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
+from kubescene.api.records import Record, cut_revision
 from kubescene.api.scheme import GroupResource
-from kubescene.store import Record, Store
-from kubescene.store.records import cut_revision
+from kubescene.store import Store
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject
 

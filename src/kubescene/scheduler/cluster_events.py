@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TypeAlias
 
+from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -16,7 +17,6 @@ from kubescene.scheduler.interfaces import (
     EventResource,
     QueueingHint,
 )
-from kubescene.scheduler.requests import pod_requests, resized
 from kubescene.types import ReadOnlyObject
 
 POD_ADDED = ClusterEvent(EventResource.POD, Action.ADD)

@@ -13,16 +13,16 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
+from kubescene.api.options import DeleteOptions
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.errors import ApiError, BadRequestError
 from kubescene.registry.bootstrap import bootstrap
 from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.registry.deletion import DeleteOptions
 from kubescene.registry.metadata import new_metadata
 from kubescene.registry.objects import with_part
 from kubescene.registry.registry import Registry
-from kubescene.registry.requests import WriteRequest, resolve_namespace
-from kubescene.store import Record
+from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 
 FIRST = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.scheduler.requests import (
+from kubescene.api.resource_requests import (
     is_counted,
     node_allocatable,
     nonzero_requests,

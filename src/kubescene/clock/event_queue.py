@@ -8,20 +8,23 @@ surface is `peek`, `step` and `run`, so pausing and single-stepping cost nothing
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
+from typing import Any
 
 from kubescene.clock.clocks import Clock
 
-Action = Callable[[], None]
+Action = Callable[..., object]
+"""A function or bound method; what it needs to know is passed along, never closed over."""
 
 
 class Scheduled:
     """One entry of the queue, and the handle to cancel it."""
 
-    __slots__ = ("action", "instant", "name")
+    __slots__ = ("action", "arguments", "instant", "name")
 
-    def __init__(self, instant: int, action: Action, name: str) -> None:
+    def __init__(self, instant: int, action: Action, arguments: tuple[Any, ...], name: str) -> None:
         self.instant = instant
         self.action: Action | None = action
+        self.arguments = arguments
         self.name = name
 
     def cancel(self) -> None:
@@ -48,15 +51,19 @@ class EventQueue:
         self._heap: list[tuple[int, int, int, Scheduled]] = []
         self._sequence = count()
 
-    def at(self, instant: int, action: Action, *, name: str = "", priority: int = 0) -> Scheduled:
-        """Run ``action`` at ``instant``; an instant that has passed means now."""
-        entry = Scheduled(max(instant, self.clock.now()), action, name)
+    def at(
+        self, instant: int, action: Action, *arguments: Any, name: str = "", priority: int = 0
+    ) -> Scheduled:
+        """Call ``action(*arguments)`` at ``instant``; an instant that has passed means now."""
+        entry = Scheduled(max(instant, self.clock.now()), action, arguments, name)
         heappush(self._heap, (entry.instant, priority, next(self._sequence), entry))
         return entry
 
-    def after(self, delay: int, action: Action, *, name: str = "", priority: int = 0) -> Scheduled:
-        """Run ``action`` once ``delay`` nanoseconds have passed."""
-        return self.at(self.clock.now() + delay, action, name=name, priority=priority)
+    def after(
+        self, delay: int, action: Action, *arguments: Any, name: str = "", priority: int = 0
+    ) -> Scheduled:
+        """Call ``action(*arguments)`` once ``delay`` nanoseconds have passed."""
+        return self.at(self.clock.now() + delay, action, *arguments, name=name, priority=priority)
 
     def peek(self) -> int | None:
         """The instant of the next pending entry, or None if nothing is due ever."""
@@ -73,7 +80,7 @@ class EventQueue:
         self.clock.wait_until(entry.instant)
         action, entry.action = entry.action, None
         assert action is not None
-        action()
+        action(*entry.arguments)
         return entry
 
     def run_due(self) -> int:

@@ -4,39 +4,20 @@ What belongs together travels together: one `WriteRequest` goes through admissio
 gate and the instruments, and every stage takes from it what it needs.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from kubescene.actors import Actor
 from kubescene.api import managed_fields
+from kubescene.api.options import NO_OPTIONS, WriteOptions
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import BadRequestError
-from kubescene.store import Record
-from kubescene.timeline.events import OperationOrigin
 from kubescene.timeline.instruments import ObjectWrite
 from kubescene.types import JsonObject
 
 DEFAULT_NAMESPACE = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """What every write may carry."""
-
-    dry_run: bool = False
-    origin: OperationOrigin | None = None
-    field_manager: str = ""
-    strict: bool = False
-    """Whether fields that the kind does not have are refused rather than dropped."""
-    force: bool = False
-    """Whether an apply takes fields that others own."""
-    through: str = ""
-    """A subresource that the write came through, such as ``scale``: owners are noted with it."""
-
-
-NO_OPTIONS = WriteOptions()
 
 
 class WriteRequest(msgspec.Struct, frozen=True):

@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import Scheme
 from kubescene.client.interfaces import Client
-from kubescene.clock import Clock, EventQueue, Streams
+from kubescene.clock import Clock, Streams
+from kubescene.control.timers import Timers
 from kubescene.timeline.instruments import Instruments
 
 
@@ -38,8 +39,8 @@ class Controller(Protocol):
     def run_once(self) -> Progress:
         """Do one piece of work on the engine thread and return without waiting.
 
-        An exception ends the run. What has to happen later goes into the context's event queue;
-        that is how time-driven controllers work.
+        An exception ends the run. What has to happen later goes into the context's timers; that
+        is how time-driven controllers work.
         """
         ...
 
@@ -60,16 +61,26 @@ def begin_step(controllers: Iterable[Controller]) -> None:
             controller.begin_step()
 
 
+def nothing() -> None:
+    """The wake of a controller that somebody turns by hand, as tests do."""
+
+
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What a controller is given: a client of its own, and the world's time and chance."""
+    """What a controller is given: a client of its own, and the world's time and chance.
+
+    ``wake`` says that there is something to do. Whatever a watch of ``client`` or a timer of
+    ``timers`` delivers does so by itself; a controller that knows better which changes mean work
+    watches with ``quiet=True`` and calls ``wake`` when they do.
+    """
 
     client: Client
     clock: Clock
-    events: EventQueue
+    timers: Timers
     streams: Streams
     instruments: Instruments
     scheme: Scheme = field(default_factory=builtin_scheme)
+    wake: Callable[[], None] = nothing
 
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]

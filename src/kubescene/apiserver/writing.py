@@ -7,7 +7,9 @@ thread, and renders the record that comes back.
 from dataclasses import dataclass
 
 from kubescene.api.managed_fields import manager_of
+from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
@@ -19,15 +21,14 @@ from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import select
 from kubescene.apiserver.validating import FieldValidation, check_kind
 from kubescene.errors import BadRequestError, NotFoundError
-from kubescene.registry import DeleteOptions, Registry, WriteOptions
-from kubescene.store import Record
+from kubescene.registry import Registry
 from kubescene.types import JsonObject, JsonValue
 
 PROPAGATION_POLICIES = ("", "Background", "Foreground", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
-class Verbs:
+class Writes:
     """Writes of one world."""
 
     registry: Registry

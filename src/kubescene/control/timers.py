@@ -1,0 +1,29 @@
+"""The event queue as one controller sees it: what falls due wakes the controller."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kubescene.clock import EventQueue, Scheduled
+from kubescene.clock.event_queue import Action
+
+
+class Timers:
+    """`at` and `after` of the world's event queue, on behalf of one controller."""
+
+    __slots__ = ("_queue", "_wake")
+
+    def __init__(self, queue: EventQueue, wake: Callable[[], None]) -> None:
+        self._queue = queue
+        self._wake = wake
+
+    def at(self, instant: int, action: Action, *arguments: Any, name: str = "") -> Scheduled:
+        """Call ``action(*arguments)`` at ``instant`` and then give the controller a turn."""
+        return self._queue.at(instant, self._fire, action, arguments, name=name)
+
+    def after(self, delay: int, action: Action, *arguments: Any, name: str = "") -> Scheduled:
+        """The same once ``delay`` nanoseconds have passed."""
+        return self._queue.after(delay, self._fire, action, arguments, name=name)
+
+    def _fire(self, action: Action, arguments: tuple[Any, ...]) -> None:
+        action(*arguments)
+        self._wake()
