@@ -42,9 +42,7 @@ class BindingClient:
         self.handlers: dict[str, EventHandler] = {}
         self.pods: dict[tuple[str, str], Record] = {}
 
-    def watch(
-        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
-    ) -> None:
+    def watch(self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False) -> None:
         self.handlers[gvk.kind] = handler
 
     def deliver(self, kind: str, record: Record, previous: Record | None = None) -> None:

@@ -2,7 +2,8 @@
 
 A write by a *simulation* controller moves the minor step; the same write by a *presimulation*
 controller is part of settling; the *engine* plays the scenario's operations; a *user* is
-everybody outside, who may not write while a scenario runs.
+everybody outside, who may not write while a scenario runs. An actor carries the role it has when no
+scenario runs; while one does, the gate says what the actor is in it.
 """
 
 from dataclasses import dataclass

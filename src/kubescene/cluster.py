@@ -101,6 +101,7 @@ class Cluster(Verbs):
         controllers: ControllerRegistrations | None = None,
         instruments: Iterable[Instrument] = (),
         clock: Clock | None = None,
+        server_clock: Clock | None = None,
     ) -> None:
         options = options or ClusterOptions()
         self.options = options
@@ -119,6 +120,7 @@ class Cluster(Verbs):
             identities=Identities(options.seed),
             admission=AdmissionChain(default_chain()),
             instruments=self.instruments,
+            server_clock=server_clock,
         )
         super().__init__(registry, USER)
         self.registrations = controllers or builtin_controllers(options)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.api.kinds import POD
 from kubescene.api.options import WriteOptions
 from kubescene.api.scheme import ResourceType
@@ -18,6 +18,9 @@ REF = ObjectRef(POD, "a", "default")
 class Counting:
     def __init__(self) -> None:
         self.asked = 0
+
+    def role_of(self, actor: Actor) -> Role:
+        return actor.role
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         del actor, resource_type, subresource

@@ -23,6 +23,7 @@ from kubescene.client import DirectClient, ObjectRef
 from kubescene.clock import VirtualClock
 from kubescene.errors import ApiError, BadRequestError, ConflictError, InvalidError, NotFoundError
 from kubescene.registry import Registry, decoding
+from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.registry.ownership import Application, Ownership
 from kubescene.store import Store
@@ -44,7 +45,7 @@ class Played:
     def __init__(self) -> None:
         self.scheme = builtin_scheme()
         self.custom = CustomResources(self.scheme, Store())
-        self.ownership = Ownership(self.scheme, self.custom, VirtualClock())
+        self.ownership = Ownership(self.scheme, self.custom, Clocks(VirtualClock()))
         self.live: dict[str, Any] | None = None
 
     def take(self, step: dict[str, Any]) -> dict[str, Any]:

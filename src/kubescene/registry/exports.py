@@ -131,7 +131,7 @@ def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonO
         place,
         own.get("name", ""),
         registry.identities,
-        registry.clock,
+        registry.clocks.of(resource_type),
     )
     kept = {name: own[name] for name in KEPT if name in own}
     complete = with_part(fresh, "metadata", {**fresh["metadata"], **kept})

@@ -20,8 +20,9 @@ from kubescene.api.field_walks import NoKeyError, compare, without_empty
 from kubescene.api.managed_fields import Managers, Writer, with_managed_fields
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.api.structural import Structural
-from kubescene.clock import Clock, format_time
+from kubescene.clock import format_time
 from kubescene.errors import ApiError, BadRequestError, Cause, InvalidError
+from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.types import JsonObject, JsonValue
 
@@ -68,10 +69,10 @@ class Application:
 class Ownership:
     """Keeps the books of one world."""
 
-    def __init__(self, scheme: Scheme, custom: CustomResources, clock: Clock) -> None:
+    def __init__(self, scheme: Scheme, custom: CustomResources, clocks: Clocks) -> None:
         self._scheme = scheme
         self._custom = custom
-        self._clock = clock
+        self._clocks = clocks
         self._custom_shapes: dict[GroupVersionKind, tuple[Structural, Shape]] = {}
         self._specs: OrderedDict[tuple[GroupVersionKind, int], tuple[JsonObject, FieldSet]] = (
             OrderedDict()
@@ -242,7 +243,7 @@ class Ownership:
         return Writer(
             manager=manager or "unknown",
             api_version=served.api_version,
-            time=format_time(self._clock.now()),
+            time=format_time(self._clocks.of(served).now()),
             subresource=subresource,
             reset=reset_fields(served, subresource),
         )

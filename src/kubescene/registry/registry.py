@@ -22,6 +22,7 @@ from kubescene.registry import binding, decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.checks import Checks
+from kubescene.registry.clocks import Clocks
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
 from kubescene.registry.gates import OpenGate, WriteGate
@@ -57,10 +58,12 @@ class Registry:
         identities: Identities,
         admission: AdmissionChain,
         instruments: Instruments | None = None,
+        server_clock: Clock | None = None,
     ) -> None:
         self.scheme = scheme
         self.store = store
         self.clock = clock
+        self.clocks = Clocks(clock, server_clock)
         self.identities = identities
         self.instruments = instruments or Instruments()
         self.gate: WriteGate = OpenGate()
@@ -70,7 +73,7 @@ class Registry:
         self.preparation = Preparation(store, clock, self.custom)
         self.consequences = Consequences(self)
         self.track_fields = False
-        self._ownership = Ownership(scheme, self.custom, clock)
+        self._ownership = Ownership(scheme, self.custom, self.clocks)
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -231,7 +234,7 @@ class Registry:
             new = definitions.terminating(new, format_time(self.clock.now()))
         if not deletion.must_wait(new, grace_s):
             return self._remove(request, current)
-        new = deletion.marked(new, grace_s, self.clock.now())
+        new = deletion.marked(new, grace_s, self.clocks.of(resource_type).now())
         if resource_type.kind == "Namespace" and not resource_type.custom:
             new = with_part(new, "status", {**new.get("status", {}), "phase": "Terminating"})
         if new is old:
@@ -265,7 +268,7 @@ class Registry:
     def tell(self, request: WriteRequest, record: Record, previous: Record | None) -> None:
         """Let the instruments know of an accepted write."""
         if self.instruments.object_written:
-            write = request.done(record, previous)
+            write = request.done(record, previous, self.gate.role_of(request.actor))
             for hook in self.instruments.object_written:
                 hook(write)
 
@@ -279,7 +282,8 @@ class Registry:
         complete = self.checks.admit(request, body, None, place)
         metadata = complete["metadata"]
         name = free_name(metadata, resource_type, place, self.identities, self.store)
-        complete = new_metadata(complete, resource_type, place, name, self.identities, self.clock)
+        clock = self.clocks.of(resource_type)
+        complete = new_metadata(complete, resource_type, place, name, self.identities, clock)
         complete = self.preparation.create(complete, resource_type)
         self.checks.accept(request, complete, None)
         check_unused(resource_type, place, name, self.store)

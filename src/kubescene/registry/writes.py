@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.api import managed_fields
 from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.records import Record
@@ -41,10 +41,11 @@ class WriteRequest(msgspec.Struct, frozen=True):
         """The subresource that owners are noted with."""
         return self.subresource or self.options.through
 
-    def done(self, record: Record, previous: Record | None) -> ObjectWrite:
+    def done(self, record: Record, previous: Record | None, role: Role) -> ObjectWrite:
         """The write as instruments see it once it was accepted."""
         return ObjectWrite(
             actor=self.actor,
+            role=role,
             verb=self.verb,
             subresource=self.subresource,
             gvk=self.resource_type.gvk,

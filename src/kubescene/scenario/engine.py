@@ -50,6 +50,7 @@ class Engine:
         self._operations = OperationRunner(cluster.client(ENGINE), cluster.scheme)
         self._simulation: Sequence[Controller] = ()
         self._presimulation: Sequence[Controller] = ()
+        self._roles: dict[str, Role] = {}
         self._loop_counted = False
         self.bad_input = False
 
@@ -88,8 +89,11 @@ class Engine:
         cluster.begin_anew()
         cluster.registry.gate = self
         names = self._spec.presimulation_controllers(list(cluster.registrations))
+        simulated = self._spec.simulation_controllers
+        self._roles = dict.fromkeys(names, Role.PRESIMULATION)
+        self._roles |= dict.fromkeys(simulated, Role.SIMULATION)
         self._presimulation = cluster.start(names, Role.PRESIMULATION)
-        self._simulation = cluster.start(self._spec.simulation_controllers, Role.SIMULATION)
+        self._simulation = cluster.start(simulated, Role.SIMULATION)
         self.resource.phase = ScenarioPhase.RUNNING
         self.resource.write()
 
@@ -227,11 +231,15 @@ class Engine:
 
     # -- the gate --------------------------------------------------------------------------
 
+    def role_of(self, actor: Actor) -> Role:
+        return self._roles.get(actor.name, actor.role)
+
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
-        if actor.role is Role.SIMULATION:
+        role = self.role_of(actor)
+        if role is Role.SIMULATION:
             if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
-        elif actor.role is Role.USER:
+        elif role is Role.USER:
             refuse_outsider(self.resource, actor, resource_type)
 
     def _pause(self) -> None:
@@ -252,6 +260,9 @@ class _Frozen:
 
     def __init__(self, resource: ScenarioResource) -> None:
         self._resource = resource
+
+    def role_of(self, actor: Actor) -> Role:
+        return actor.role
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         del subresource

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import msgspec
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.clock import ScenarioStep
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class ObjectWrite(msgspec.Struct, frozen=True):
     """One accepted write.
 
+    ``role`` is what the actor was in the scenario at that moment.
     ``verb`` is ``create``, ``update``, ``patch``, ``delete`` or ``bind``. ``record`` is the state
     after it, for a delete the last state before. ``body`` is what the writer sent: the object for
     a create, the patch for a patch. ``origin`` is set when a scenario operation asked for the
@@ -30,6 +31,7 @@ class ObjectWrite(msgspec.Struct, frozen=True):
     """
 
     actor: Actor
+    role: Role
     verb: str
     subresource: str
     gvk: GroupVersionKind

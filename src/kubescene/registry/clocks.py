@@ -1,0 +1,25 @@
+"""Whose time an object carries.
+
+The world lives on its own clock, which a scenario may let stand still or jump. Scenarios and Leases
+belong to the server and its clients: they are dated by the server's clock.
+"""
+
+from kubescene.api.kinds import LEASE, SCENARIO
+from kubescene.api.scheme import ResourceType
+from kubescene.clock import Clock
+
+OF_THE_SERVER = frozenset({(LEASE.group, LEASE.kind), (SCENARIO.group, SCENARIO.kind)})
+
+
+class Clocks:
+    """The two clocks of a served world; elsewhere both are one."""
+
+    __slots__ = ("server", "world")
+
+    def __init__(self, world: Clock, server: Clock | None = None) -> None:
+        self.world = world
+        self.server = world if server is None else server
+
+    def of(self, resource_type: ResourceType) -> Clock:
+        group, _, kind = resource_type.gvk
+        return self.server if (group, kind) in OF_THE_SERVER else self.world
