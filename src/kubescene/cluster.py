@@ -4,22 +4,23 @@ A `Cluster` knows nothing of scenarios. Its controllers run only when somebody t
 `settle` here, the scenario engine elsewhere.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from kubescene.actors import Actor, Role
 from kubescene.api.builtin import builtin_scheme
+from kubescene.api.changes import Change
+from kubescene.api.gates import WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
-from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
-from kubescene.control.loops import Controller, ControllerContext, begin_step, nothing
-from kubescene.control.settling import settle
-from kubescene.control.timers import Timers
+from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock, parse_duration
+from kubescene.control import ControllerContext, Crank, Slot, Timers
+from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.builtin.deployment import deployment
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
@@ -79,14 +80,11 @@ def virtual_clock(options: ClusterOptions) -> Clock:
     return VirtualClock() if options.start is None else VirtualClock(options.start)
 
 
-Controllers: TypeAlias = list[Controller]
-Clients: TypeAlias = list[DirectClient]
-
-
-class Cluster(Verbs):
+class Cluster:
     """One simulated cluster, on a virtual clock unless another is given.
 
-    `create`, `apply`, `get`, `list`, `watch`, `patch` and `delete` speak as the user ``user``::
+    `create`, `update`, `apply`, `get`, `list`, `watch`, `patch` and `delete` are those of
+    `kubescene.client.verbs.Verbs` and speak as the user ``user``::
 
         cluster = kubescene.Cluster()
         cluster.create(make_node("n1").cpu("4").memory("8Gi"))
@@ -113,7 +111,7 @@ class Cluster(Verbs):
         self.scheme.register(SCENARIO_TYPE)
         self._instruments = tuple(instruments)
         self.instruments = Instruments(*self._instruments)
-        registry = Registry(
+        self.registry = Registry(
             scheme=self.scheme,
             store=self.store,
             clock=self.clock,
@@ -122,11 +120,30 @@ class Cluster(Verbs):
             instruments=self.instruments,
             server_clock=server_clock,
         )
-        super().__init__(registry, USER)
         self.registrations = controllers or builtin_controllers(options)
-        self.controllers: Controllers = []
-        self._controller_clients: Clients = []
+        self.crank = Crank(self.event_queue, self.count_objects)
+        self.slots: list[Slot] = []
+        self._controller_clients: list[DirectClient] = []
+        self._speak_as(USER)
         bootstrap(self.registry)
+
+    def _speak_as(self, actor: Actor) -> None:
+        verbs = self.verbs = Verbs(self.registry, actor)
+        self.create = verbs.create
+        self.update = verbs.update
+        self.apply = verbs.apply
+        self.get = verbs.get
+        self.list = verbs.list
+        self.watch = verbs.watch
+        self.patch = verbs.patch
+        self.delete = verbs.delete
+
+    # -- what the scenario engine and the server need of a world -----------------------------
+
+    @property
+    def revision(self) -> int:
+        """The revision of the newest accepted write."""
+        return self.store.revision
 
     def observe(self, *instruments: Instrument) -> None:
         """Attach instruments; before controllers start, since those keep what they were given."""
@@ -134,17 +151,22 @@ class Cluster(Verbs):
         self.instruments = Instruments(*self._instruments)
         self.registry.instruments = self.instruments
 
+    def guard(self, gate: WriteGate) -> None:
+        """From now on this gate has the last word before every write."""
+        self.registry.gate = gate
+
     def client(self, actor: Actor) -> DirectClient:
         """A client that writes in this actor's name."""
         return DirectClient(self.registry, actor)
 
-    def start(self, names: Sequence[str], role: Role) -> Controllers:
+    def context(self, actor: Actor) -> ControllerContext:
+        """What a controller needs to run in this world, for those who turn it by hand."""
+        return self._context(self.client(actor), Slot(actor.name))
+
+    def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
         """Make controllers anew, with fresh state, and let them see what exists."""
-        started = [
-            self.registrations.factory(name)(self.context(self._actor(name, role)))
-            for name in names
-        ]
-        self.controllers += started
+        started = [self._start(name, role) for name in names]
+        self.slots += started
         return started
 
     def stop(self) -> None:
@@ -152,16 +174,43 @@ class Cluster(Verbs):
         for client in self._controller_clients:
             client.close()
         self._controller_clients.clear()
-        self.controllers.clear()
+        self.slots.clear()
         self.event_queue.clear()
 
-    def settle(self, max_rounds: int = 10_000) -> Self:
-        """Run every controller until none has anything to do."""
-        if not self.controllers:
+    # -- letting things happen ---------------------------------------------------------------
+
+    def settle(self, max_rounds: int = DEFAULT_MAX_ROUNDS) -> Self:
+        """Run every controller until none has anything to do; time stands still."""
+        if not self.slots:
             self.start(tuple(self.registrations), Role.PRESIMULATION)
-        begin_step(self.controllers)
-        settle(self.controllers, max_rounds, objects=lambda: self.object_count)
+        for slot in self.slots:
+            slot.begin_step()
+        self.crank.settle(self.slots, max_rounds)
         return self
+
+    def advance(self, duration: str | int, max_rounds: int = DEFAULT_MAX_ROUNDS) -> Self:
+        """Let time pass, as ``"5m"`` or in nanoseconds; controllers act when something is due."""
+        self.settle(max_rounds)
+        for _ in self.advancing(duration, self.crank, max_rounds):
+            pass
+        return self
+
+    def advancing(
+        self, duration: str | int, crank: Crank, max_rounds: int = DEFAULT_MAX_ROUNDS
+    ) -> Iterator[None]:
+        """The same moment by moment, for a server that has other things to do in between."""
+        deadline = self.clock.now() + as_duration(duration)
+        while (due := self.event_queue.peek()) is not None and due <= deadline:
+            self._move_time(due)
+            patience = crank.patience(max_rounds)
+            while crank.round(self.slots, patience):
+                yield
+        self._move_time(deadline)
+
+    def _move_time(self, instant: int) -> None:
+        self.clock.wait_until(instant)
+        for hook in self.instruments.time_advanced:
+            hook(instant)
 
     def pod(self, name: str, namespace: str = "default") -> Pod:
         return Pod(self.get("pods", name, namespace))
@@ -175,7 +224,7 @@ class Cluster(Verbs):
 
     def load(self, document: bytes | Mapping[str, Any]) -> int:
         """Put the objects of an export, or of a list from a real cluster, into this world."""
-        return exports.import_objects(self.registry, self.actor, document)
+        return exports.import_objects(self.registry, USER, document)
 
     def reset(self) -> None:
         """Back to an empty cluster: objects, controllers, time and names."""
@@ -199,25 +248,39 @@ class Cluster(Verbs):
                 if not survives_wipe(resource, self.store.decoded(record)):
                     self.store.remove(resource, record.namespace, record.name)
 
-    @property
-    def object_count(self) -> int:
+    def count_objects(self) -> int:
         return sum(self.store.count(resource) for resource in self.store.resources())
 
-    def _actor(self, name: str, role: Role) -> Actor:
-        return Actor(name, role, schedules=self.registrations.schedules(name))
-
-    def context(self, actor: Actor) -> ControllerContext:
-        """What a controller needs to run in this world."""
-        client = self.client(actor)
+    def _start(self, name: str, role: Role) -> Slot:
+        slot = Slot(name)
+        actor = Actor(name, role, schedules=self.registrations.schedules(name))
+        client = slot.watcher = DirectClient(self.registry, actor, slot.wake)
         self._controller_clients.append(client)
+        slot.controller = self.registrations.factory(name)(self._context(client, slot))
+        if not client.is_watching:
+            # Who watches nothing may look at everything: any change may mean work.
+            client.watch_all(ignore)
+        return slot
+
+    def _context(self, client: DirectClient, slot: Slot) -> ControllerContext:
         return ControllerContext(
             client=client,
             clock=self.clock,
-            timers=Timers(self.event_queue, nothing),
+            timers=Timers(self.event_queue, slot.wake),
             streams=self.streams,
             instruments=self.instruments,
             scheme=self.scheme,
+            wake=slot.wake,
         )
+
+
+def ignore(change: Change) -> None:
+    """A handler for those who only want to be woken."""
+
+
+def as_duration(duration: str | int) -> int:
+    """Nanoseconds; text is a Go duration such as ``90s`` or ``1h30m``."""
+    return parse_duration(duration) if isinstance(duration, str) else duration
 
 
 __all__ = ["Cluster", "ClusterOptions", "builtin_controllers"]

@@ -18,6 +18,7 @@
     │   ├── TooManyRequestsError     429 TooManyRequests
     │   └── InternalError            500 InternalError
     ├── ScenarioError            a scenario cannot be loaded or played; says where
+    │   └── ScenarioGoneError        it was deleted while it was played
     ├── PluginError              a scheduler plugin raised; names plugin and extension point
     ├── ConfigurationError       a component was configured in a way it cannot honour
     ├── RecorderError            the timeline could not be recorded; ends the run
@@ -175,6 +176,10 @@ class ScenarioError(KubesceneError):
     def __init__(self, message: str, *, where: str = "") -> None:
         super().__init__(f"{where}: {message}" if where else message)
         self.where = where
+
+
+class ScenarioGoneError(ScenarioError):
+    """The Scenario object was deleted while it was played: the engine stops."""
 
 
 class PluginError(KubesceneError):

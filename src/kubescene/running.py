@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from kubescene.actors import Actor
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
@@ -21,6 +23,7 @@ from kubescene.results.summary import Summary, summarize
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.timeline import Instrument, TimelineEvent, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder
@@ -39,17 +42,15 @@ class Run:
     explanations: tuple[bytes, ...]
     summary: Summary
     bad_input: bool
-    engine: Engine
+    cluster: Cluster
+    """The world as the run left it."""
+    live: ScenarioResource
 
     @property
     def scenario(self) -> JsonObject:
-        """The Scenario object with its whole status."""
-        return self.engine.result()
-
-    @property
-    def cluster(self) -> Cluster:
-        """The world as the run left it."""
-        return self.engine.cluster
+        """The Scenario object with its whole status, free of what differs between equal runs."""
+        obj: JsonObject = orjson.loads(self.live.data)
+        return obj
 
     @property
     def ok(self) -> bool:
@@ -104,14 +105,14 @@ def run(
         recorder = TimelineRecorder(cluster.clock, both(timeline, output))
         cluster.observe(recorder, explanations, *instruments)
         record = cluster.client(USER).create(without_status(obj))
-        engine = Engine(cluster, record, recorder, results)
+        live = ScenarioResource(cluster.store, record)
+        engine = Engine(cluster, live, recorder, results)
         with rare_collections():
             phase = engine.run()
-        message = engine.resource.message
+        message = live.message
         summary = summarize(timeline.lines, scenario=record.name, phase=str(phase), message=message)
         if output is not None:
-            header = engine.resource.header()
-            output.finish(header, timeline.events, explanations.lines, summary)
+            output.finish(live.header(), timeline.events, explanations.lines, summary)
     finally:
         if output is not None:
             output.close()
@@ -122,7 +123,8 @@ def run(
         explanations=tuple(explanations.lines),
         summary=summary,
         bad_input=engine.bad_input,
-        engine=engine,
+        live=live,
+        cluster=cluster,
     )
 
 

@@ -5,19 +5,23 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 from queue import SimpleQueue
-from threading import Event, Thread, current_thread
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
 
 from apiserver.http import config_map, pod
-from kubescene.actors import Actor
-from kubescene.api.scheme import GroupResource
+from kubescene.actors import Actor, Role
+from kubescene.api.changes import Change
+from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
-from kubescene.clock import WallClock
+from kubescene.client import Reader
+from kubescene.clock import MINUTE, Clock, ScaledClock, VirtualClock, WallClock
 from kubescene.cluster import Cluster
-from kubescene.control.loops import IDLE, Progress
-from kubescene.errors import ReentrantWriteError
+from kubescene.control import IDLE, Controller, Progress, Slot
+from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
+from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import ApiError, ReentrantWriteError
 
 PODS = GroupResource("", "pods")
 USER = Actor("user")
@@ -29,6 +33,18 @@ def engine() -> Iterator[EngineThread]:
     running.start()
     yield running
     running.stop()
+
+
+def join(engine: EngineThread, *controllers: Controller) -> None:
+    """Let more controllers take part."""
+
+    def add() -> None:
+        for controller in controllers:
+            slot = Slot(controller.name)
+            slot.controller = controller
+            engine.cluster.slots.append(slot)
+
+    engine.call(add)
 
 
 def settled(engine: EngineThread, condition: Any) -> bool:
@@ -89,7 +105,7 @@ def test_commands_come_between_rounds_of_busy_controllers(engine: EngineThread) 
             rounds += 1
             return Progress(wrote=False, more=rounds < 100_000)
 
-    engine.call(lambda: engine.cluster.controllers.append(Busy()))
+    join(engine, Busy())
     assert engine.call(lambda: rounds) < 100_000
 
 
@@ -110,7 +126,7 @@ def test_failing_controller_does_not_end_the_world(
             self.called.set()
             return IDLE
 
-    engine.call(lambda: engine.cluster.controllers.extend([Broken(), Witness()]))
+    join(engine, Broken(), Witness())
     assert Witness.called.wait(5)
     assert "controller broken failed" in caplog.text
     assert engine.call(lambda: "alive") == "alive"
@@ -133,7 +149,7 @@ def test_livelocked_controllers_are_stopped_until_something_happens(
 
     log, listener = logging.getLogger("kubescene.apiserver.engine_thread"), Listener()
     log.addHandler(listener)
-    engine.call(lambda: engine.cluster.controllers.append(Restless()))
+    join(engine, Restless())
     assert "did not come to rest" in listener.messages.get(timeout=10)
     log.removeHandler(listener)
 
@@ -144,25 +160,112 @@ def test_what_is_due_later_happens_then(engine: EngineThread) -> None:
     assert happened.wait(5)
 
 
-def test_long_command_can_let_others_in(engine: EngineThread) -> None:
-    began = Event()
-    order: list[str] = []
+class Flaky:
+    """Fails three times, then works."""
 
-    def long() -> None:
-        began.set()
-        while not order:
-            engine.serve_pending()
-        order.append("long")
+    name = "flaky"
 
-    def short() -> None:
-        began.wait()
-        engine.call(lambda: order.append("short"))
+    def __init__(self) -> None:
+        self.turns = 0
+        self.done = Event()
 
-    other = Thread(target=short)
-    other.start()
-    engine.call(long)
-    other.join()
-    assert order == ["short", "long"]
+    def run_once(self) -> Progress:
+        self.turns += 1
+        if self.turns <= 3:
+            raise RuntimeError(f"failure {self.turns}")
+        self.done.set()
+        return IDLE
+
+
+@pytest.mark.parametrize("clock", [WallClock(), VirtualClock()], ids=["wall", "virtual"])
+def test_a_controller_that_fails_tries_again_later_each_time(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = EngineThread(Cluster(clock=clock), controllers=False)
+    engine.start()
+    flaky = Flaky()
+    join(engine, flaky)
+    assert flaky.done.wait(5)
+    engine.stop()
+    waits = [record.getMessage().rpartition("again in ")[2] for record in caplog.records]
+    assert waits == ["0.005 s", "0.01 s", "0.02 s"]
+
+
+def test_a_key_whose_reconciliation_fails_is_not_lost(engine: EngineThread) -> None:
+    looked: SimpleQueue[ObjectKey] = SimpleQueue()
+
+    class Unlucky:
+        name = "unlucky"
+        kinds = (GroupVersionKind("", "v1", "ConfigMap"),)
+        failures = 2
+
+        def observe(self, change: Change) -> list[ObjectKey]:
+            record = change.record
+            return [ObjectKey("", record.name)] if record.name == "a" else []
+
+        def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+            if self.failures:
+                self.failures -= 1
+                raise RuntimeError("not today")
+            looked.put(key)
+            return NOTHING
+
+        def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+            raise error
+
+    cluster = engine.cluster
+    cluster.registrations.register(
+        "unlucky", lambda context: ReconcilerController(Unlucky(), context)
+    )
+    engine.call(lambda: cluster.start(["unlucky"], Role.PRESIMULATION))
+    engine.call(lambda: cluster.create(config_map("a")))
+    assert looked.get(timeout=5) == ObjectKey("", "a")
+
+
+def test_something_that_is_due_again_and_again_does_not_hold_the_server(
+    engine: EngineThread,
+) -> None:
+    queue = engine.cluster.event_queue
+
+    def again() -> None:
+        queue.at(0, again)
+
+    engine.call(again)
+    assert engine.call(lambda: "alive") == "alive"
+
+
+def test_scaled_time_passes_at_its_own_pace() -> None:
+    """Ten minutes of a world that runs 10,000 times as fast are a moment."""
+    clock = ScaledClock(10_000)
+    engine = EngineThread(Cluster(clock=clock))
+    engine.start()
+    happened = Event()
+    engine.call(lambda: engine.cluster.event_queue.after(10 * MINUTE, happened.set))
+    assert happened.wait(5)
+    assert clock.now() - clock.start >= 10 * MINUTE
+    engine.stop()
+
+
+def test_virtual_time_stands_still_until_it_is_told_to_move() -> None:
+    clock = VirtualClock()
+    engine = EngineThread(Cluster(clock=clock))
+    engine.start()
+    happened = Event()
+    engine.call(lambda: engine.cluster.event_queue.after(MINUTE, happened.set))
+    assert engine.call(clock.now) == clock.start
+    assert not happened.is_set()
+    engine.call(lambda: engine.play(engine.cluster.advancing("5m", engine.crank)))
+    assert happened.wait(5)
+    assert settled(engine, lambda: clock.now() - clock.start == 5 * MINUTE)
+    engine.stop()
+
+
+def test_commands_come_between_the_moments_of_what_is_played(engine: EngineThread) -> None:
+    moments = iter(range(10**9))
+    engine.call(lambda: engine.play(moments))
+    assert engine.call(lambda: engine.is_playing)
+    first, second = engine.call(lambda: next(moments)), engine.call(lambda: next(moments))
+    assert second > first
 
 
 def test_stopping_engine_finishes_what_was_submitted() -> None:

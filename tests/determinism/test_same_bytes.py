@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 import kubescene
 from kubescene.cluster import Cluster
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, load_scenario
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject
@@ -59,7 +61,7 @@ def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
 
 
 def status_of(scenario: Any, **options: Any) -> bytes:
-    return kubescene.run(scenario, **options).engine.resource.data
+    return kubescene.run(scenario, **options).live.data
 
 
 @pytest.mark.parametrize("scenario", [EXAMPLE, CROWD], ids=["example", "crowd"])
@@ -152,9 +154,10 @@ def play_on(cluster: Cluster, scenario: ScenarioBuilder) -> JsonObject:
     resource = cluster.scheme.resolve("scenarios").group_resource
     record = cluster.store.get(resource, "", scenario.build()["metadata"]["name"])
     assert record is not None
-    engine = Engine(cluster, record, recorder)
+    live = ScenarioResource(cluster.store, record)
+    engine = Engine(cluster, live, recorder)
     engine.run()
-    status: JsonObject = engine.result()["status"]
+    status: JsonObject = orjson.loads(live.data)["status"]
     return status
 
 

@@ -8,6 +8,7 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.running import run
 from kubescene.scenario import Engine, ScenarioPhase, parse_spec
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject
@@ -218,7 +219,7 @@ def test_nothing_is_touched_by_a_faulty_scenario(cluster: Cluster) -> None:
     cluster.create(one())
     revision = cluster.store.revision
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
-    Engine(cluster, record, recorder).run()
+    Engine(cluster, ScenarioResource(cluster.store, record), recorder).run()
     assert cluster.node("mine").name == "mine"
     # The one write is the Scenario's own status.
     assert cluster.store.revision == revision + 1

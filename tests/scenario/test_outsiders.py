@@ -8,6 +8,7 @@ from kubescene.cluster import Cluster
 from kubescene.control.loops import IDLE, Progress
 from kubescene.errors import ForbiddenError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject
@@ -33,7 +34,7 @@ def play(cluster: Cluster, scenario: ScenarioBuilder) -> ScenarioPhase:
     cluster.observe(recorder)
     cluster.create(scenario)
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
-    return Engine(cluster, record, recorder).run()
+    return Engine(cluster, ScenarioResource(cluster.store, record), recorder).run()
 
 
 def test_a_user_is_refused_while_the_scenario_runs(cluster: Cluster) -> None:

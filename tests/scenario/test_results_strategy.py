@@ -7,6 +7,7 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import Engine, ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder
 
@@ -31,7 +32,9 @@ def shown(scenario: ScenarioBuilder, strategy: str) -> dict[str, set[str]]:
         seen.setdefault(status["phase"], set()).update(majors)
 
     cluster.store.subscribe(watch, [resource])
-    Engine(cluster, record, recorder, ResultsStrategy(strategy)).run()
+    Engine(
+        cluster, ScenarioResource(cluster.store, record), recorder, ResultsStrategy(strategy)
+    ).run()
     return seen
 
 

@@ -8,6 +8,7 @@ import kubescene
 from kubescene.cluster import Cluster
 from kubescene.errors import RecorderError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Instrument, Instruments, ObjectWrite, TimelineEvent, TimelineRecorder
 
@@ -33,7 +34,7 @@ def play_until(broken_at: int) -> tuple[Cluster, Engine, list[TimelineEvent]]:
     cluster.observe(recorder)
     cluster.create(SCENARIO)
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
-    engine = Engine(cluster, record, recorder)
+    engine = Engine(cluster, ScenarioResource(cluster.store, record), recorder)
     engine.run()
     return cluster, engine, kept
 
@@ -48,9 +49,9 @@ def play_until(broken_at: int) -> tuple[Cluster, Engine, list[TimelineEvent]]:
 )
 def test_a_full_disk_fails_the_run_where_it_happened(broken_at: int, step: str) -> None:
     cluster, engine, kept = play_until(broken_at)
-    assert engine.resource.phase is ScenarioPhase.FAILED
+    assert engine.scenario.phase is ScenarioPhase.FAILED
     assert not engine.bad_input
-    message = engine.resource.message
+    message = engine.scenario.message
     assert f"the timeline could not be written at step {step}" in message
     assert "No space left on device" in message
     assert len(kept) == broken_at

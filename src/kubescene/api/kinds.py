@@ -1,6 +1,6 @@
 """The kinds that Kubescene's own components speak of."""
 
-from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.scheme import GroupResource, GroupVersionKind
 
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 NODE = GroupVersionKind("", "v1", "Node")
@@ -10,3 +10,14 @@ REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
 SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
 SCENARIO = GroupVersionKind("simulation.kube-scheduler-simulator.x-k8s.io", "v1alpha1", "Scenario")
 LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+
+BOOKKEEPING = frozenset(
+    {
+        GroupResource("", "events"),
+        GroupResource("events.k8s.io", "events"),
+        GroupResource(LEASE.group, "leases"),
+        GroupResource(SCENARIO.group, "scenarios"),
+    }
+)
+"""Resources that tell how the cluster is doing rather than what it should do: to those who follow
+everything, their changes mean no work."""

@@ -4,12 +4,12 @@ Bytes first, since a decoded pod costs five times the memory and a garbage colle
 takes half a second at 20,000 pods. List, watch and log share the same bytes. The encoding
 puts ``metadata.resourceVersion`` in a place that can be cut out again, because results omit it.
 
-A payload may be a tuple of fragments, or tuples of them, joined only when someone reads it. The
-Scenario uses it: a phase change rewrites two small fragments and shares the large ones.
+A payload may be a tuple of parts, bytes or something that turns into bytes, joined only when
+someone reads it. The Scenario uses it: a phase change makes two small parts and shares the rest.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, SupportsBytes, TypeAlias
 
 import msgspec
 import orjson
@@ -18,7 +18,8 @@ from kubescene.api.encoding import encode
 from kubescene.api.scheme import GroupResource
 from kubescene.types import JsonObject
 
-Payload: TypeAlias = bytes | tuple[bytes | tuple[bytes, ...], ...]
+Part: TypeAlias = bytes | SupportsBytes
+Payload: TypeAlias = bytes | tuple[Part, ...]
 
 _REVISION_FIELD = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
@@ -47,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def data(self) -> bytes:
         """The whole object as JSON, ``resourceVersion`` included."""
         payload = self.payload
-        return payload if isinstance(payload, bytes) else b"".join(map(joined, payload))
+        return payload if isinstance(payload, bytes) else b"".join(map(bytes, payload))
 
     @property
     def unversioned_data(self) -> bytes:
@@ -58,10 +59,6 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         """A fresh decoded object."""
         decoded: JsonObject = orjson.loads(self.data)
         return decoded
-
-
-def joined(fragment: bytes | tuple[bytes, ...]) -> bytes:
-    return fragment if isinstance(fragment, bytes) else b"".join(fragment)
 
 
 def cut_revision(data: bytes) -> bytes:

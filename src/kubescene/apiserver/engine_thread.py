@@ -2,31 +2,35 @@
 
 Whoever wants something written (or registered atomically with the history, as a watch is) submits a
 command: a callable that runs on this thread, one at a time, in the order of arrival. Its result
-goes back to the submitter at once; then the controllers get their turns, one round after the
-other, until they have come to rest. A command that arrives meanwhile runs between two rounds, so
-a large rollout delays writers by one round and readers not at all.
+goes back to the submitter at once; then the crank gives the controllers their turns, one round
+after the other, until they have come to rest. A command that arrives meanwhile runs between two
+rounds, so a large rollout delays writers by one round and readers not at all. What a scenario
+plays comes moment by moment in place of those rounds.
 
 What is due later (pod start delays, requeues) lies in the cluster's event queue; the thread sleeps
-until then, or until the next command.
+until then as the world's clock measures it, or until the next command. On a virtual clock nothing
+becomes due by itself: time moves when somebody says so.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from kubescene.actors import Role
-from kubescene.clock import SECOND
+from kubescene.clock import WallClock
 from kubescene.cluster import Cluster
-from kubescene.control.settling import ROUNDS_PER_OBJECT
+from kubescene.control import LivelockError, ServingCrank
 
 T = TypeVar("T")
 
-MAX_ROUNDS = 10_000
 LONGEST_SLEEP_S = 3600.0
+SHORTEST_SLEEP_S = 1e-6
+STALLED_S = 1.0
+"""How long controllers that never come to rest are left alone."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,20 +49,30 @@ class EngineThread:
         self._thread = Thread(target=self._run, name="kubescene-engine", daemon=True)
         self._stopped = False
         self._ending = Lock()
-        self._rounds = 0
+        self._server_clock = WallClock()
+        self.crank = ServingCrank(
+            cluster.event_queue, cluster.count_objects, clock=self._server_clock
+        )
+        self._patience = self.crank.patience()
+        self._stalled = False
+        self._moments: Iterator[object] | None = None
 
     def start(self) -> None:
         """Take the store over and begin; what is there already is settled first."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Finish what was submitted, then end. Waits until the thread is gone."""
+    def stop(self, timeout_s: float | None = None) -> bool:
+        """Finish what was submitted, then end; whether the thread is gone.
+
+        Waits for that, at most ``timeout_s``: a controller that never returns cannot be stopped.
+        """
         with self._ending:
             if not self._stopped:
                 self._stopped = True
                 self._commands.put(None)
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
     async def submit(self, command: Callable[[], T]) -> T:
         """Run ``command`` on the engine thread and give its result to this coroutine."""
@@ -109,23 +123,25 @@ class EngineThread:
                 self._commands.put(run)
             return not self._stopped
 
-    def serve_pending(self) -> None:
-        """Run commands that wait now. A long command calls this to let others in between."""
-        for _ in range(self._commands.qsize()):
-            try:
-                command = self._next(0)
-            except StopIteration:
-                self._commands.put(None)
-                return
-            if command is not None:
-                command()
+    def play(self, moments: Iterator[object]) -> None:
+        """Work through ``moments`` from now on, commands coming in between any two. A command.
+
+        While they last nobody else turns the controllers: whoever makes the moments does.
+        """
+        if self._moments is not None:
+            raise RuntimeError("something is being played already: wait for its end")
+        self._moments = moments
+
+    @property
+    def is_playing(self) -> bool:
+        return self._moments is not None
 
     # -- on the engine thread ----------------------------------------------------------------
 
     def _run(self) -> None:
         self.cluster.store.own()
         self._start_controllers()
-        busy = self._with_controllers
+        busy = True
         while True:
             try:
                 command = self._next(0 if busy else self._idle_s())
@@ -134,19 +150,22 @@ class EngineThread:
                 return
             if command is not None:
                 command()
-                busy, self._rounds = self._with_controllers, 0
-            elif busy:
-                busy = self._round()
+                self._patience = self.crank.patience()
+                busy = True
+            elif self._moments is not None:
+                self._play_on(self._moments)
+                busy = True
             else:
-                busy = self._run_due()
+                busy = self._round()
 
     def reset(self) -> None:
         """An empty cluster with controllers that know nothing of the old one. A command."""
+        self._moments = None
         self.cluster.reset()
         self._start_controllers()
 
     def _start_controllers(self) -> None:
-        if self._with_controllers and not self.cluster.controllers:
+        if self._with_controllers and not self.cluster.slots:
             self.cluster.start(list(self.cluster.registrations), Role.PRESIMULATION)
 
     def _finish(self) -> None:
@@ -167,42 +186,38 @@ class EngineThread:
         return command
 
     def _idle_s(self) -> float:
+        """How long to sleep if no command comes: until something is due, or may be retried."""
+        if self._stalled:
+            self._stalled = False
+            return STALLED_S
+        waits = [LONGEST_SLEEP_S]
         due = self.cluster.event_queue.peek()
-        if due is None:
-            return LONGEST_SLEEP_S
-        # Zero would mean "busy": an event that is due runs in the next turn all the same.
-        return min(max((due - self.cluster.clock.now()) / SECOND, 1e-6), LONGEST_SLEEP_S)
+        if due is not None and (wait := self.cluster.clock.seconds_until(due)) is not None:
+            waits.append(wait)
+        if (retry := self.crank.next_retry(self.cluster.slots)) is not None:
+            waits.append(self._server_clock.seconds_until(retry))
+        # Zero would mean "busy": what is due runs in the next turn all the same.
+        return max(min(waits), SHORTEST_SLEEP_S)
 
-    def _run_due(self) -> bool:
+    def _play_on(self, moments: Iterator[object]) -> None:
         try:
-            ran = self.cluster.event_queue.run_due()
+            next(moments)
+        except StopIteration:
+            self._moments = None
         except Exception:
-            _log.exception("something that was due failed; the server goes on")
-            return True
-        self._rounds = 0
-        return ran > 0 and self._with_controllers
+            _log.exception("what was played failed; the server goes on")
+            self._moments = None
 
     def _round(self) -> bool:
-        """One turn for every controller; whether another round is needed."""
-        busy = False
-        for controller in self.cluster.controllers:
-            try:
-                progress = controller.run_once()
-            except Exception:
-                _log.exception("controller %s failed; the server goes on", controller.name)
-                continue
-            busy = busy or progress.wrote or progress.more
-        self._rounds += 1
-        return busy and not self._is_livelocked()
-
-    def _is_livelocked(self) -> bool:
-        if self._rounds <= MAX_ROUNDS + ROUNDS_PER_OBJECT * self.cluster.object_count:
-            return False
-        _log.error(
-            "the controllers did not come to rest after %d rounds: they wait for the next change",
-            self._rounds,
-        )
-        return True
+        """One round of those controllers that have work; whether there may be another."""
+        try:
+            if self.crank.round(self.cluster.slots, self._patience):
+                return True
+        except LivelockError as error:
+            _log.error("%s; they wait for %g s, or for the next change", error, STALLED_S)
+            self._stalled = True
+        self._patience = self.crank.patience()
+        return False
 
 
 def _answer(loop: asyncio.AbstractEventLoop, answer: Callable[..., None], *arguments: Any) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.errors import ScenarioError
-from kubescene.scenario.checking import check_controllers, check_objects
+from kubescene.scenario.checking import check_objects
+from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.loading import load_scenario
 from kubescene.scenario.spec import parse_spec
 
@@ -26,6 +27,6 @@ def validate_files(files: Iterable[Path]) -> int:
             sys.stderr.write(f"{place}{error}\n")
             code = BAD_INPUT
         else:
-            steps = len(spec.majors())
+            steps = len(spec.by_step)
             sys.stdout.write(f"{file}: fine, {len(spec.operations)} operations in {steps} steps\n")
     return code

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubescene.actors import Actor
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.options import (
     NO_OPTIONS,
     PLAIN_DELETE,
@@ -43,6 +44,12 @@ class Waking:
         self._handler(change)
         self._wake()
 
+    def unless_bookkeeping(self, change: Change) -> None:
+        """For those who follow everything: an Event or a step of the scenario means no work."""
+        self._handler(change)
+        if change.record.resource not in BOOKKEEPING:
+            self._wake()
+
 
 class DirectClient:
     """Reader, Writer and Watcher of one actor over an embedded registry."""
@@ -55,6 +62,8 @@ class DirectClient:
         self._store = registry.store
         self._actor = actor
         self._subscriptions: Subscriptions = []
+        self._watched: dict[GroupResource, None] = {}
+        self._watches_all = False
         self._own_options = WriteOptions(field_manager=actor.manager)
 
     @property
@@ -150,14 +159,31 @@ class DirectClient:
     ) -> Subscription:
         handler = handler if quiet or self._wake is None else Waking(handler, self._wake)
         resource = self._resource(gvk)
+        self._watched[resource] = None
         self._replay(resource, handler)
         return self._kept(self._store.subscribe(handler, (resource,)))
 
     def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
-        handler = handler if quiet or self._wake is None else Waking(handler, self._wake)
+        if self._wake is not None and not quiet:
+            handler = Waking(handler, self._wake).unless_bookkeeping
+        self._watches_all = True
         for resource in self._store.resources():
             self._replay(resource, handler)
         return self._kept(self._store.subscribe(handler))
+
+    @property
+    def is_watching(self) -> bool:
+        return bool(self._watched) or self._watches_all
+
+    def changed_since(self, revision: int) -> bool:
+        store = self._store
+        if self._watches_all or not self._watched:
+            return any(
+                store.newest(resource) > revision
+                for resource in store.known_resources()
+                if resource not in BOOKKEEPING
+            )
+        return any(store.newest(resource) > revision for resource in self._watched)
 
     def close(self) -> None:
         """End all watches of this client."""

@@ -145,7 +145,14 @@ class Watcher(Protocol):
 
         What exists is delivered resource by resource in a fixed order, each in order of creation.
         For the few components to which all kinds are alike: the handler is called for every write
-        of the world.
+        of the world. Bookkeeping (Events, Leases, Scenarios) is delivered but wakes nobody.
+        """
+        ...
+
+    def changed_since(self, revision: int) -> bool:
+        """Whether anything that this client watches has changed after ``revision``.
+
+        A client that watches nothing may look at everything: for it, any change counts.
         """
         ...
 

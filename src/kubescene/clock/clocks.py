@@ -27,6 +27,10 @@ class Clock(Protocol):
         """Return when `now() >= instant`. Instants that have passed return at once."""
         ...
 
+    def seconds_until(self, instant: int) -> float | None:
+        """Real seconds until `now() >= instant`; None if only somebody can make it so."""
+        ...
+
 
 class VirtualClock:
     """Stands still until told to move. The pace of every rehearsal."""
@@ -42,6 +46,9 @@ class VirtualClock:
 
     def wait_until(self, instant: int) -> None:
         self._now = max(self._now, instant)
+
+    def seconds_until(self, instant: int) -> float | None:
+        return 0.0 if instant <= self._now else None
 
     def reset(self, start: int | None = None) -> None:
         """Begin again, for a new scenario in the same process."""
@@ -59,8 +66,10 @@ class WallClock:
         return time.time_ns()
 
     def wait_until(self, instant: int) -> None:
-        if (delay := instant - time.time_ns()) > 0:
-            time.sleep(delay / 1e9)
+        time.sleep(self.seconds_until(instant))
+
+    def seconds_until(self, instant: int) -> float:
+        return max(instant - time.time_ns(), 0) / 1e9
 
 
 class ScaledClock:
@@ -79,5 +88,7 @@ class ScaledClock:
         return self.start + (time.monotonic_ns() - self._origin) * self._rate
 
     def wait_until(self, instant: int) -> None:
-        if (delay := instant - self.now()) > 0:
-            time.sleep(delay / self._rate / 1e9)
+        time.sleep(self.seconds_until(instant))
+
+    def seconds_until(self, instant: int) -> float:
+        return max(instant - self.now(), 0) / self._rate / 1e9

@@ -5,7 +5,7 @@ piece of work (a scheduler: one pod; a reconciler: one key) and says how it went
 nothing is queued: exact, without waiting or polling.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -52,13 +52,6 @@ class StepAware(Protocol):
     def begin_step(self) -> None:
         """Make due what is retried once per step. Must not write."""
         ...
-
-
-def begin_step(controllers: Iterable[Controller]) -> None:
-    """Tell those controllers that want to know."""
-    for controller in controllers:
-        if isinstance(controller, StepAware):
-            controller.begin_step()
 
 
 def nothing() -> None:

@@ -27,14 +27,19 @@ class ReconcilerController:
         self._queue = WorkQueue()
         self._refused = WorkQueue()
         for kind in reconciler.kinds:
-            self._client.watch(kind, self._changed)
+            self._client.watch(kind, self._changed, quiet=True)
 
     def run_once(self) -> Progress:
         if not self._queue:
             return IDLE
         key = self._queue.pop()
-        plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
-        wrote = self._carry_out(key, plan)
+        try:
+            plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
+            wrote = self._carry_out(key, plan)
+        except Exception:
+            # Nothing is lost: where an exception does not end the run, the key is tried again.
+            self._queue.add(key)
+            raise
         return Progress(wrote=wrote, more=bool(self._queue))
 
     def begin_step(self) -> None:
@@ -45,6 +50,7 @@ class ReconcilerController:
     def _changed(self, change: Change) -> None:
         for key in self._reconciler.observe(change):
             self._queue.add(key)
+            self._context.wake()
 
     def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False

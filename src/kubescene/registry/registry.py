@@ -13,6 +13,7 @@ import orjson
 from kubescene.actors import Actor
 from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
+from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
@@ -25,7 +26,6 @@ from kubescene.registry.checks import Checks
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
-from kubescene.registry.gates import OpenGate, WriteGate
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target

@@ -4,8 +4,6 @@ Kinds, fields and values are checked as the API will check them; what depends on
 moment (a namespace, a priority class, an object to patch) only shows when it is played.
 """
 
-from collections.abc import Iterable
-
 from kubescene.actors import ENGINE
 from kubescene.cluster import Cluster
 from kubescene.errors import ApiError, ScenarioError
@@ -21,28 +19,6 @@ def check_objects(spec: ScenarioSpec) -> None:
     for operation in spec.operations:
         if operation.kind is OperationKind.CREATE:
             _check_object(operation, cluster)
-
-
-def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
-    """Raise `ScenarioError` for a controller that nobody registered, or if none is simulated."""
-    known = list(registered)
-    listed = f"registered are: {', '.join(known)}"
-    simulated, before = "simulationControllers.enabled", "presimulationControllers"
-    named = {
-        simulated: spec.simulation_controllers,
-        f"{before}.enabled": spec.presimulation_enabled or (),
-        f"{before}.disabled": sorted(spec.disabled - {"*"}),
-    }
-    if not named[simulated]:
-        raise ScenarioError(
-            f"at least one controller is needed; {listed}", where=f"spec.controllers.{simulated}"
-        )
-    for field, names in named.items():
-        for name in names:
-            if name not in known:
-                raise ScenarioError(
-                    f"no controller is named {name!r}; {listed}", where=f"spec.controllers.{field}"
-                )
 
 
 def _check_object(operation: Operation, cluster: Cluster) -> None:

@@ -1,168 +1,250 @@
-"""The phase machine: plays one scenario on one cluster.
+"""The phase machine: plays one scenario in one world, moment by moment.
 
 A major step goes through the table of the Scenario API: operations, settle, then the simulation
 controllers one loop at a time, each write followed by a settle, until all have nothing left to do.
 Every change of phase is stored, and so visible to a watch, before its work starts. The engine is
-also the registry's `WriteGate`: it moves the minor step just before a simulation controller's
+also the world's `WriteGate`: it moves the minor step just before a simulation controller's
 first write of a loop, and turns outsiders away while a scenario runs.
+
+What is still to be done lies on a stack of tasks, bound methods with their data. A task does one
+bounded piece of work (one object created, one round of a settle, one loop of a controller) and may
+put others on the stack. So playing can be interrupted between any two of them, and a scenario in
+the middle of its play is a value that can be copied.
 """
 
-from collections.abc import Sequence
-
-import orjson
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 from kubescene.actors import ENGINE, Actor, Role
-from kubescene.api.kinds import SCENARIO
+from kubescene.api.gates import OpenGate
 from kubescene.api.options import OperationOrigin
-from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import ScenarioStep, parse_duration
-from kubescene.cluster import Cluster
-from kubescene.control.loops import Controller, begin_step
-from kubescene.control.settling import LivelockError, settle
-from kubescene.errors import ForbiddenError, KubesceneError, ScenarioError
-from kubescene.scenario.checking import check_controllers
+from kubescene.control import LivelockError, Patience, Slot
+from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
+from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.operations import OperationRunner
+from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
-from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
+from kubescene.scenario.world import LiveScenario, World
 from kubescene.timeline import StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import is_significant
-from kubescene.types import JsonObject
+
+Task = tuple[Callable[..., None], tuple[Any, ...]]
+
+
+class Moment(NamedTuple):
+    """Where a scenario stands between two pieces of work."""
+
+    step: ScenarioStep
+    phase: StepPhase | None
 
 
 class Engine:
-    """Plays the scenario behind a stored record."""
+    """Plays the scenario behind a live object."""
 
     def __init__(
         self,
-        cluster: Cluster,
-        record: Record,
+        world: World,
+        scenario: LiveScenario,
         recorder: TimelineRecorder,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     ) -> None:
-        self._results = results
-        self.cluster = cluster
-        self._recorder = recorder
-        self.resource = ScenarioResource(cluster.store, record)
-        self._scenario = cluster.store.decoded(record)
-        self._spec = ScenarioSpec(())
-        self._operations = OperationRunner(cluster.client(ENGINE), cluster.scheme)
-        self._simulation: Sequence[Controller] = ()
-        self._presimulation: Sequence[Controller] = ()
-        self._roles: dict[str, Role] = {}
-        self._loop_counted = False
+        self.world = world
+        self.scenario = scenario
         self.bad_input = False
+        self._results = results
+        self._recorder = recorder
+        self._spec = ScenarioSpec(())
+        self._operations = OperationRunner(world.client(ENGINE), world.scheme)
+        self._simulation: Sequence[Slot] = ()
+        self._presimulation: Sequence[Slot] = ()
+        self._roles: dict[str, Role] = {}
+        self._done_at: dict[str, int] = {}
+        self._loop_counted = False
+        self._tasks: list[Task] = [(self._read, ())]
 
-    # -- the life of a scenario ------------------------------------------------------------
+    # -- turning -----------------------------------------------------------------------------
 
     def run(self) -> ScenarioPhase:
         """Play to the end. Never raises for what the scenario did wrong: that is ``Failed``."""
+        for _ in self.play():
+            pass
+        return self.scenario.phase
+
+    def play(self) -> Iterator[Moment]:
+        """Play on from where the scenario stands, one moment at a time.
+
+        Whoever iterates may do anything between two moments, even leave and come back.
+        """
+        while self._tasks:
+            task, arguments = self._tasks.pop()
+            self._do(task, arguments)
+            yield Moment(self.scenario.step, self.scenario.step_phase)
+
+    def stop(self) -> None:
+        """Give up between two moments: what was done stays, outsiders may write again."""
+        self._tasks.clear()
+        self.world.guard(OpenGate())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to play."""
+        return not self._tasks
+
+    def _do(self, task: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         try:
-            self._spec = parse_spec(self._scenario)
-            check_controllers(self._spec, self.cluster.registrations)
-        except ScenarioError as error:
-            self.bad_input = True
-            return self._end(ScenarioPhase.FAILED, str(error))
-        self._begin()
-        try:
-            for major in self._spec.majors():
-                if self._play_step(major):
-                    return self._end(ScenarioPhase.SUCCEEDED)
+            task(*arguments)
+        except ScenarioGoneError:
+            self.stop()
+        except LivelockError as error:
+            self._end(ScenarioPhase.FAILED, f"step {self.scenario.step}: {error}")
         except KubesceneError as error:
-            return self._end(ScenarioPhase.FAILED, str(error))
+            self._end(ScenarioPhase.FAILED, str(error))
         except Exception as error:
             # A bug, not a fault of the scenario: told, and then shown in full.
             self._end(ScenarioPhase.FAILED, f"internal error: {error!r}")
             raise
-        finally:
-            self.cluster.registry.gate = _Frozen(self.resource)
-        return self._end(ScenarioPhase.PAUSED)
 
-    def result(self) -> JsonObject:
-        """The Scenario with its status, free of anything that differs between equal runs."""
-        obj: JsonObject = orjson.loads(self.resource.data)
-        return obj
+    def _then(self, task: Callable[..., None], *arguments: Any) -> None:
+        """Put a task on the stack: the last one put there is the first to be done."""
+        self._tasks.append((task, arguments))
+
+    # -- the life of a scenario --------------------------------------------------------------
+
+    def _read(self) -> None:
+        try:
+            self._spec = parse_spec(self.scenario.object)
+            check_controllers(self._spec, self.world.registrations)
+        except ScenarioError as error:
+            self.bad_input = True
+            self._end(ScenarioPhase.FAILED, str(error), untouched=True)
+            return
+        self._begin()
+        self._then(self._next_step)
 
     def _begin(self) -> None:
-        cluster = self.cluster
-        cluster.begin_anew()
-        cluster.registry.gate = self
-        names = self._spec.presimulation_controllers(list(cluster.registrations))
+        world = self.world
+        world.begin_anew()
+        world.guard(self)
+        names = self._spec.presimulation_controllers(list(world.registrations))
         simulated = self._spec.simulation_controllers
         self._roles = dict.fromkeys(names, Role.PRESIMULATION)
         self._roles |= dict.fromkeys(simulated, Role.SIMULATION)
-        self._presimulation = cluster.start(names, Role.PRESIMULATION)
-        self._simulation = cluster.start(simulated, Role.SIMULATION)
-        self.resource.phase = ScenarioPhase.RUNNING
-        self.resource.write()
+        self._presimulation = world.start(names, Role.PRESIMULATION)
+        self._simulation = world.start(simulated, Role.SIMULATION)
+        self.scenario.phase = ScenarioPhase.RUNNING
+        self.scenario.write()
 
-    def _end(self, phase: ScenarioPhase, message: str = "") -> ScenarioPhase:
-        self.resource.phase = phase
-        self.resource.message = message
+    def _end(self, phase: ScenarioPhase, message: str = "", *, untouched: bool = False) -> None:
+        self._tasks.clear()
+        self.scenario.phase = phase
+        self.scenario.message = message
         self._publish()
-        self.resource.write()
-        for hook in self.cluster.instruments.run_ended:
+        self.scenario.write()
+        for hook in self.world.instruments.run_ended:
             hook(str(phase), message)
-        return phase
+        if not untouched:
+            self.world.guard(Frozen(self.scenario))
 
-    # -- one major step --------------------------------------------------------------------
+    # -- one major step ------------------------------------------------------------------------
 
-    def _play_step(self, major: int) -> bool:
-        """Returns whether the step held a done operation."""
-        self._enter(StepPhase.OPERATING, step=ScenarioStep(major, 0))
-        begin_step((*self._presimulation, *self._simulation))
+    def _next_step(self) -> None:
+        major = self._spec.next_major(self.scenario.step.major)
+        if major is None:
+            self._end(ScenarioPhase.PAUSED)
+            return
         operations = self._spec.at(major)
-        for operation in operations:
-            self._operate(operation)
-        self._settle()
-        self._work()
-        for operation in operations:
+        self._enter(StepPhase.OPERATING, step=ScenarioStep(major, 0))
+        for slot in self._slots():
+            slot.begin_step()
+        self._done_at.clear()
+        self._then(self._finish_step, operations)
+        for operation in reversed(operations):
             if operation.kind is OperationKind.ADVANCE:
-                self._advance(operation)
+                self._then(self._begin_advance, parse_duration(operation.body["duration"]))
+        self._then(self._come_to_rest)
+        self._then(self._operate, operations, 0, 0)
+
+    def _operate(self, operations: Sequence[Operation], index: int, instance: int) -> None:
+        """Carry out one operation, of a counted create one instance."""
+        if index == len(operations):
+            return
+        operation = operations[index]
+        if operation.kind in (OperationKind.DONE, OperationKind.ADVANCE):
+            self._note(operation)
+        else:
+            self._operations.run(operation, instance)
+        more = instance + 1 < operation.instances
+        self._then(self._operate, operations, *((index, instance + 1) if more else (index + 1, 0)))
+
+    def _note(self, operation: Operation) -> None:
+        self._recorder.record(
+            operation.kind.value,
+            {"operation": operation.body},
+            actor=ENGINE,
+            origin=OperationOrigin(operation.id, operation.body),
+        )
+
+    def _finish_step(self, operations: Sequence[Operation]) -> None:
         self._publish()
         self._enter(StepPhase.FINISHED, controller="")
-        for hook in self.cluster.instruments.step_finished:
-            hook(self.resource.step)
-        return any(operation.kind is OperationKind.DONE for operation in operations)
-
-    def _operate(self, operation: Operation) -> None:
-        if operation.kind in (OperationKind.DONE, OperationKind.ADVANCE):
-            self._recorder.record(
-                operation.kind.value,
-                {"operation": operation.body},
-                actor=ENGINE,
-                origin=OperationOrigin(operation.id, operation.body),
-            )
+        for hook in self.world.instruments.step_finished:
+            hook(self.scenario.step)
+        if any(operation.kind is OperationKind.DONE for operation in operations):
+            self._end(ScenarioPhase.SUCCEEDED)
         else:
-            self._operations.run(operation)
+            self._then(self._next_step)
 
-    def _advance(self, operation: Operation) -> None:
-        """Let time pass: every due instant is a small step of its own, minor steps continuing."""
-        clock, events = self.cluster.clock, self.cluster.event_queue
-        deadline = clock.now() + parse_duration(operation.body["duration"])
-        while (due := events.peek()) is not None and due <= deadline:
-            self._move_time(due)
-            self._enter(StepPhase.OPERATING, controller="")
-            events.run_due()
-            self._settle()
-            self._work()
-        self._move_time(deadline)
+    # -- coming to rest --------------------------------------------------------------------------
 
-    def _move_time(self, instant: int) -> None:
-        self.cluster.clock.wait_until(instant)
-        for hook in self.cluster.instruments.time_advanced:
-            hook(instant)
+    def _come_to_rest(self) -> None:
+        """Phases 2 to 7: settle, then all simulation controllers until none has work left."""
+        self._then(self._work, 0)
+        self._then(self._settle, self._patience())
 
-    def _work(self) -> None:
-        """Phases 3 to 7: until every simulation controller has nothing left to do."""
-        turn = turns = 0
-        while turn < len(self._simulation):
-            controller = self._simulation[turn]
-            self._check_turns(turns := turns + 1)
-            self._enter(StepPhase.OPERATING_COMPLETED, controller=controller.name)
-            self._enter(StepPhase.CONTROLLER_RUNNING)
-            turn = 0 if self._run_controller(controller) else turn + 1
+    def _patience(self) -> Patience:
+        return self.world.crank.patience(self._spec.simulation.max_settle_rounds)
+
+    def _settle(self, patience: Patience) -> None:
+        """One round of the pre-simulation controllers, or what is due at this very instant."""
+        if self.world.crank.round(self._presimulation, patience):
+            self._then(self._settle, patience)
+
+    def _work(self, turns: int) -> None:
+        """Give the first simulation controller that is not known to be done its turn."""
+        slot = next(filter(self._may_have_work, self._simulation), None)
+        if slot is None:
+            return
+        self._check_turns(turns + 1)
+        self._enter(StepPhase.OPERATING_COMPLETED, controller=slot.name)
+        self._enter(StepPhase.CONTROLLER_RUNNING)
+        self._then(self._work, turns + 1)
+        self._then(self._loop, slot, self._patience())
+
+    def _may_have_work(self, slot: Slot) -> bool:
+        """Not known to be done: something it watches has changed since its last turn."""
+        done_at = self._done_at.get(slot.name)
+        return done_at is None or slot.awake or slot.changed_since(done_at)
+
+    def _loop(self, slot: Slot, patience: Patience) -> None:
+        """One loop of a simulation controller."""
+        self._loop_counted = False
+        progress = slot.turn()
+        if self._loop_counted:
+            self._done_at.pop(slot.name, None)
+            self._then(self._settle, self._patience())
+        elif progress.more:
+            patience.spend([slot.name], [slot.name] if progress.wrote else [])
+            self._then(self._loop, slot, patience)
+        else:
+            slot.awake = False
+            self._done_at[slot.name] = self.world.revision
+            # Conditions of failed attempts do not move the step, but others may want to react.
+            self._then(self._enter, StepPhase.CONTROLLER_COMPLETED)
+            self._then(self._settle, self._patience())
 
     def _check_turns(self, turns: int) -> None:
         """Failed attempts move no step: controllers could go on with their conditions forever."""
@@ -170,41 +252,42 @@ class Engine:
         if turns > (limit + 1) * len(self._simulation):
             raise ScenarioError(
                 f"the controllers had {turns} turns, more than {limit} minor steps can cause: "
-                f"{self.resource.controller} and those that react to it keep writing",
-                where=f"step {self.resource.step}",
+                f"{self.scenario.controller} and those that react to it keep writing",
+                where=f"step {self.scenario.step}",
             )
 
-    def _run_controller(self, controller: Controller) -> bool:
-        """One turn. True if it (or the settling it caused) wrote: then all may have work again."""
-        self._loop_counted = False
-        revision = self.cluster.store.revision
-        while True:
-            progress = controller.run_once()
-            if self._loop_counted:
-                self._settle()
-                return True
-            if not progress.more:
-                break
-        # Conditions of failed attempts do not move the step, but others may want to react.
-        if self.cluster.store.revision != revision and self._settle():
-            return True
-        self._enter(StepPhase.CONTROLLER_COMPLETED)
-        return False
+    # -- letting time pass -------------------------------------------------------------------------
 
-    def _settle(self) -> bool:
-        """Run the pre-simulation controllers to rest, with what falls due at this very instant."""
-        limit = self._spec.simulation.max_settle_rounds
-        wrote = self._settle_once(limit)
-        passes = 0
-        while self.cluster.event_queue.run_due():
-            passes += 1
-            if passes > limit:
-                raise LivelockError(f"something is due again and again after {limit} passes")
-            wrote = self._settle_once(limit) or wrote
-        return wrote
+    def _begin_advance(self, duration: int) -> None:
+        self._advance(self.world.clock.now() + duration)
 
-    def _settle_once(self, limit: int) -> bool:
-        return settle(self._presimulation, limit, objects=lambda: self.cluster.object_count)
+    def _advance(self, deadline: int) -> None:
+        """Move to the next due instant, a small step of its own, minor steps continuing."""
+        queue = self.world.event_queue
+        due = queue.peek()
+        if due is None or due > deadline:
+            self._move_time(deadline)
+            return
+        self._move_time(due)
+        self._then(self._advance, deadline)
+        revision = self.world.revision
+        queue.run_due()
+        if self.world.revision != revision or self._is_anybody_awake():
+            self._enter(StepPhase.OPERATING, controller="")
+            self._come_to_rest()
+
+    def _is_anybody_awake(self) -> bool:
+        return any(slot.awake for slot in self._slots())
+
+    def _slots(self) -> Iterator[Slot]:
+        return chain(self._presimulation, self._simulation)
+
+    def _move_time(self, instant: int) -> None:
+        self.world.clock.wait_until(instant)
+        for hook in self.world.instruments.time_advanced:
+            hook(instant)
+
+    # -- telling -----------------------------------------------------------------------------------
 
     def _enter(
         self,
@@ -213,23 +296,23 @@ class Engine:
         step: ScenarioStep | None = None,
         controller: str | None = None,
     ) -> None:
-        resource = self.resource
-        resource.step_phase = phase
+        scenario = self.scenario
+        scenario.step_phase = phase
         if step is not None:
-            resource.step = step
+            scenario.step = step
         if controller is not None:
-            resource.controller = controller
-        resource.write()
-        for hook in self.cluster.instruments.phase_changed:
-            hook(StepPhaseChange(resource.step, str(phase), resource.controller))
+            scenario.controller = controller
+        scenario.write()
+        for hook in self.world.instruments.phase_changed:
+            hook(StepPhaseChange(scenario.step, str(phase), scenario.controller))
 
     def _publish(self) -> None:
         """Move what was recorded into ``status.scenarioResult``, if it is time for that."""
-        if self._results.publishes(self.resource.phase):
+        if self._results.publishes(self.scenario.phase):
             for major, events in self._recorder.take():
-                self.resource.add_result(major, events)
+                self.scenario.add_result(major, events)
 
-    # -- the gate --------------------------------------------------------------------------
+    # -- the gate ----------------------------------------------------------------------------------
 
     def role_of(self, actor: Actor) -> Role:
         return self._roles.get(actor.name, actor.role)
@@ -240,44 +323,16 @@ class Engine:
             if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
         elif role is Role.USER:
-            refuse_outsider(self.resource, actor, resource_type)
+            refuse_outsider(self.scenario, actor, resource_type)
 
     def _pause(self) -> None:
         self._loop_counted = True
-        step = self.resource.step.next_minor()
+        step = self.scenario.step.next_minor()
         limit = self._spec.simulation.max_minor_steps
         if step.minor > limit:
             raise ScenarioError(
-                f"more than {limit} minor steps: {self.resource.controller} keeps writing; "
+                f"more than {limit} minor steps: {self.scenario.controller} keeps writing; "
                 "raise spec.simulation.maxMinorSteps if that is meant",
                 where=f"step {step}",
             )
         self._enter(StepPhase.CONTROLLER_PAUSED, step=step)
-
-
-class _Frozen:
-    """The gate after a run: a paused scenario still keeps outsiders away."""
-
-    def __init__(self, resource: ScenarioResource) -> None:
-        self._resource = resource
-
-    def role_of(self, actor: Actor) -> Role:
-        return actor.role
-
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
-        del subresource
-        if actor.role is Role.USER and self._resource.phase is ScenarioPhase.PAUSED:
-            refuse_outsider(self._resource, actor, resource_type)
-
-
-def refuse_outsider(resource: ScenarioResource, actor: Actor, resource_type: ResourceType) -> None:
-    """While a scenario runs only Scenarios themselves may be written by anybody else."""
-    if resource_type.gvk == SCENARIO:
-        return
-    raise ForbiddenError(
-        f'{resource_type.named_resource} is forbidden: scenario "{resource.name}" is '
-        f"{resource.phase}, and {actor.name} is not one of its controllers; "
-        "wait until it ends or delete it",
-        group=resource_type.gvk.group,
-        kind=resource_type.plural,
-    )

@@ -26,35 +26,34 @@ class OperationRunner:
     def __init__(self, client: Client, scheme: Scheme) -> None:
         self._client = client
         self._scheme = scheme
-        self._verbs: dict[OperationKind, Callable[[Operation], None]] = {
+        self._creation: Creation | None = None
+        self._verbs: dict[OperationKind, Callable[[Operation, int], None]] = {
             OperationKind.CREATE: self._create,
             OperationKind.PATCH: self._patch,
             OperationKind.DELETE: self._delete,
         }
 
-    def run(self, operation: Operation) -> None:
-        """Carry it out; raises `ScenarioError` that says what the API answered."""
+    def run(self, operation: Operation, instance: int = 0) -> None:
+        """Carry it out; of a counted create, one instance.
+
+        Raises `ScenarioError` that says what the API answered.
+        """
         try:
-            self._verbs[operation.kind](operation)
+            self._verbs[operation.kind](operation, instance)
         except ApiError as error:
             verb = operation.kind.value.lower()
             raise ScenarioError(
                 f"{verb} was refused: {error.message}", where=operation.where
             ) from error
 
-    def _create(self, operation: Operation) -> None:
-        body = {name: part for name, part in operation.body.items() if name != "count"}
-        count = operation.body.get("count", 1)
-        options = write_options(body.get("createOptions"), operation.where)
-        template = Template(body["object"])
-        for index in range(count):
-            # Without a count, $(INDEX) is a variable of the author's container.
-            obj = template.instance(index) if "count" in operation.body else body["object"]
-            name = operation.id if count == 1 else f"{operation.id}[{index}]"
-            origin = OperationOrigin(name, {**body, "object": obj})
-            self._client.create(obj, options=told(options, origin))
+    def _create(self, operation: Operation, instance: int) -> None:
+        creation = self._creation
+        if creation is None or creation.operation is not operation:
+            creation = self._creation = Creation(operation)
+        obj, options = creation.instance(instance)
+        self._client.create(obj, options=options)
 
-    def _patch(self, operation: Operation) -> None:
+    def _patch(self, operation: Operation, _: int) -> None:
         ref = self._target(operation.body)
         patch_type = self._patch_type(operation.body, ref.gvk)
         given = operation.body.get("patchOptions")
@@ -66,7 +65,7 @@ class OperationRunner:
             options=told(options, OperationOrigin(operation.id, operation.body)),
         )
 
-    def _delete(self, operation: Operation) -> None:
+    def _delete(self, operation: Operation, _: int) -> None:
         self._client.delete(
             self._target(operation.body),
             options=delete_options(operation.body.get("deleteOptions"), operation.where),
@@ -120,6 +119,26 @@ def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
         twice = next(name for name in names if names.count(name) > 1)
         raise BadRequestError(f"the patch gives the key {twice!r} twice")
     return members
+
+
+class Creation:
+    """A create operation, prepared for all its instances."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self._body = {name: part for name, part in operation.body.items() if name != "count"}
+        self._options = write_options(self._body.get("createOptions"), operation.where)
+        # Without a count, $(INDEX) is a variable of the author's container.
+        counted = "count" in operation.body
+        self._template = Template(self._body["object"]) if counted else None
+
+    def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
+        """The object to create, and the options that say where it comes from."""
+        operation, body = self.operation, self._body
+        obj = self._template.instance(index) if self._template else body["object"]
+        name = operation.id if operation.instances == 1 else f"{operation.id}[{index}]"
+        origin = OperationOrigin(name, {**body, "object": obj})
+        return obj, told(self._options, origin)
 
 
 class Template:

@@ -1,10 +1,15 @@
 """The live Scenario object in the store.
 
-Spec, step status and result are separate fragments that are joined only when somebody reads the
-object, so a phase change costs the same at the first step and after a million events.
+The spec is its author's, the status is the engine's. A phase write takes the record as it is now,
+with whatever its author has changed meanwhile, and replaces the status alone.
+
+Spec, step status and result are separate parts that are joined only when somebody reads the object,
+and the result is a log that only grows plus the length that belongs to this revision: a phase
+change costs the same at the first step and after a million events.
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 import orjson
 
@@ -12,6 +17,7 @@ from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.records import Payload, Record
 from kubescene.clock import ScenarioStep
+from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
 from kubescene.timeline import TimelineEvent
@@ -25,15 +31,8 @@ class ScenarioResource:
     def __init__(self, store: Store, record: Record) -> None:
         self._store = store
         self._record = record
-        obj = store.decoded(record)
-        metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
-        self._metadata = metadata
-        self._author_spec: JsonObject = obj.get("spec") or {}
-        head = {"apiVersion": SCENARIO.api_version, "kind": SCENARIO.kind}
-        self._head = orjson.dumps(head)[:-1] + b',"metadata":{"resourceVersion":"'
-        self._tail = b'",' + orjson.dumps(metadata)[1:]
-        self._spec = b',"spec":' + orjson.dumps(self._author_spec)
-        self._results: list[tuple[bytes, ...]] = []
+        self._results = ResultLog()
+        self._take_over(record)
         self.phase = ScenarioPhase.PENDING
         self.message = ""
         self.step = ScenarioStep(0, 0)
@@ -44,15 +43,29 @@ class ScenarioResource:
     def name(self) -> str:
         return self._record.name
 
+    @property
+    def object(self) -> JsonObject:
+        """The Scenario as its author last wrote it, without status."""
+        return {
+            "apiVersion": SCENARIO.api_version,
+            "kind": SCENARIO.kind,
+            "metadata": self._metadata,
+            "spec": self._author_spec,
+        }
+
     def write(self) -> None:
-        """Make the current state visible as a new revision."""
-        self._record = self._store.update_payload(self._record, self._payload, phase=self.phase)
+        """Make the current status visible as a new revision."""
+        record: Record = self._record
+        current = self._store.get(record.resource, record.namespace, record.name)
+        if current is None or current.uid != record.uid:
+            raise ScenarioGoneError(f"scenario {self.name!r} was deleted while it was played")
+        if current is not record:
+            self._take_over(current)
+        self._record = self._store.update_payload(current, self._payload, phase=self.phase)
 
     def add_result(self, major: int, events: Iterable[TimelineEvent]) -> None:
         """Publish the events of a major step with the next `write`."""
-        opening = f'{"," if self._results else ""}"{major}":['.encode()
-        lines = [part for event in events for part in (b",", event.data)]
-        self._results.append((opening, *lines[1:], b"]"))
+        self._results.append(major, events)
 
     @property
     def data(self) -> bytes:
@@ -62,36 +75,96 @@ class ScenarioResource:
     def header(self) -> JsonObject:
         """The object without its timeline, however long that is."""
         result = {"simulatorVersion": __version__}
-        return {
-            "apiVersion": SCENARIO.api_version,
-            "kind": SCENARIO.kind,
-            "metadata": self._metadata,
-            "spec": self._author_spec,
-            "status": {**self._status(), "scenarioResult": result},
-        }
+        return {**self.object, "status": {**self._status(), "scenarioResult": result}}
+
+    def _take_over(self, record: Record) -> None:
+        """Go on from a record that somebody else wrote."""
+        obj = self._store.decoded(record)
+        self._record = record
+        self._metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
+        self._author_spec: JsonObject = obj.get("spec") or {}
+        head = {"apiVersion": SCENARIO.api_version, "kind": SCENARIO.kind}
+        self._head = orjson.dumps(head)[:-1] + b',"metadata":{"resourceVersion":"'
+        self._tail = b'",' + orjson.dumps(self._metadata)[1:]
+        self._spec = b',"spec":' + orjson.dumps(self._author_spec) + b',"status":'
 
     def _payload(self, revision: int) -> Payload:
-        return (
-            self._head,
-            str(revision).encode(),
-            self._tail,
-            self._spec,
-            b',"status":',
-            encode(self._status())[:-1],
-            b',"scenarioResult":{"simulatorVersion":"' + __version__.encode() + b'","timeline":{',
-            *self._results,
-            b"}}}}",
-        )
+        status = StatusPart(self.phase, self.message, self.step, self.step_phase, self.controller)
+        results = ResultPart(self._results, len(self._results))
+        return (self._head, str(revision).encode(), self._tail, self._spec, status, results)
 
     def _status(self) -> JsonObject:
-        status: JsonObject = {"phase": str(self.phase)}
-        if self.message:
-            status["message"] = self.message
-        if self.step_phase is not None:
-            status["schedulerStatus"] = SCHEDULER_STATUS[self.step_phase]
-            status["stepStatus"] = {
-                "step": self.step.to_dict(),
-                "phase": str(self.step_phase),
-                "runningSimulationController": self.controller,
-            }
-        return status
+        return status_of(self.phase, self.message, self.step, self.step_phase, self.controller)
+
+
+class StatusPart:
+    """``status`` up to its result, encoded when somebody reads it."""
+
+    __slots__ = ("_state",)
+
+    def __init__(
+        self,
+        phase: ScenarioPhase,
+        message: str,
+        step: ScenarioStep,
+        step_phase: StepPhase | None,
+        controller: str,
+    ) -> None:
+        self._state = (phase, message, step, step_phase, controller)
+
+    def __bytes__(self) -> bytes:
+        return encode(status_of(*self._state))[:-1]
+
+
+class ResultLog:
+    """The events of each major step, encoded; only grows."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def append(self, major: int, events: Iterable[TimelineEvent]) -> None:
+        opening = f'{"," if self._parts else ""}"{major}":['.encode()
+        lines = [part for event in events for part in (b",", event.data)]
+        self._parts += (opening, *lines[1:], b"]")
+
+    def upto(self, length: int) -> bytes:
+        return b"".join(islice(self._parts, length))
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+class ResultPart:
+    """What a revision holds of the log: its first ``length`` parts."""
+
+    __slots__ = ("_length", "_log")
+
+    def __init__(self, log: ResultLog, length: int) -> None:
+        self._log = log
+        self._length = length
+
+    def __bytes__(self) -> bytes:
+        version = __version__.encode()
+        opening = b',"scenarioResult":{"simulatorVersion":"' + version + b'","timeline":{'
+        return opening + self._log.upto(self._length) + b"}}}}"
+
+
+def status_of(
+    phase: ScenarioPhase,
+    message: str,
+    step: ScenarioStep,
+    step_phase: StepPhase | None,
+    controller: str,
+) -> JsonObject:
+    """``status`` without its result."""
+    status: JsonObject = {"phase": str(phase)}
+    if message:
+        status["message"] = message
+    if step_phase is not None:
+        status["schedulerStatus"] = SCHEDULER_STATUS[step_phase]
+        status["stepStatus"] = {
+            "step": step.to_dict(),
+            "phase": str(step_phase),
+            "runningSimulationController": controller,
+        }
+    return status

@@ -6,9 +6,11 @@ fault. The schema admits operations that this refuses, as the KEP wants: such a 
 ``Failed`` before anything is touched.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from kubescene.api.kinds import SCENARIO
@@ -68,11 +70,17 @@ class Operation:
     body: JsonObject
 
     @property
+    def instances(self) -> int:
+        """How many objects a counted create makes; everything else happens once."""
+        count: int = self.body.get("count", 1) if self.kind is OperationKind.CREATE else 1
+        return count
+
+    @property
     def where(self) -> str:
         return f"step {self.step}, operation {self.id!r}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScenarioSpec:
     """Operations in list order, and who plays."""
 
@@ -82,13 +90,24 @@ class ScenarioSpec:
     presimulation_enabled: tuple[str, ...] | None = None
     simulation: Simulation = field(default_factory=Simulation)
 
-    def majors(self) -> list[int]:
-        """The steps that have operations, ascending."""
-        return sorted({operation.step for operation in self.operations})
+    @cached_property
+    def by_step(self) -> dict[int, tuple[Operation, ...]]:
+        """The operations of each major step in list order, steps ascending."""
+        return grouped(self.operations)
 
-    def at(self, major: int) -> list[Operation]:
+    def next_major(self, after: int) -> int | None:
+        """The next step that has operations."""
+        majors = self._majors
+        place = bisect_right(majors, after)
+        return majors[place] if place < len(majors) else None
+
+    def at(self, major: int) -> tuple[Operation, ...]:
         """The operations of one major step, in list order."""
-        return [operation for operation in self.operations if operation.step == major]
+        return self.by_step.get(major, ())
+
+    @cached_property
+    def _majors(self) -> tuple[int, ...]:
+        return tuple(self.by_step)
 
     def presimulation_controllers(self, registered: Sequence[str]) -> list[str]:
         """Every registered controller that is neither simulated nor disabled, in settle order."""
@@ -99,6 +118,14 @@ class ScenarioSpec:
             for name in registered
             if name not in self.simulation_controllers and name not in self.disabled
         ]
+
+
+def grouped(operations: Iterable[Operation]) -> dict[int, tuple[Operation, ...]]:
+    """Operations by major step, ascending, each in list order."""
+    found: dict[int, list[Operation]] = {}
+    for operation in operations:
+        found.setdefault(operation.step, []).append(operation)
+    return {step: tuple(found[step]) for step in sorted(found)}
 
 
 def parse_spec(scenario: Mapping[str, Any]) -> ScenarioSpec:
@@ -269,9 +296,9 @@ def _check_ids(operations: Sequence[Operation]) -> None:
 
 
 def _check_advance_is_last(operations: Sequence[Operation]) -> None:
-    for step in sorted({operation.step for operation in operations}):
-        kinds = [o for o in operations if o.step == step and o.kind is not OperationKind.DONE]
-        for operation in kinds[:-1]:
+    for at_step in grouped(operations).values():
+        played = [each for each in at_step if each.kind is not OperationKind.DONE]
+        for operation in played[:-1]:
             if operation.kind is OperationKind.ADVANCE:
                 raise ScenarioError(
                     "an advanceOperation must be the last operation of its step (before a done)",

@@ -55,6 +55,7 @@ class Store:
         self.history: History[Change] = History(window)
         self.indexes = Indexes()
         self._revision = 0
+        self._newest: dict[GroupResource, int] = {}
         self._begun = 0
         self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)
         self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
@@ -71,6 +72,14 @@ class Store:
     def revision(self) -> int:
         """The revision of the newest accepted write."""
         return self._revision
+
+    def newest(self, resource: GroupResource) -> int:
+        """The revision of the newest change of a resource; 0 if there was none."""
+        return self._newest.get(resource, 0)
+
+    def known_resources(self) -> tuple[GroupResource, ...]:
+        """Resources of which there is or was an object, in order of their first one."""
+        return tuple(self._newest)
 
     def get(self, resource: GroupResource, namespace: str, name: str) -> Record | None:
         objects = self._objects.get(resource)
@@ -274,7 +283,7 @@ class Store:
             objects[key] = record
         if change_type is not ChangeType.MODIFIED:
             self._membership[record.resource] += 1
-        self._revision = record.revision
+        self._revision = self._newest[record.resource] = record.revision
         self.indexes.update(previous, None if change_type is ChangeType.DELETED else record)
         self._notify(Change(change_type, record, previous, self))
         return record

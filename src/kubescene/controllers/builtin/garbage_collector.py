@@ -65,7 +65,8 @@ class GarbageCollector:
         self._queue: Keys = OrderedDict()
         self._refused: Keys = OrderedDict()
         self._wrote = False
-        self._client.watch_all(self.observe)
+        self._wake = context.wake
+        self._client.watch_all(self.observe, quiet=True)
 
     def run_once(self) -> Progress:
         if not self._queue:
@@ -171,6 +172,7 @@ class GarbageCollector:
 
     def _enqueue(self, uid: str, ref: ObjectRef) -> None:
         self._queue.setdefault(uid, ref)
+        self._wake()
 
     # -- deciding --------------------------------------------------------------------------
 

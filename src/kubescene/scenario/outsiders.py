@@ -1,0 +1,36 @@
+"""Who may write while a scenario has the world to itself."""
+
+from kubescene.actors import Actor, Role
+from kubescene.api.kinds import SCENARIO
+from kubescene.api.scheme import ResourceType
+from kubescene.errors import ForbiddenError
+from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.world import LiveScenario
+
+
+class Frozen:
+    """The gate after a run: a paused scenario still keeps outsiders away."""
+
+    def __init__(self, scenario: LiveScenario) -> None:
+        self._scenario = scenario
+
+    def role_of(self, actor: Actor) -> Role:
+        return actor.role
+
+    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+        del subresource
+        if actor.role is Role.USER and self._scenario.phase is ScenarioPhase.PAUSED:
+            refuse_outsider(self._scenario, actor, resource_type)
+
+
+def refuse_outsider(scenario: LiveScenario, actor: Actor, resource_type: ResourceType) -> None:
+    """While a scenario runs only Scenarios themselves may be written by anybody else."""
+    if resource_type.gvk == SCENARIO:
+        return
+    raise ForbiddenError(
+        f'{resource_type.named_resource} is forbidden: scenario "{scenario.name}" is '
+        f"{scenario.phase}, and {actor.name} is not one of its controllers; "
+        "wait until it ends or delete it",
+        group=resource_type.gvk.group,
+        kind=resource_type.plural,
+    )

@@ -1,0 +1,87 @@
+"""What the scenario engine needs of a world, and of the object that tells where it stands.
+
+`kubescene.Cluster` is such a world, with an embedded store; one in front of an API server that is
+not ours can be another. The engine knows only this.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from kubescene.actors import Actor, Role
+from kubescene.api.gates import WriteGate
+from kubescene.api.scheme import Scheme
+from kubescene.client import Client
+from kubescene.clock import Clock, EventQueue, ScenarioStep
+from kubescene.control import Crank, Slot
+from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.timeline import Instruments, TimelineEvent
+from kubescene.types import JsonObject
+
+
+class World(Protocol):
+    """One clock, one set of objects, and controllers that somebody has to turn."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def event_queue(self) -> EventQueue: ...
+
+    @property
+    def crank(self) -> Crank: ...
+
+    @property
+    def instruments(self) -> Instruments: ...
+
+    @property
+    def scheme(self) -> Scheme: ...
+
+    @property
+    def registrations(self) -> Iterable[str]:
+        """The names of the controllers that the world has, in settle order."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """The revision of the newest accepted write."""
+        ...
+
+    def begin_anew(self) -> None:
+        """Nobody, nothing, time and names from the start."""
+        ...
+
+    def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
+        """Make controllers anew, with fresh state, and let them see what exists."""
+        ...
+
+    def client(self, actor: Actor) -> Client: ...
+
+    def guard(self, gate: WriteGate) -> None:
+        """From now on this gate has the last word before every write."""
+        ...
+
+
+class LiveScenario(Protocol):
+    """The Scenario object while it is played: the author's spec, the engine's status."""
+
+    phase: ScenarioPhase
+    message: str
+    step: ScenarioStep
+    step_phase: StepPhase | None
+    controller: str
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def object(self) -> JsonObject:
+        """The Scenario as its author last wrote it."""
+        ...
+
+    def write(self) -> None:
+        """Make the status visible; raises `ScenarioGoneError` if the object was deleted."""
+        ...
+
+    def add_result(self, major: int, events: Iterable[TimelineEvent]) -> None:
+        """Publish the events of a major step with the next `write`."""
+        ...

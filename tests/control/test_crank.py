@@ -1,0 +1,127 @@
+"""Who gets a turn, when, and when nobody does."""
+
+import pytest
+
+from kubescene.clock import SECOND, EventQueue, VirtualClock
+from kubescene.cluster import Cluster
+from kubescene.control import IDLE, Crank, LivelockError, Progress, Slot
+from kubescene.testing import make_node, make_pod
+
+
+class Worker:
+    """Has some pieces of work; notes when it was asked."""
+
+    def __init__(self, name: str, work: int, log: list[str]) -> None:
+        self.name = name
+        self.work = work
+        self._log = log
+
+    def run_once(self) -> Progress:
+        self._log.append(self.name)
+        if not self.work:
+            return IDLE
+        self.work -= 1
+        return Progress(wrote=True, more=self.work > 0)
+
+
+@pytest.fixture
+def queue() -> EventQueue:
+    return EventQueue(VirtualClock())
+
+
+@pytest.fixture
+def crank(queue: EventQueue) -> Crank:
+    return Crank(queue, lambda: 0)
+
+
+def seated(worker: Worker) -> Slot:
+    slot = Slot(worker.name)
+    slot.controller = worker
+    return slot
+
+
+def test_those_with_work_take_turns_and_nobody_else_is_asked(crank: Crank) -> None:
+    log: list[str] = []
+    slots = [seated(Worker(name, work, log)) for name, work in (("a", 3), ("b", 1), ("c", 2))]
+    crank.settle(slots)
+    assert log == ["a", "b", "c", "a", "c", "a"]
+    crank.settle(slots)
+    assert len(log) == 6
+
+
+def test_what_wakes_a_controller_gives_it_a_turn(crank: Crank, queue: EventQueue) -> None:
+    log: list[str] = []
+    slots = [seated(Worker(name, 0, log)) for name in "ab"]
+    crank.settle(slots)
+    slots[1].wake()
+    queue.at(0, slots[0].wake)
+    crank.settle(slots)
+    assert log == ["a", "b", "b", "a"]
+
+
+def test_what_is_due_later_is_left_alone(crank: Crank, queue: EventQueue) -> None:
+    log: list[str] = []
+    slots = [seated(Worker("a", 0, log))]
+    queue.after(SECOND, slots[0].wake)
+    crank.settle(slots)
+    assert log == ["a"]
+    assert len(queue) == 1
+
+
+def test_something_that_is_due_for_ever_is_a_livelock(crank: Crank, queue: EventQueue) -> None:
+    def again() -> None:
+        queue.at(0, again)
+
+    again()
+    with pytest.raises(LivelockError, match="still busy: only the event queue"):
+        crank.settle([], max_rounds=5)
+
+
+def test_an_idle_world_asks_nobody(cluster: Cluster) -> None:
+    cluster.create(make_node("n").cpu("4"))
+    cluster.create(make_pod("a").cpu("1"))
+    cluster.settle()
+    turns: list[str] = []
+    for slot in cluster.slots:
+        slot.controller = Worker(slot.name, 0, turns)
+    cluster.crank.settle(cluster.slots)
+    assert turns == []
+
+
+def test_placing_a_pod_takes_a_turn_for_each_piece_of_work(cluster: Cluster) -> None:
+    """Bind, start, and a look of the scheduler at what it heard: not twelve turns of polling."""
+    cluster.create(make_node("n").cpu("4"))
+    cluster.settle()
+    asked: list[str] = []
+    for slot in cluster.slots:
+        controller, name = slot.controller, slot.name
+        assert controller is not None
+        slot.controller = Counting(controller.run_once, name, asked)
+    cluster.create(make_pod("a").cpu("1"))
+    cluster.crank.settle(cluster.slots)
+    assert cluster.pod("a").node == "n"
+    assert sorted(asked) == ["kube-scheduler", "kube-scheduler", "kubelet"]
+
+
+class Counting:
+    def __init__(self, run_once: object, name: str, asked: list[str]) -> None:
+        self.name = name
+        self._run_once = run_once
+        self._asked = asked
+
+    def run_once(self) -> Progress:
+        self._asked.append(self.name)
+        progress = self._run_once()  # type: ignore[operator]  # the real controller's
+        assert isinstance(progress, Progress)
+        return progress
+
+
+def test_time_passes_and_what_is_due_happens(cluster: Cluster) -> None:
+    start = cluster.clock.now()
+    seen: list[int] = []
+    cluster.event_queue.after(30 * SECOND, lambda: seen.append(cluster.clock.now() - start))
+    cluster.advance("20s")
+    assert seen == []
+    cluster.advance(70 * SECOND)
+    assert seen == [30 * SECOND]
+    assert cluster.clock.now() - start == 90 * SECOND
