@@ -182,6 +182,7 @@ class Cluster(Verbs):
         self.stop()
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
+        self.streams.reset()
         exports.reset(self.registry)
 
     def begin_anew(self) -> None:
@@ -190,6 +191,7 @@ class Cluster(Verbs):
         self.wipe()
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
+        self.streams.reset()
         self.registry.identities.reset(self.options.seed)
 
     def wipe(self) -> None:
