@@ -231,6 +231,7 @@ class Cluster:
         self.stop()
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
+        self.streams.reset()
         exports.reset(self.registry)
 
     def begin_anew(self) -> None:
@@ -239,6 +240,7 @@ class Cluster:
         self.wipe()
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
+        self.streams.reset()
         self.registry.identities.reset(self.options.seed)
 
     def wipe(self) -> None:

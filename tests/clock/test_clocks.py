@@ -1,8 +1,10 @@
 """Virtual time stands still until told; scaled time needs a whole rate."""
 
+from copy import deepcopy
+
 import pytest
 
-from kubescene.clock import ScaledClock, VirtualClock, WallClock, parse_time
+from kubescene.clock import SECOND, Clock, ScaledClock, VirtualClock, WallClock, parse_time
 
 
 def test_virtual_time_begins_where_it_is_told() -> None:
@@ -44,3 +46,48 @@ def test_wall_time_returns_at_once_for_the_past() -> None:
     before = clock.now()
     clock.wait_until(before - 1)
     assert clock.now() >= before
+
+
+def test_virtual_time_comes_only_when_told() -> None:
+    clock = VirtualClock(100)
+    assert clock.seconds_until(101) is None
+    assert (clock.seconds_until(100), clock.seconds_until(99)) == (0.0, 0.0)
+
+
+def test_a_wall_clock_waits_real_seconds() -> None:
+    clock = WallClock()
+    seconds = clock.seconds_until(clock.now() + 1000 * SECOND)
+    assert 0.0 < 1000.0 - seconds < 100.0
+
+
+def test_a_scaled_clock_waits_a_fraction() -> None:
+    clock = ScaledClock(100, start=0)
+    seconds = clock.seconds_until(clock.now() + 100_000 * SECOND)
+    assert 0.0 < 1000.0 - seconds < 100.0
+
+
+@pytest.mark.parametrize("clock", [VirtualClock(), WallClock(), ScaledClock(60)])
+def test_what_has_come_needs_no_waiting(clock: Clock) -> None:
+    assert clock.seconds_until(clock.now()) == 0.0
+    assert clock.seconds_until(clock.now() - SECOND) == 0.0
+
+
+@pytest.mark.parametrize("clock", [WallClock(), ScaledClock(1_000)])
+def test_it_is_never_early(clock: Clock) -> None:
+    instant = clock.now() + 2_000_000
+    clock.wait_until(instant)
+    assert clock.now() >= instant
+
+
+def test_a_copied_virtual_clock_moves_alone() -> None:
+    clock = VirtualClock(100)
+    copied = deepcopy(clock)
+    copied.wait_until(150)
+    assert (clock.now(), copied.now(), copied.start) == (100, 150, 100)
+
+
+def test_a_copied_scaled_clock_goes_on_from_the_same_time() -> None:
+    clock = ScaledClock(1_000, start=7)
+    before, copied = clock.now(), deepcopy(clock)
+    assert before <= copied.now() <= clock.now()
+    assert copied.start == 7

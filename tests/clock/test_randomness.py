@@ -1,6 +1,7 @@
 """Chance and identity that are the same on every machine."""
 
 import re
+from copy import deepcopy
 
 import pytest
 from hypothesis import given, settings
@@ -61,23 +62,42 @@ def test_uniform_is_in_the_half_open_unit_interval() -> None:
     assert all(0.0 <= stream.uniform() < 1.0 for _ in range(1000))
 
 
-def test_exponential_has_its_mean() -> None:
-    stream = Stream(3)
-    values = [stream.exponential(2.0) for _ in range(20_000)]
-    assert min(values) >= 0.0
-    assert sum(values) / len(values) == pytest.approx(2.0, rel=0.05)
+def test_streams_of_one_name_and_seed_are_equal_and_others_are_not() -> None:
+    arrivals = draw(Streams(5).stream("arrivals"))
+    assert draw(Streams(5).stream("arrivals")) == arrivals
+    assert draw(Streams(5).stream("sizes")) != arrivals
+    assert draw(Streams(6).stream("arrivals")) != arrivals
 
 
-def test_streams_of_one_name_are_equal_and_of_two_names_are_not() -> None:
+def test_a_name_asked_again_goes_on_where_it_was_left() -> None:
+    expected = draw(Streams(5).stream("arrivals"), 16)
     streams = Streams(5)
-    assert draw(streams.stream("arrivals")) == draw(Streams(5).stream("arrivals"))
-    assert draw(streams.stream("arrivals")) != draw(streams.stream("sizes"))
-    assert draw(streams.stream("arrivals")) != draw(Streams(6).stream("arrivals"))
+    drawn = draw(streams.stream("arrivals")) + draw(streams.stream("arrivals"))
+    assert drawn == expected
+
+
+def test_reset_gives_every_name_its_beginning() -> None:
+    streams = Streams(5)
+    first = draw(streams.stream("arrivals"))
+    streams.reset()
+    assert draw(streams.stream("arrivals")) == first
+    streams.reset(6)
+    assert draw(streams.stream("arrivals")) == draw(Streams(6).stream("arrivals"))
+
+
+def test_copied_streams_go_on_alike_and_apart() -> None:
+    streams = Streams(5)
+    held = streams.stream("arrivals")
+    held.normal(0, 1000)
+    copied, held_copy = deepcopy((streams, held))
+    assert copied.stream("arrivals") is held_copy
+    expected = [held.normal(0, 1000) for _ in range(5)]
+    assert [held_copy.normal(0, 1000) for _ in range(5)] == expected
 
 
 def test_drawing_from_one_stream_does_not_move_another() -> None:
     streams = Streams(5)
-    untouched = draw(streams.stream("sizes"))
+    untouched = draw(Streams(5).stream("sizes"))
     busy, quiet = streams.stream("arrivals"), streams.stream("sizes")
     draw(busy, 100)
     assert draw(quiet) == untouched

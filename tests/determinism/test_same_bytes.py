@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 import kubescene
-from kubescene.cluster import Cluster
+from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, load_scenario
 from kubescene.scenario.resource import ScenarioResource
@@ -166,3 +166,52 @@ def test_a_used_cluster_gives_the_same_status() -> None:
     between = ScenarioBuilder("between").create(make_node("n").cpu("4"), make_replica_set("web"))
     play_on(used, between.advance("5m").done())
     assert play_on(used, CROWD) == play_on(fresh, CROWD)
+
+
+class Gambler:
+    """A controller whose writes are drawn."""
+
+    name = "gambler"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._stream = context.streams.stream("gambler")
+        self._left = 3
+
+    def run_once(self) -> Progress:
+        if not self._left:
+            return IDLE
+        self._left -= 1
+        data = {"drawn": str(self._stream.exponential(10**9))}
+        metadata = {"generateName": "drawn-", "namespace": "default"}
+        self._client.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        )
+        return Progress(wrote=True, more=True)
+
+
+def gambling_cluster() -> Cluster:
+    registrations = builtin_controllers(ClusterOptions())
+    registrations.register("gambler", Gambler)
+    return Cluster(controllers=registrations)
+
+
+def drawn_on(cluster: Cluster) -> list[str]:
+    maps = cluster.list("configmaps")
+    return [each["data"]["drawn"] for each in maps if "drawn" in each.get("data", {})]
+
+
+def test_chance_begins_anew_with_every_scenario() -> None:
+    cluster = gambling_cluster()
+    play_on(cluster, CROWD)
+    first = drawn_on(cluster)
+    assert len(set(first)) == 3
+    play_on(cluster, ScenarioBuilder("another").create(make_node("n")).done())
+    assert drawn_on(cluster) == first
+
+
+def test_chance_begins_anew_with_an_empty_cluster() -> None:
+    cluster = gambling_cluster()
+    first = drawn_on(cluster.settle())
+    cluster.reset()
+    assert drawn_on(cluster.settle()) == first

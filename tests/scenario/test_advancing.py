@@ -37,6 +37,15 @@ def test_without_delays_everything_happens_at_once() -> None:
     assert now(run.cluster) == START
 
 
+def test_time_does_not_go_on_after_year_9999() -> None:
+    scenario = ScenarioBuilder("end").settings(startTime="9999-12-31T23:00:00Z")
+    scenario.create(make_node("n")).advance("59m59s").step(2).create(make_node("m"))
+    assert kubescene.run(scenario).ok
+    too_far = kubescene.run(scenario.advance("1s"))
+    assert not too_far.ok
+    assert "after year 9999" in too_far.message
+
+
 def test_a_configured_delay_does_not_elapse_inside_a_step() -> None:
     run = kubescene.run(slow_start(startDelay="10s"))
     assert run.cluster.get("pods", "a")["status"]["phase"] == "Pending"

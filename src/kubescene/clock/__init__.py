@@ -5,10 +5,11 @@ identity receives a named stream of `Streams` or an `Identities`. Imports nothin
 """
 
 from kubescene.clock.clocks import Clock, ScaledClock, VirtualClock, WallClock
-from kubescene.clock.event_queue import EventQueue, Scheduled
+from kubescene.clock.event_queue import EventQueue, EventSource, Scheduled
 from kubescene.clock.randomness import Identities, Stream, Streams
 from kubescene.clock.steps import ScenarioStep
 from kubescene.clock.timestamps import (
+    LAST_INSTANT,
     MICROSECOND,
     MILLISECOND,
     MINUTE,
@@ -21,12 +22,14 @@ from kubescene.clock.timestamps import (
 )
 
 __all__ = [
+    "LAST_INSTANT",
     "MICROSECOND",
     "MILLISECOND",
     "MINUTE",
     "SECOND",
     "Clock",
     "EventQueue",
+    "EventSource",
     "Identities",
     "ScaledClock",
     "ScenarioStep",

@@ -2,32 +2,43 @@
 
 `Streams` hands out one independent integer generator per name, so that a component that draws
 more often never shifts what another one draws. The generator is SplitMix64: 64-bit
-integer arithmetic only, no dependence on CPU or library version.
+integer arithmetic only, no dependence on CPU or library version; `kubescene.clock.draws` makes
+exponential and normal numbers of it without leaving the integers.
 
 `Identities` derives uids and generated names from (seed, kind, namespace, prefix, ordinal), never
 from one global sequence: one more controller in the run renames nobody's pods.
 """
 
-import math
 from collections import Counter
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
+from kubescene.clock.draws import unit_exponential, unit_normals
+
+if TYPE_CHECKING:
+    from kubescene.clock.batches import Integers, Words
+
+GAMMA = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 NAME_SUFFIX_LENGTH = 5
 
 
 class Stream:
-    """An endless sequence of pseudo-random integers (SplitMix64)."""
+    """An endless sequence of pseudo-random integers (SplitMix64).
 
-    __slots__ = ("_state",)
+    The methods in the plural draw the same numbers as that many calls of those in the singular,
+    as NumPy arrays and some thirty times as fast.
+    """
+
+    __slots__ = ("_spare", "_state")
 
     def __init__(self, state: int) -> None:
         self._state = state & _MASK
+        self._spare: int | None = None
 
     def next_u64(self) -> int:
-        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
-        mixed = self._state
+        self._state = mixed = (self._state + GAMMA) & _MASK
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
         return mixed ^ (mixed >> 31)
@@ -45,21 +56,77 @@ class Stream:
         """Uniform in ``[0, 1)`` with 53 bits; exact, since it only divides by a power of two."""
         return (self.next_u64() >> 11) / (1 << 53)
 
-    def exponential(self, mean: float) -> float:
-        """Exponentially distributed with the given mean."""
-        return -mean * math.log1p(-self.uniform())
+    def exponential(self, mean: int) -> int:
+        """Exponential with the given mean, rounded down; one draw.
+
+        At most ``mean * 2.4e-10 + 1`` too small (a nanosecond and a quarter for a mean of one
+        second), and at most 36.74 means. A mean of ``1 << 32`` gives the unit exponential in Q32.
+        """
+        if mean < 0:
+            raise ValueError(f"a mean is not negative: {mean}")
+        return mean * unit_exponential(self.next_u64()) >> 32
+
+    def normal(self, mean: int, deviation: int) -> int:
+        """Normal with the given mean and standard deviation, to the nearest integer.
+
+        Two draws give two numbers, of which the second is kept for the next call. The error is
+        below ``deviation * 4e-8 + 1``, close to the mean ``deviation * 3e-5 + 1``; no number is
+        farther than 8.6 deviations from the mean.
+        """
+        if deviation < 0:
+            raise ValueError(f"a standard deviation is not negative: {deviation}")
+        unit, self._spare = self._spare, None
+        if unit is None:
+            unit, self._spare = unit_normals(self.next_u64(), self.next_u64())
+        return mean + ((deviation * unit + (1 << 27)) >> 28)
+
+    def next_u64s(self, count: int) -> "Words":
+        from kubescene.clock import batches  # NumPy, for those who draw by the thousand
+
+        words = batches.words(self._state, count)
+        self._state = (self._state + count * GAMMA) & _MASK
+        return words
+
+    def exponentials(self, mean: int, count: int) -> "Integers":
+        """``count`` times `exponential`; the mean below ``1 << 45`` (9.7 hours in nanoseconds)."""
+        from kubescene.clock import batches
+
+        return batches.scaled_exponentials(batches.unit_exponentials(self.next_u64s(count)), mean)
+
+    def normals(self, mean: int, deviation: int, count: int) -> "Integers":
+        """``count`` times `normal`; mean and deviation below ``1 << 45``."""
+        from kubescene.clock import batches
+
+        kept = [] if self._spare is None or not count else [self._spare]
+        missing = count - len(kept)
+        units = batches.unit_normals(self.next_u64s(missing + missing % 2))
+        if count:
+            self._spare = int(units[-1]) if missing % 2 else None
+        return batches.scaled_normals(batches.joined(kept, units[:missing]), mean, deviation)
 
 
 class Streams:
-    """Named, independent streams of one seed."""
+    """Named, independent streams of one seed: one name, one stream."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
+        self._streams: dict[str, Stream] = {}
 
     def stream(self, name: str) -> Stream:
-        """A new stream at its beginning; the same seed and name always give the same stream."""
-        digest = blake2b(f"{self.seed}/{name}".encode(), digest_size=8).digest()
-        return Stream(int.from_bytes(digest, "big"))
+        """The stream of this name; asked again, the same one, which goes on where it was left.
+
+        The same seed and name always give the same numbers.
+        """
+        if name not in self._streams:
+            digest = blake2b(f"{self.seed}/{name}".encode(), digest_size=8).digest()
+            self._streams[name] = Stream(int.from_bytes(digest, "big"))
+        return self._streams[name]
+
+    def reset(self, seed: int | None = None) -> None:
+        """Begin anew, for a new world: every name gets a stream at its beginning."""
+        if seed is not None:
+            self.seed = seed
+        self._streams.clear()
 
 
 class Identities:

@@ -1,4 +1,8 @@
-"""Instants and durations as Kubernetes writes them, exactly, without floating point."""
+"""Instants and durations as Kubernetes writes them, exactly, without floating point.
+
+Whatever cannot be read or written is a `ValueError` that says so in plain words: other notations,
+days that no month has, times outside the years 1 to 9999, durations longer than Go's (292 years).
+"""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -17,12 +21,17 @@ _UNITS = {
     "m": MINUTE,
     "h": 60 * MINUTE,
 }
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)", re.ASCII)
+_DURATION = re.compile(r"(\d+)(?:\.(\d+))?(ns|us|µs|ms|s|m|h)", re.ASCII)
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+LAST_INSTANT = (_LAST_SECOND + 1) * SECOND - 1
+"""The end of year 9999: time does not go on where no timestamp can say it."""
+_LONGEST_DURATION = (1 << 63) - 1
+_LONGEST_NUMBER = len(str(_LONGEST_DURATION))
 
 _last_second: tuple[int, str] = (0, "1970-01-01T00:00:00")
 
@@ -32,6 +41,8 @@ def _calendar(second: int) -> str:
     global _last_second  # noqa: PLW0603 - a one-entry cache of a pure function
     known, text = _last_second
     if known != second:
+        if not _FIRST_SECOND <= second <= _LAST_SECOND:
+            raise ValueError(f"{_outside(second)}, which no timestamp can say")
         text = (_EPOCH + timedelta(seconds=second)).isoformat()[: len("1970-01-01T00:00:00")]
         _last_second = (second, text)
     return text
@@ -52,37 +63,71 @@ def parse_time(text: str) -> int:
     """An RFC 3339 instant with up to nine fractional digits."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-01T00:00:00Z")
+        raise ValueError(f"{_shown(text)} is not an RFC 3339 time such as 2026-01-01T00:00:00Z")
     *fields, fraction, zone = match.groups()
     year, month, day, hour, minute, second = (int(field) for field in fields)
-    moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    offset = 0
-    if zone not in "Zz":
-        sign = -1 if zone[0] == "-" else 1
-        offset = sign * (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60)
-    delta = moment - _EPOCH
-    seconds = delta.days * 86400 + delta.seconds - offset
+    try:
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        delta = moment - _EPOCH
+        seconds = delta.days * 86400 + delta.seconds - _offset(zone)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not an RFC 3339 time: {error}") from None
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
+        raise ValueError(f"{text!r} is not an RFC 3339 time: {_outside(seconds)} in UTC")
     return seconds * SECOND + int((fraction or "").ljust(9, "0"))
 
 
+def _offset(zone: str) -> int:
+    if zone in "Zz":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if hours > 23 or minutes > 59:
+        raise ValueError(f"the offset {zone} is not between -23:59 and +23:59")
+    return (hours * 3600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
+
+
+def _outside(second: int) -> str:
+    return f"it is {'before year 1' if second < 0 else 'after year 9999'}"
+
+
 def parse_duration(text: str) -> int:
-    """A Go duration such as ``1h30m`` or ``250ms``, in nanoseconds; never negative."""
+    """A Go duration such as ``1h30m`` or ``250ms``, in nanoseconds; never negative.
+
+    Digits below a nanosecond are dropped, as Go drops them.
+    """
     if text == "0":
         return 0
     total, position = 0, 0
     for match in _DURATION.finditer(text):
         if match.start() != position:
             break
-        number, unit = match.groups()
-        whole, _, fraction = number.partition(".")
-        scale = _UNITS[unit]
-        total += int(whole) * scale
-        if fraction:
-            total += int(fraction) * scale // 10 ** len(fraction)
+        whole, fraction, unit = match.groups()
+        total += _part(whole, fraction, _UNITS[unit], text)
         position = match.end()
     if position == 0 or position != len(text):
-        raise ValueError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
+        raise ValueError(f"{_shown(text)} is not a duration such as 90s, 5m or 1h30m")
+    if total > _LONGEST_DURATION:
+        raise _too_long(text)
     return total
+
+
+def _part(whole: str, fraction: str | None, scale: int, text: str) -> int:
+    whole = whole.lstrip("0")
+    if len(whole) > _LONGEST_NUMBER:
+        raise _too_long(text)
+    # Of thousands of digits only the first can matter: an hour has 13 of them in nanoseconds.
+    digits = (fraction or "")[:_LONGEST_NUMBER]
+    below: int = int(digits or "0") * scale // 10 ** len(digits)
+    return int(whole or "0") * scale + below
+
+
+def _too_long(text: str) -> ValueError:
+    longest = format_duration(_LONGEST_DURATION)
+    return ValueError(f"{_shown(text)} is too long: durations end at {longest}")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def format_duration(duration: int) -> str:

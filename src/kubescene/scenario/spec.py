@@ -15,7 +15,8 @@ from typing import Any
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.patches import PatchType
-from kubescene.clock import parse_duration
+from kubescene.clock import LAST_INSTANT, parse_duration
+from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import ScenarioError
 from kubescene.scenario.options import check_members, delete_options, write_options
 from kubescene.scenario.simulation import Simulation, parse_simulation
@@ -147,9 +148,9 @@ def parse_spec(scenario: Mapping[str, Any]) -> ScenarioSpec:
     _check_ids(parsed)
     _check_advance_is_last(parsed)
     controllers = _controllers(spec.get("controllers"))
-    return ScenarioSpec(
-        operations=tuple(parsed), simulation=parse_simulation(spec.get("simulation")), **controllers
-    )
+    simulation = parse_simulation(spec.get("simulation"))
+    _check_time_lasts(parsed, DEFAULT_START if simulation.start is None else simulation.start)
+    return ScenarioSpec(operations=tuple(parsed), simulation=simulation, **controllers)
 
 
 def _items(spec: Mapping[str, Any], field_name: str) -> list[Any]:
@@ -302,6 +303,17 @@ def _check_advance_is_last(operations: Sequence[Operation]) -> None:
             if operation.kind is OperationKind.ADVANCE:
                 raise ScenarioError(
                     "an advanceOperation must be the last operation of its step (before a done)",
+                    where=f"spec.operations[{operation.index}] (id {operation.id!r})",
+                )
+
+
+def _check_time_lasts(operations: Sequence[Operation], now: int) -> None:
+    for operation in operations:
+        if operation.kind is OperationKind.ADVANCE:
+            now += parse_duration(operation.body["duration"])
+            if now > LAST_INSTANT:
+                raise ScenarioError(
+                    "time would go on after year 9999: let less of it pass, or start earlier",
                     where=f"spec.operations[{operation.index}] (id {operation.id!r})",
                 )
 
