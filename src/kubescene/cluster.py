@@ -241,7 +241,7 @@ class Cluster:
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
         self.streams.reset()
-        self.registry.identities.reset(self.options.seed)
+        self.registry.identities.reset(self.options.seed, kept=(SCENARIO.kind,))
 
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""

@@ -40,7 +40,7 @@ class World:
     def __init__(self, explain: Explain = Explain.AUTO) -> None:
         self.attempts = Attempts()
         self.cluster = Cluster(ClusterOptions(explain=explain), instruments=[self.attempts])
-        started = self.cluster.start(["kube-scheduler"], Role.SIMULATION)[0]
+        started = self.cluster.start(["kube-scheduler"], Role.SIMULATION)[0].controller
         assert isinstance(started, Scheduler)
         self.scheduler = started
         self.client = self.cluster.client(Actor("test", Role.USER))

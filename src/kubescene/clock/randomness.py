@@ -10,6 +10,7 @@ from one global sequence: one more controller in the run renames nobody's pods.
 """
 
 from collections import Counter
+from collections.abc import Container
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -153,9 +154,11 @@ class Identities:
             letters.append(_NAME_ALPHABET[index])
         return "".join(letters)
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: int, *, kept: Container[str] = ()) -> None:
+        """Begin anew, except for kinds whose objects outlive the world: theirs are never reused."""
         self.seed = seed
-        self._ordinals.clear()
+        ordinals = self._ordinals.items()
+        self._ordinals = Counter({key: count for key, count in ordinals if key[1] in kept})
 
     def _digest(self, purpose: str, kind: str, namespace: str, name: str) -> bytes:
         key = (purpose, kind, namespace, name)
