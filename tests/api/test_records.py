@@ -55,6 +55,7 @@ def test_fragments_are_joined_only_when_somebody_reads() -> None:
         return (head, large)
 
     changed = store.update_payload(record, build, phase="Running")
+    assert isinstance(changed.payload, tuple)
     assert changed.payload == (build(2)[0], large)
     assert changed.payload[1] is large
     assert changed.data == build(2)[0] + large

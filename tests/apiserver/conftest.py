@@ -1,6 +1,5 @@
 """A real server on a free port, and a client that sees every byte of the protocol."""
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeAlias
@@ -54,4 +53,4 @@ def live(retire: Retire) -> Iterator[Http]:
 def small_window(server: Server) -> None:
     """Let the server forget all but its newest ten changes."""
     history = server.cluster.store.history
-    server.engine.call(lambda: setattr(history, "_changes", deque(history._changes, maxlen=10)))
+    server.engine.call(lambda: setattr(history, "window", 10))

@@ -54,7 +54,7 @@ def test_v1_is_stored_as_v2(client: DirectClient, registry: Registry) -> None:
     assert shown["apiVersion"] == "autoscaling/v1"
     assert shown["spec"]["targetCPUUtilizationPercentage"] == 50
     assert "metrics" not in shown["spec"]
-    assert registry.present(record, registry.type_of(V2)) is record.payload
+    assert registry.present(record, registry.type_of(V2)) is record.data
 
 
 def test_v1_without_target_gets_the_default_metric(client: DirectClient) -> None:

@@ -206,7 +206,7 @@ def test_all_served_versions_share_one_store(client: DirectClient, registry: Reg
     record = client.create(widget(color="red"))
     v1, v2 = registry.type_of(V1), registry.type_of(V2)
     assert orjson.loads(record.data)["apiVersion"] == "example.com/v2"
-    assert registry.present(record, v2) is record.payload
+    assert registry.present(record, v2) is record.data
     seen = orjson.loads(registry.present(record, v1))
     assert seen["apiVersion"] == "example.com/v1"
     # What the stored version does not know is lost on the way, as with a real server.

@@ -183,6 +183,15 @@ def test_an_old_record_is_decoded_to_its_own_state(store: Store) -> None:
     assert not store.decoded(first)["metadata"].get("labels")
 
 
+def test_what_is_asked_for_again_stays_decoded(store: Store) -> None:
+    hot = store.create(PODS, pod("hot"))
+    decoded = store.decoded(hot)
+    for n in range(3000):
+        store.create(PODS, pod(f"p{n}"))
+        if n % 500 == 0:
+            assert store.decoded(hot) is decoded
+
+
 # -- subscribers -------------------------------------------------------------------------------
 
 
@@ -245,6 +254,32 @@ def test_a_subscriber_that_writes_is_refused(store: Store) -> None:
         store.create(PODS, pod("a"))
     assert store.count(NODES) == 0
     store.create(NODES, make_node("n").build())
+
+
+class DeafError(Exception):
+    pass
+
+
+def test_a_subscriber_that_raises_does_not_keep_others_from_hearing(store: Store) -> None:
+    heard: list[Change] = []
+
+    def fail(_: Change) -> None:
+        raise DeafError("first")
+
+    def fail_too(_: Change) -> None:
+        raise ValueError("second")
+
+    store.subscribe(fail)
+    store.subscribe(heard.append)
+    store.subscribe(fail_too)
+    with pytest.raises(DeafError, match="first") as raised:
+        store.create(PODS, pod("a"))
+    assert raised.value.__notes__ == ["another subscriber failed with ValueError('second')"]
+    assert [change.record.name for change in heard] == ["a"]
+    assert store.history.since(0) == heard
+    with pytest.raises(DeafError):
+        store.create(PODS, pod("b"))
+    assert names(store.list(PODS)) == ["default/a", "default/b"]
 
 
 # -- who may write -----------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """One accepted write, as everybody sees it who follows the world."""
 
+from copy import deepcopy
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
+from kubescene.api.parts import unshared_size
 from kubescene.api.records import Record
 from kubescene.types import JsonObject
 
@@ -38,11 +40,25 @@ class Change:
     def revision(self) -> int:
         return self.record.revision
 
-    @property
-    def size(self) -> int:
-        """Bytes of its own; fragments are shared with other records and count as nothing."""
-        payload = self.record.payload
-        return len(payload) if isinstance(payload, bytes) else 0
+    def kept_alive(self) -> int:
+        """How many bytes there would be less if this change were forgotten.
+
+        The newest state is the store's; a change keeps the state before, as far as the one after
+        does not share it, and what is left of an object that is gone.
+        """
+        previous = self.previous
+        if previous is None:
+            return 0
+        if self.type is ChangeType.DELETED:
+            return unshared_size(previous.payload, None)
+        return unshared_size(previous.payload, self.record.payload)
+
+    def read_by(self, decoder: Decoder) -> "Change":
+        """The same change for somebody with a decoder of their own."""
+        return Change(self.type, self.record, self.previous, decoder)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Change":
+        return self.read_by(deepcopy(self._decoder, memo))
 
     @property
     def object(self) -> JsonObject:

@@ -4,22 +4,21 @@ Bytes first, since a decoded pod costs five times the memory and a garbage colle
 takes half a second at 20,000 pods. List, watch and log share the same bytes. The encoding
 puts ``metadata.resourceVersion`` in a place that can be cut out again, because results omit it.
 
-A payload may be a tuple of parts, bytes or something that turns into bytes, joined only when
-someone reads it. The Scenario uses it: a phase change makes two small parts and shares the rest.
+What is stored is in parts (`kubescene.api.parts`), joined when somebody reads it. A payload may
+also be a tuple of parts that its owner encodes. The Scenario uses it: a phase change rewrites two
+small parts and shares the large ones.
 """
 
 from collections.abc import Mapping
-from typing import Any, SupportsBytes, TypeAlias
+from typing import Any
 
 import msgspec
 import orjson
 
 from kubescene.api.encoding import encode
+from kubescene.api.parts import Payload, Sections, joined, metadata_part
 from kubescene.api.scheme import GroupResource
 from kubescene.types import JsonObject
-
-Part: TypeAlias = bytes | SupportsBytes
-Payload: TypeAlias = bytes | tuple[Part, ...]
 
 _REVISION_FIELD = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
@@ -47,18 +46,33 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     @property
     def data(self) -> bytes:
         """The whole object as JSON, ``resourceVersion`` included."""
-        payload = self.payload
-        return payload if isinstance(payload, bytes) else b"".join(map(bytes, payload))
+        return joined(self.payload)
 
     @property
     def unversioned_data(self) -> bytes:
         """The object as JSON without ``resourceVersion``: what results and exports hold."""
-        return cut_revision(self.data)
+        payload = self.payload
+        return payload.unversioned if isinstance(payload, Sections) else cut_revision(self.data)
+
+    @property
+    def encoded_metadata(self) -> bytes:
+        """A text that holds all metadata but the revision, and perhaps more."""
+        payload = self.payload
+        return payload.metadata if isinstance(payload, Sections) else self.data
 
     def decode(self) -> JsonObject:
         """A fresh decoded object."""
         decoded: JsonObject = orjson.loads(self.data)
         return decoded
+
+    def __deepcopy__(self, memo: object) -> "Record":
+        return self
+
+
+def same_metadata(record: Record, previous: Record | None) -> bool:
+    """Whether all metadata but the revision are known to be the same; cheap, so it may not know."""
+    part = metadata_part(record.payload)
+    return part is not None and previous is not None and part is metadata_part(previous.payload)
 
 
 def cut_revision(data: bytes) -> bytes:
@@ -79,8 +93,10 @@ def versioned(obj: Mapping[str, Any], revision: int) -> JsonObject:
     return copy
 
 
-def make_record(resource: GroupResource, obj: JsonObject, revision: int) -> Record:
-    """Encode an object that `versioned` returned."""
+def make_record(
+    resource: GroupResource, obj: JsonObject, revision: int, payload: Payload | None = None
+) -> Record:
+    """The record of an object that `versioned` returned, encoded unless its payload is given."""
     metadata = obj["metadata"]
     return Record(
         resource=resource,
@@ -88,7 +104,7 @@ def make_record(resource: GroupResource, obj: JsonObject, revision: int) -> Reco
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         revision=revision,
-        payload=encode(obj),
+        payload=encode(obj) if payload is None else payload,
         labels=metadata.get("labels") or _NO_LABELS,
         node=_text(obj, "spec", "nodeName"),
         phase=_text(obj, "status", "phase"),

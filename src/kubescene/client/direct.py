@@ -31,6 +31,10 @@ from kubescene.types import JsonObject
 OWNER_INDEX = "owner"
 
 
+def owner_of(record: Record) -> str:
+    return record.owner
+
+
 class Waking:
     """A handler after which the controller that watches gets a turn."""
 
@@ -90,7 +94,7 @@ class DirectClient:
 
     def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
         resource = self._resource(gvk)
-        self._store.add_index(resource, OWNER_INDEX, lambda record: record.owner)
+        self._store.add_index(resource, OWNER_INDEX, owner_of)
         records = self._store.indexes.records(resource, OWNER_INDEX, owner_uid)
         return [self._store.decoded(record) for record in records]
 

@@ -15,7 +15,8 @@ import orjson
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.records import Payload, Record
+from kubescene.api.parts import Payload
+from kubescene.api.records import Record
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase

@@ -5,10 +5,12 @@ happens on deletion is the registry's business. One thread owns every write; rea
 thread see immutable records.
 """
 
+from kubescene.store.journals import Journal
 from kubescene.store.store import Store, Subscriber, Subscription
 from kubescene.store.watch import Watch, WatchOverflowError
 
 __all__ = [
+    "Journal",
     "Store",
     "Subscriber",
     "Subscription",

@@ -1,60 +1,105 @@
 """The newest changes, so that a watch can start in the past and a list can look back.
 
-Changes older than the window are forgotten; asking for them is answered with 410 Expired, as a
-real API server does after compaction.
+Every resource has a log of its own, bounded by count and by bytes: a burst of Events, or of a large
+object that changes often, does not make pods forgotten. What is older than the window is gone;
+asking for it is answered with 410 Expired, as a real API server does after compaction.
 """
 
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterable
+from heapq import merge
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from operator import attrgetter
+from typing import TypeAlias
 
+from kubescene.api.changes import Change, Decoder
+from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 
 DEFAULT_WINDOW = 10_000
-DEFAULT_BYTES = 256 * 1024 * 1024
+DEFAULT_BYTES = 64 * 1024 * 1024
 """Beyond this the oldest changes go, however few there are: large objects change often too."""
 
+_REVISION = attrgetter("revision")
 
-class Revisioned(Protocol):
-    @property
-    def revision(self) -> int: ...
-
-    @property
-    def size(self) -> int:
-        """Roughly how many bytes are kept alive by it."""
-        ...
+Changes: TypeAlias = list[Change]
 
 
-C = TypeVar("C", bound=Revisioned)
+class Log:
+    """The changes of one resource in order of revision."""
+
+    __slots__ = ("bytes", "changes", "compacted", "sizes")
+
+    def __init__(self, compacted: int) -> None:
+        self.changes: deque[Change] = deque()
+        self.sizes: deque[int] = deque()
+        self.compacted = compacted
+        self.bytes = 0
+
+    def append(self, change: Change) -> None:
+        size = change.kept_alive()
+        self.changes.append(change)
+        self.sizes.append(size)
+        self.bytes += size
+
+    def forget(self) -> None:
+        self.compacted = self.changes.popleft().revision
+        self.bytes -= self.sizes.popleft()
+
+    def since(self, revision: int) -> Iterable[Change]:
+        return islice(self.changes, bisect_right(self.changes, revision, key=_REVISION), None)
 
 
-class History(Generic[C]):
-    """Changes in order of revision. Every revision is one change, so positions are arithmetic."""
+class History:
+    """What has happened, by resource."""
 
-    def __init__(self, window: int, most_bytes: int = DEFAULT_BYTES) -> None:
-        self._changes: deque[C] = deque()
-        self._window = window
+    def __init__(self, window: int = DEFAULT_WINDOW, most_bytes: int = DEFAULT_BYTES) -> None:
+        self.window = window
         self._most_bytes = most_bytes
-        self._bytes = 0
-        self._newest = 0
+        self._floor = 0
+        self._logs: dict[GroupResource, Log] = {}
 
     @property
     def compacted(self) -> int:
-        """The newest revision that is forgotten; watches may start at it or later."""
-        return self._newest - len(self._changes)
+        """The newest revision that is forgotten; who asks for all may start at it or later."""
+        return max((log.compacted for log in self._logs.values()), default=self._floor)
 
-    def append(self, change: C) -> None:
-        changes = self._changes
-        changes.append(change)
-        self._newest = change.revision
-        self._bytes += change.size
-        while len(changes) > self._window or (self._bytes > self._most_bytes and len(changes) > 1):
-            self._bytes -= changes.popleft().size
+    def compacted_of(self, resource: GroupResource) -> int:
+        """The newest change of a resource that is forgotten."""
+        log = self._logs.get(resource)
+        return self._floor if log is None else log.compacted
 
-    def since(self, revision: int) -> list[C]:
-        """Changes after ``revision``, oldest first."""
-        if revision < self.compacted:
-            raise ExpiredError(f"too old resource version: {revision} ({self.compacted + 1})")
-        changes = self._changes
-        skip = len(changes) - (self._newest - revision)
-        return list(islice(changes, max(skip, 0), None))
+    def append(self, change: Change) -> None:
+        resource = change.record.resource
+        log = self._logs.get(resource)
+        if log is None:
+            log = self._logs[resource] = Log(self._floor)
+        log.append(change)
+        while len(log.changes) > self.window or log.bytes > self._most_bytes:
+            log.forget()
+
+    def begin_at(self, revision: int) -> None:
+        """Start where an earlier history ended: nothing before ``revision`` is known."""
+        self._floor = revision
+        self._logs.clear()
+
+    def since(self, revision: int, resources: Iterable[GroupResource] | None = None) -> Changes:
+        """Changes (of ``resources``) after ``revision``, oldest first."""
+        wanted = self._logs if resources is None else dict.fromkeys(resources)
+        compacted = max(map(self.compacted_of, wanted), default=self._floor)
+        if revision < compacted:
+            raise ExpiredError(f"too old resource version: {revision} ({compacted + 1})")
+        logs = [self._logs[resource] for resource in wanted if resource in self._logs]
+        return list(merge(*(log.since(revision) for log in logs), key=_REVISION))
+
+    def copied(self, decoder: Decoder) -> "History":
+        """The same history for another store, which decodes what it holds."""
+        copy = History(self.window, self._most_bytes)
+        copy._floor = self._floor
+        for resource, log in self._logs.items():
+            twin = copy._logs[resource] = Log(log.compacted)
+            twin.changes.extend([change.read_by(decoder) for change in log.changes])
+            twin.sizes.extend(log.sizes)
+            twin.bytes = log.bytes
+        return copy

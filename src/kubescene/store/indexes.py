@@ -3,11 +3,15 @@
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 
 KeyFunction: TypeAlias = Callable[[Record], str]
-"""The key of a record, or an empty string if it does not belong into the index."""
+"""The key of a record, or an empty string if it does not belong into the index.
+
+A plain function: copies of the store share it.
+"""
 
 
 class Index:
@@ -33,6 +37,11 @@ class Index:
     def records(self, key: str) -> list[Record]:
         return list(self._entries.get(key, {}).values())
 
+    def copied(self) -> "Index":
+        copy = Index(self.key)
+        copy._entries = {key: {**entries} for key, entries in self._entries.items()}
+        return copy
+
 
 class Indexes:
     """All indexes of a store."""
@@ -49,11 +58,19 @@ class Indexes:
             for record in records:
                 index.update(None, record)
 
-    def update(self, previous: Record | None, current: Record | None) -> None:
-        record = current or previous
-        assert record is not None
-        for index in self._by_resource.get(record.resource, {}).values():
-            index.update(previous, current)
+    def update(self, change: Change) -> None:
+        record = change.record
+        if indexes := self._by_resource.get(record.resource):
+            current = None if change.type is ChangeType.DELETED else record
+            for index in indexes.values():
+                index.update(change.previous, current)
 
     def records(self, resource: GroupResource, name: str, key: str) -> list[Record]:
         return self._by_resource[resource][name].records(key)
+
+    def copied(self) -> "Indexes":
+        """The same indexes of the same records, for another store."""
+        copy = Indexes()
+        for resource, indexes in self._by_resource.items():
+            copy._by_resource[resource] = {name: it.copied() for name, it in indexes.items()}
+        return copy

@@ -1,26 +1,31 @@
 """The world's single writer: revisioned objects, an ordered history, synchronous subscribers.
 
-Every accepted write takes the next revision, replaces one record, is appended to the history and
-then handed to the subscribers of its resource, in the order they subscribed. Subscribers may
-enqueue work, never write: a write during notification raises `ReentrantWriteError`. The
-thread that calls `own` is the only one that may write from then on; other threads read.
+Every accepted write takes the next revision, is handed to the journal if there is one, replaces
+one record, is appended to the history and then handed to the subscribers of its resource, in the
+order they subscribed. Subscribers may enqueue work, never write: a write during notification
+raises `ReentrantWriteError`. The thread that calls `own` is the only one that may write from then
+on; other threads read.
 """
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from threading import get_ident
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
-from kubescene.api.records import Payload, Record, make_record, versioned
+from kubescene.api.parts import PartEncoder, Payload, Sections
+from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.store.indexes import Indexes, KeyFunction
+from kubescene.store.journals import Journal
 from kubescene.types import JsonObject
 
 DECODED_OBJECTS_KEPT = 1024
 SNAPSHOT_LOOKS = 3
+PODS = GroupResource("", "pods")
 
 
 Subscriber: TypeAlias = Callable[[Change], None]
@@ -44,15 +49,28 @@ class Subscription:
         """Stop. Safe to call twice."""
         self._store._unsubscribe(self)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Subscription":
+        twin = memo[id(self)] = Subscription.__new__(Subscription)
+        twin._store = deepcopy(self._store, memo)
+        twin.handler = deepcopy(self.handler, memo)
+        twin.resources = self.resources
+        return twin
+
 
 Subscriptions: TypeAlias = list[Subscription]
 
 
 class Store:
-    """All objects of one world."""
+    """All objects of one world.
 
-    def __init__(self, *, window: int = DEFAULT_WINDOW) -> None:
-        self.history: History[Change] = History(window)
+    A copy (`copy.deepcopy`) shares the records and is independent otherwise. Who is subscribed is
+    copied along, so a copied controller hears the copied store. It has no journal and no owner.
+    """
+
+    def __init__(self, *, window: int = DEFAULT_WINDOW, journal: Journal | None = None) -> None:
+        self.history = History(window)
+        self._journal = journal
+        self._encoder = PartEncoder()
         self.indexes = Indexes()
         self._revision = 0
         self._newest: dict[GroupResource, int] = {}
@@ -80,6 +98,11 @@ class Store:
     def known_resources(self) -> tuple[GroupResource, ...]:
         """Resources of which there is or was an object, in order of their first one."""
         return tuple(self._newest)
+
+    @property
+    def durable_revision(self) -> int:
+        """Up to where nothing can be lost; without a journal that is all there is."""
+        return self._revision if self._journal is None else self._journal.durable
 
     def get(self, resource: GroupResource, namespace: str, name: str) -> Record | None:
         objects = self._objects.get(resource)
@@ -120,12 +143,11 @@ class Store:
     def list_at(self, resource: GroupResource, revision: int, namespace: str = "") -> Records:
         """The records as they were at ``revision``; raises `ExpiredError` if that is forgotten."""
         state = {record.key: record for record in self.list(resource)}
-        for change in reversed(self.history.since(revision)):
-            if change.record.resource == resource:
-                if change.previous is None:
-                    state.pop(change.record.key, None)
-                else:
-                    state[change.record.key] = change.previous
+        for change in reversed(self.history.since(revision, (resource,))):
+            if change.previous is None:
+                state.pop(change.record.key, None)
+            else:
+                state[change.record.key] = change.previous
         return [state[key] for key in sorted(state) if not namespace or key[0] == namespace]
 
     def resources(self) -> tuple[GroupResource, ...]:
@@ -141,12 +163,19 @@ class Store:
         if cached is None:
             cached = record.decode()
             self._remember(record.revision, cached)
+        else:
+            self._decoded.move_to_end(record.revision)
         return cached
 
     # -- writing ---------------------------------------------------------------------------
 
-    def create(self, resource: GroupResource, obj: JsonObject) -> Record:
-        """Store a new object; its metadata must carry a name."""
+    def create(
+        self, resource: GroupResource, obj: JsonObject, *, like: Record | None = None
+    ) -> Record:
+        """Store a new object; its metadata must carry a name.
+
+        What it has in common with ``like``, an object of the same resource, is not encoded again.
+        """
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if key in self._objects[resource]:
@@ -157,7 +186,7 @@ class Store:
                 kind=resource.resource,
             )
         self._claim()
-        return self._put(ChangeType.ADDED, resource, obj, None)
+        return self._put(ChangeType.ADDED, resource, obj, None, like)
 
     def update(
         self, resource: GroupResource, obj: JsonObject, *, expected: int | None = None
@@ -166,12 +195,12 @@ class Store:
         metadata = obj["metadata"]
         current = self._current(resource, metadata.get("namespace", ""), metadata["name"], expected)
         self._claim()
-        return self._put(ChangeType.MODIFIED, resource, obj, current)
+        return self._put(ChangeType.MODIFIED, resource, obj, current, current)
 
     def update_payload(
         self, record: Record, build: Callable[[int], Payload], *, phase: str
     ) -> Record:
-        """Replace the encoding of a record by fragments made for the next revision."""
+        """Replace the encoding of a record by parts made for the next revision."""
         current = self._current(record.resource, record.namespace, record.name, None)
         self._claim()
         revision = self._revision + 1
@@ -188,7 +217,7 @@ class Store:
             owner=current.owner,
             deleting=current.deleting,
         )
-        return self._commit(ChangeType.MODIFIED, replacement, current)
+        return self._commit(Change(ChangeType.MODIFIED, replacement, current, self))
 
     def remove(
         self, resource: GroupResource, namespace: str, name: str, *, expected: int | None = None
@@ -199,7 +228,36 @@ class Store:
         """
         current = self._current(resource, namespace, name, expected)
         self._claim()
-        return self._put(ChangeType.DELETED, resource, self.decoded(current), current)
+        return self._put(ChangeType.DELETED, resource, self.decoded(current), current, current)
+
+    def restore(self, records: Iterable[Record], revision: int) -> None:
+        """Fill an empty store with records, in order of creation, as they were at ``revision``.
+
+        Subscribers are told of each as ADDED once all are there. The journal is not: it is where
+        they come from. Nothing before ``revision`` is known.
+        """
+        self._claim()
+        if self._revision or any(self._objects.values()):
+            raise ValueError("only an empty store can be restored: make a new one")
+        restored = [*records]
+        if any(record.revision > revision for record in restored):
+            raise ValueError(f"a record is newer than revision {revision}, which it is part of")
+        self._begun = revision
+        changes = [Change(ChangeType.ADDED, record, None, self) for record in restored]
+        for change in changes:
+            self._objects[change.record.resource][change.record.key] = change.record
+            self._membership[change.record.resource] += 1
+            self._newest[change.record.resource] = revision
+            self.indexes.update(change)
+        self.history.begin_at(revision)
+        self._revision = revision
+        for change in changes:
+            self._notify(change)
+
+    def flush(self) -> None:
+        """Return once every write is durable: what has to happen before a client is answered."""
+        if self._journal is not None:
+            self._journal.flush()
 
     def own(self) -> None:
         """From now on only the calling thread writes."""
@@ -266,31 +324,71 @@ class Store:
         resource: GroupResource,
         obj: JsonObject,
         previous: Record | None,
+        like: Record | None,
     ) -> Record:
         revision = self._revision + 1
         copy = versioned(obj, revision)
-        record = make_record(resource, copy, revision)
-        self._remember(revision, copy)
-        return self._commit(change_type, record, previous)
+        record = make_record(resource, copy, revision, self._encoded(resource, copy, like))
+        return self._commit(Change(change_type, record, previous, self), copy)
 
-    def _commit(self, change_type: ChangeType, record: Record, previous: Record | None) -> Record:
+    def _encoded(self, resource: GroupResource, obj: JsonObject, like: Record | None) -> Sections:
+        before = None if like is None else like.payload
+        return self._encoder.sections(
+            obj,
+            self._revision + 1,
+            node_apart=resource == PODS,
+            before=before if isinstance(before, Sections) else None,
+            old=None if like is None else self._decoded.get(like.revision),
+        )
+
+    def _commit(self, change: Change, decoded: JsonObject | None = None) -> Record:
+        if self._journal is not None:
+            self._enter(change)
+        record = change.record
+        resource = record.resource
         self._begun = record.revision
-        objects = self._objects[record.resource]
-        key = (record.namespace, record.name)
-        if change_type is ChangeType.DELETED:
-            del objects[key]
+        if change.type is ChangeType.DELETED:
+            del self._objects[resource][record.namespace, record.name]
         else:
-            objects[key] = record
-        if change_type is not ChangeType.MODIFIED:
-            self._membership[record.resource] += 1
-        self._revision = self._newest[record.resource] = record.revision
-        self.indexes.update(previous, None if change_type is ChangeType.DELETED else record)
-        self._notify(Change(change_type, record, previous, self))
+            self._objects[resource][record.namespace, record.name] = record
+        if change.type is not ChangeType.MODIFIED:
+            self._membership[resource] += 1
+        self._revision = self._newest[resource] = record.revision
+        if decoded is not None:
+            self._remember(record.revision, decoded)
+        self.indexes.update(change)
+        self.history.append(change)
+        self._notify(change)
         return record
 
+    def _enter(self, change: Change) -> None:
+        assert self._journal is not None
+        try:
+            self._journal.append(change)
+        except BaseException:
+            # What the journal may have decoded is not what the next write of this revision says.
+            self._decoded.pop(change.revision, None)
+            raise
+
     def _notify(self, change: Change) -> None:
-        self.history.append(change)
-        resource = change.record.resource
+        """Tell everybody; if some fail, the others hear of it all the same, then it is raised."""
+        failures: list[Exception] = []
+        self._notifying = change
+        try:
+            for handler in self._route(change.record.resource):
+                try:
+                    handler(change)
+                except Exception as error:
+                    failures.append(error)
+        finally:
+            self._notifying = None
+        if failures:
+            first, *others = failures
+            for other in others:
+                first.add_note(f"another subscriber failed with {other!r}")
+            raise first
+
+    def _route(self, resource: GroupResource) -> tuple[Subscriber, ...]:
         route = self._routes.get(resource)
         if route is None:
             route = self._routes[resource] = tuple(
@@ -298,17 +396,24 @@ class Store:
                 for s in self._subscriptions
                 if s.resources is None or resource in s.resources
             )
-        self._notifying = change
-        try:
-            for handler in route:
-                handler(change)
-        finally:
-            self._notifying = None
+        return route
 
     def _remember(self, revision: int, obj: JsonObject) -> None:
         self._decoded[revision] = obj
         if len(self._decoded) > DECODED_OBJECTS_KEPT:
             self._decoded.popitem(last=False)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Store":
+        twin = memo[id(self)] = type(self)()
+        twin.history = self.history.copied(twin)
+        twin.indexes = self.indexes.copied()
+        twin._revision = twin._begun = self._revision
+        twin._objects.update((resource, {**held}) for resource, held in self._objects.items())
+        twin._membership.update(self._membership)
+        twin._newest.update(self._newest)
+        twin._sorted.update(self._sorted)
+        twin._subscriptions += [deepcopy(it, memo) for it in self._subscriptions]
+        return twin
 
     def _keys(self, resource: GroupResource, objects: dict[tuple[str, str], Record]) -> Keys:
         # Counted after the objects changed, so keys sorted during a change are never taken for new.

@@ -36,11 +36,7 @@ class Watch:
         self.limit = backlog
         self._wake = wake
         self._overflowed = False
-        self._changes: deque[Change] = deque(
-            change
-            for change in store.history.since(since)
-            if change.record.resource in self._resources
-        )
+        self._changes: deque[Change] = deque(store.history.since(since, self._resources))
         self._subscription = store.subscribe(self._push, self._resources)
 
     @property

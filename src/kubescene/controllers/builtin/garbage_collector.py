@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.options import DeleteOptions
+from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupResource
 from kubescene.client import ObjectRef
 from kubescene.control.loops import IDLE, ControllerContext, Progress
@@ -91,22 +92,24 @@ class GarbageCollector:
         """Called for every write of the world: what has just been written is decoded already."""
         record = change.record
         if change.type is ChangeType.MODIFIED:
-            if record.payload.__class__ is not bytes:
-                return  # the Scenario has moved on: its metadata is the same, and it is large
-            references = change.object["metadata"].get("ownerReferences")
-            dependent = self._graph.dependents.get(record.uid)
-            if (references or dependent) and not is_known(references, dependent):
-                self._relate(change, dependent)
+            if not same_metadata(record, change.previous):
+                self._observe_metadata(change)
         elif change.type is ChangeType.DELETED:
             self._forget(record.uid, record.namespace)
             return
         else:
-            if record.owner or _OWNER_REFERENCES in record.data:
+            if record.owner or _OWNER_REFERENCES in record.encoded_metadata:
                 self._relate(change, None)
             if owner := self._graph.owners.get(record.uid):
                 owner.gone_from = None  # brought back by an import
         if record.deleting:
             self._note_deletion(change)
+
+    def _observe_metadata(self, change: Change) -> None:
+        references = change.object["metadata"].get("ownerReferences")
+        dependent = self._graph.dependents.get(change.record.uid)
+        if (references or dependent) and not is_known(references, dependent):
+            self._relate(change, dependent)
 
     def _relate(self, change: Change, before: Dependent | None) -> None:
         """The owners of an object are new, or have changed."""
