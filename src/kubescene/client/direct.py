@@ -55,25 +55,29 @@ class DirectClient:
 
     def get(self, ref: ObjectRef) -> JsonObject:
         resource_type = self._registry.type_of(ref.gvk)
-        return self._store.decoded(self._registry.record(resource_type, ref.namespace, ref.name))
+        record = self._registry.record(resource_type, ref.namespace, ref.name)
+        return self._registry.decoded(record, resource_type)
 
     def find(self, ref: ObjectRef) -> JsonObject | None:
-        record = self._store.get(self._resource(ref.gvk), ref.namespace, ref.name)
-        return None if record is None else self._store.decoded(record)
+        resource_type = self._registry.type_of(ref.gvk)
+        record = self._store.get(resource_type.group_resource, ref.namespace, ref.name)
+        return None if record is None else self._registry.decoded(record, resource_type)
 
     def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: LabelSelector | None = None
     ) -> Objects:
-        records = self._store.list(self._resource(gvk), namespace)
+        resource_type = self._registry.type_of(gvk)
+        records = self._store.list(resource_type.group_resource, namespace)
         if labels is not None:
             records = [record for record in records if labels.matches(record.labels)]
-        return [self._store.decoded(record) for record in records]
+        return [self._registry.decoded(record, resource_type) for record in records]
 
     def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
-        resource = self._resource(gvk)
+        resource_type = self._registry.type_of(gvk)
+        resource = resource_type.group_resource
         self._store.add_index(resource, OWNER_INDEX, lambda record: record.owner)
         records = self._store.indexes.records(resource, OWNER_INDEX, owner_uid)
-        return [self._store.decoded(record) for record in records]
+        return [self._registry.decoded(record, resource_type) for record in records]
 
     # -- Writer ----------------------------------------------------------------------------
 

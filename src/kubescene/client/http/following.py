@@ -68,14 +68,14 @@ class Following:
 
     def watch(self, api: ApiResource, handler: EventHandler) -> HttpSubscription:
         """Tell ``handler`` of what exists, and of what `turn` brings from now on."""
-        stream = self._stream(api)
-        self._replay(stream, handler)
+        self._follow(api)
+        self._catch_up(api.gvk, handler)
         return self._subscribed(api.gvk, handler)
 
     def watch_all(self, handler: EventHandler) -> HttpSubscription:
         self._look_for_kinds()
         for gvk in self._everything:
-            self._replay(self._streams[gvk], handler)
+            self._catch_up(gvk, handler)
         return self._subscribed(None, handler)
 
     def end(self, subscription: HttpSubscription) -> None:
@@ -167,11 +167,13 @@ class Following:
 
     def _tell(self) -> int:
         """Hand over what has arrived, kind by kind."""
+        return sum(map(self._tell_kind, list(self._streams)))
+
+    def _tell_kind(self, gvk: GroupVersionKind) -> int:
         told = 0
-        for gvk, stream in list(self._streams.items()):
-            while change := stream.next_change():
-                told += 1
-                self._tell_of(change, gvk)
+        while (stream := self._streams.get(gvk)) and (change := stream.next_change()):
+            told += 1
+            self._tell_of(change, gvk)
         return told
 
     def _tell_of(self, change: Change, gvk: GroupVersionKind) -> None:
@@ -195,8 +197,10 @@ class Following:
             self._telling = before
         return None
 
-    def _replay(self, stream: Stream, handler: EventHandler) -> None:
-        for change in stream.cache.as_added():
+    def _catch_up(self, gvk: GroupVersionKind, handler: EventHandler) -> None:
+        """Tell a new handler what those know who were there before."""
+        self._tell_kind(gvk)
+        for change in self._streams[gvk].cache.as_added():
             if error := self._call(handler, change):
                 raise error
 
@@ -216,22 +220,18 @@ class Following:
     def _hears_everything(self) -> bool:
         return any(it.gvk is None for it in self._subscriptions)
 
-    def _stream(self, api: ApiResource) -> Stream:
-        """The watch of a kind; a new one knows all that exists when this returns."""
-        found = self._streams.get(api.gvk)
-        if found is None:
-            found = Stream(
+    def _follow(self, api: ApiResource) -> None:
+        """Begin to watch a kind, if nobody does; what exists counts as arrived."""
+        if api.gvk not in self._streams:
+            stream = Stream(
                 api,
                 self._requests,
                 self._decoder,
                 page_size=self._page_size,
                 patience_s=self._patience_s,
             )
-            found.start()
-            self._streams[api.gvk] = found
-            while change := found.next_change():
-                self._tell_of(change, api.gvk)
-        return found
+            stream.start()
+            self._streams[api.gvk] = stream
 
     def _look_for_kinds(self) -> None:
         """Follow every kind that the server has, and none that it has no more."""
@@ -241,7 +241,7 @@ class Following:
         for gvk in [gvk for gvk in before if gvk not in self._everything]:
             self._forget(gvk)
         for api in apis:
-            self._stream(api)
+            self._follow(api)
         if self._is_waiting_for_kinds():
             self._look_again_at = self._requests.clock.now() + DISCOVERY_RETRY
 
@@ -260,8 +260,7 @@ class Following:
         stream = self._streams[gvk]
         self._everything[gvk] = None
         stream.empty()
-        while change := stream.next_change():
-            self._tell_of(change, gvk)
+        self._tell_kind(gvk)
         del self._everything[gvk]
         if not self._is_wanted(gvk):
             self._drop(gvk)
