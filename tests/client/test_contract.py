@@ -12,6 +12,7 @@ import pytest
 from client.worlds import DirectWorld, HttpWorld, World
 from kubescene.actors import Actor
 from kubescene.api.changes import Change
+from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
@@ -28,7 +29,6 @@ from kubescene.errors import (
     NotFoundError,
     ReentrantWriteError,
 )
-from kubescene.registry.gates import OpenGate
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -626,6 +626,41 @@ def test_what_is_heard_wakes_the_owner_unless_quiet(world: World) -> None:
     client.wait_seen(client.create(config_map("a")).revision)
     client.wait_seen(client.create(make_pod("b").build()).revision)
     assert turns == ["a", "wake", "b"]
+
+
+def test_a_client_knows_whether_what_it_watches_has_changed(client: Client) -> None:
+    client.watch(CONFIG_MAP, Heard())
+    first = client.create(config_map("a"))
+    client.wait_seen(first.revision)
+    client.create(make_pod("b").build())
+    assert client.changed_since(first.revision - 1)
+    assert not client.changed_since(first.revision)
+    gone = client.delete(ObjectRef(CONFIG_MAP, "a", "default"))
+    client.wait_seen(gone.revision)
+    assert client.changed_since(first.revision)
+
+
+def test_a_handler_can_end_its_own_watch(client: Client) -> None:
+    heard = Heard()
+
+    def once(change: Change) -> None:
+        heard(change)
+        subscription.cancel()
+
+    subscription = client.watch(CONFIG_MAP, once)
+    client.create(config_map("a"))
+    client.wait_seen(client.create(config_map("b")).revision)
+    assert heard.names == ["a"]
+
+
+def test_a_handler_that_raises_is_heard_of(client: Client) -> None:
+    def broken(change: Change) -> None:
+        raise LookupError(f"nobody knows {change.record.name}")
+
+    client.watch(CONFIG_MAP, broken)
+    with pytest.raises(LookupError, match="nobody knows a"):
+        client.wait_seen(client.create(config_map("a")).revision)
+    assert client.find(ObjectRef(CONFIG_MAP, "a", "default")) is not None
 
 
 def test_all_kinds_can_be_followed_later_ones_too(world: World) -> None:

@@ -1,7 +1,7 @@
 """The proof of the interface: built-in controllers and the scheduler, unchanged, over HTTP.
 
 The served world has no controllers of its own. Each runs here with a client of its own, and all are
-turned by one loop: hear, work, wait.
+turned by the same crank as those of an embedded world.
 """
 
 from collections.abc import Callable
@@ -9,65 +9,61 @@ from collections.abc import Callable
 import pytest
 
 from client.worlds import HttpWorld
-from kubescene.api.kinds import DEPLOYMENT, POD, REPLICA_SET
+from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.clock import EventQueue, Streams, WallClock
-from kubescene.cluster import builtin_controllers
-from kubescene.control.loops import Controller, ControllerContext
-from kubescene.control.timers import Timers
+from kubescene.cluster import ClusterOptions, builtin_controllers
+from kubescene.control import ControllerContext, Crank, Slot, Timers
 from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler
 from kubescene.controllers.runtime import ReconcilerController
-from kubescene.testing import make_deployment, make_node, make_replica_set
+from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
 from kubescene.timeline.instruments import Instruments
 
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 TURNS = 400
 
 
 class Outside:
-    """Controllers of a world that is somewhere else."""
+    """Controllers of a world that is somewhere else, and a crank that turns them."""
 
     def __init__(self, world: HttpWorld) -> None:
         self._world = world
         self._clock = WallClock()
         self._queue = EventQueue(self._clock)
+        self._crank = Crank(self._queue, objects=lambda: 1000)
+        self._registrations = builtin_controllers(ClusterOptions())
+        self._slots: list[Slot] = []
         self.clients: list[HttpClient] = []
-        self.controllers: list[Controller] = []
 
-    def context(self, name: str) -> ControllerContext:
-        client = self._world.client(name)
+    def context(self, slot: Slot) -> ControllerContext:
+        client = self._world.client(slot.name, slot.wake)
         self.clients.append(client)
         return ControllerContext(
             client=client,
             clock=self._clock,
-            timers=Timers(self._queue, lambda: None),
+            timers=Timers(self._queue, slot.wake),
             streams=Streams(7),
             instruments=Instruments(),
+            wake=slot.wake,
         )
 
     def start(self, *names: str) -> None:
-        registrations = builtin_controllers()
         for name in names:
-            self.controllers.append(registrations.factory(name)(self.context(name)))
+            slot = Slot(name)
+            slot.controller = self._registrations.factory(name)(self.context(slot))
+            self._slots.append(slot)
 
     def until(self, happened: Callable[[], bool]) -> None:
-        """Turn the crank until something has happened, and nobody has work left."""
+        """Hear and work until something has happened and nobody has anything left to do."""
         for _ in range(TURNS):
-            self._queue.run_due()
             heard = sum(client.pump(0.01) for client in self.clients)
-            worked = sum(self._work(controller) for controller in self.controllers)
-            if not heard and not worked and happened():
+            self._crank.settle(self._slots)
+            if not heard and happened():
                 return
         raise AssertionError("it did not happen")
-
-    def _work(self, controller: Controller) -> bool:
-        progress = controller.run_once()
-        worked = progress.wrote or progress.more
-        while progress.more:
-            progress = controller.run_once()
-        return worked
 
 
 @pytest.fixture
@@ -104,7 +100,7 @@ def test_a_reconciler_sees_what_it_wrote_before_it_looks_again(
     outside: Outside, user: HttpClient
 ) -> None:
     """Without waiting, the second look would create every pod once more."""
-    context = outside.context("replicaset")
+    context = outside.context(Slot("replicaset"))
     controller = ReconcilerController(ReplicaSetReconciler(), context)
     user.create(make_replica_set("web").replicas(5).build())
     assert isinstance(context.client, HttpClient)
@@ -120,7 +116,7 @@ def test_pods_are_placed_and_run(outside: Outside, user: HttpClient) -> None:
     outside.start("deployment", "replicaset", "kube-scheduler", "kubelet")
     for name in ("n1", "n2", "n3"):
         user.create(make_node(name).cpu("4").memory("8Gi").build())
-    user.create(make_deployment("web").replicas(9).cpu("1").build())
+    user.create(make_deployment("web").replicas(9).template(make_pod("").cpu("1")).build())
     ref = ObjectRef(DEPLOYMENT, "web", "default")
 
     def is_available() -> bool:
@@ -134,7 +130,7 @@ def test_pods_are_placed_and_run(outside: Outside, user: HttpClient) -> None:
 def test_what_does_not_fit_waits_until_there_is_room(outside: Outside, user: HttpClient) -> None:
     outside.start("replicaset", "kube-scheduler")
     user.create(make_node("n1").cpu("2").memory("8Gi").build())
-    user.create(make_replica_set("web").replicas(3).cpu("1").build())
+    user.create(make_replica_set("web").replicas(3).template(make_pod("").cpu("1")).build())
     outside.until(lambda: sorted(bound(user)) == ["", "n1", "n1"])
     (waiting,) = (pod for pod in user.list(POD) if not pod["spec"].get("nodeName"))
     (condition,) = waiting["status"]["conditions"]

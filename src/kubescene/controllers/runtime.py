@@ -36,6 +36,7 @@ class ReconcilerController:
             return IDLE
         key = self._queue.pop()
         try:
+            self._see_own_writes()  # those of a turn that failed
             plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
             wrote = self._carry_out(key, plan)
             self._see_own_writes()

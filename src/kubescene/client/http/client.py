@@ -35,7 +35,7 @@ from kubescene.client.http.own_writes import OwnWrites
 from kubescene.client.http.requests import JSON, Deadline, Reply, Requests, target
 from kubescene.client.http.wire import Request
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
-from kubescene.client.waking import waking
+from kubescene.client.waking import waking, waking_for_all
 from kubescene.clock import Clock, ScaledClock
 from kubescene.errors import NotFoundError, UnseenWriteError
 from kubescene.types import JsonObject
@@ -204,7 +204,11 @@ class HttpClient:
         return self._following.watch(api, waking(handler, None if quiet else self._wake))
 
     def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> HttpSubscription:
-        return self._following.watch_all(waking(handler, None if quiet else self._wake))
+        return self._following.watch_all(waking_for_all(handler, None if quiet else self._wake))
+
+    def changed_since(self, revision: int) -> bool:
+        """As far as it was delivered; a client that watches nothing cannot tell, and says yes."""
+        return self._following.changed_since(revision)
 
     def pump(self, timeout_s: float = 0.0) -> int:
         """Call the handlers for what has arrived, waiting up to ``timeout_s`` for something.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kubescene.api.changes import Change
+from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client.http.discovery import ApiResource, Discovery
 from kubescene.client.http.records import DecodedObjects
@@ -63,6 +64,7 @@ class Following:
         self._everything: dict[GroupVersionKind, None] = {}
         self._look_again_at: int | None = None
         self._telling: Change | None = None
+        self._told = 0
 
     # -- subscribing -------------------------------------------------------------------------
 
@@ -99,6 +101,15 @@ class Following:
         """The watch of a kind, if there is one."""
         return self._streams.get(api.gvk)
 
+    def changed_since(self, revision: int) -> bool:
+        """Whether a change after ``revision`` was told; of bookkeeping only to who asked for it."""
+        followed = [
+            stream
+            for gvk, stream in self._streams.items()
+            if stream.api.resource not in BOOKKEEPING or self._is_named(gvk)
+        ]
+        return not followed or any(stream.changed > revision for stream in followed)
+
     def refuse_writes(self) -> None:
         """Raises while a handler is being told of something."""
         if self._telling is not None:
@@ -112,11 +123,13 @@ class Following:
     def turn(self, timeout_s: float) -> int:
         """Read what has arrived, waiting for up to ``timeout_s``, and tell it; how many changes."""
         self.refuse_writes()
-        told = self._tell()
+        before = self._told
+        self._tell()
         self._mend()
-        told += self._tell()
-        self._receive(0 if told else timeout_s)
-        return told + self._tell()
+        self._tell()
+        self._receive(0 if self._told > before else timeout_s)
+        self._tell()
+        return self._told - before
 
     def _receive(self, timeout_s: float) -> None:
         """Read from the connections on which something has arrived."""
@@ -159,24 +172,23 @@ class Following:
         try:
             act()
         except NotFoundError:
-            if any(it.gvk == gvk for it in self._subscriptions):
+            if self._is_named(gvk):
                 raise
             self._forget(gvk)
 
     # -- telling -----------------------------------------------------------------------------
 
-    def _tell(self) -> int:
+    def _tell(self) -> None:
         """Hand over what has arrived, kind by kind."""
-        return sum(map(self._tell_kind, list(self._streams)))
+        for gvk in list(self._streams):
+            self._tell_kind(gvk)
 
-    def _tell_kind(self, gvk: GroupVersionKind) -> int:
-        told = 0
+    def _tell_kind(self, gvk: GroupVersionKind) -> None:
         while (stream := self._streams.get(gvk)) and (change := stream.next_change()):
-            told += 1
             self._tell_of(change, gvk)
-        return told
 
     def _tell_of(self, change: Change, gvk: GroupVersionKind) -> None:
+        self._told += 1
         if change.record.resource == DEFINITIONS and self._hears_everything():
             self._look_again_at = self._requests.clock.now()
         failures = [
@@ -216,6 +228,10 @@ class Following:
 
     def _is_wanted(self, gvk: GroupVersionKind) -> bool:
         return any(self._is_for(it, gvk) for it in self._subscriptions)
+
+    def _is_named(self, gvk: GroupVersionKind) -> bool:
+        """Whether somebody watches this very kind."""
+        return any(it.gvk == gvk for it in self._subscriptions)
 
     def _hears_everything(self) -> bool:
         return any(it.gvk is None for it in self._subscriptions)
@@ -266,7 +282,7 @@ class Following:
             self._drop(gvk)
 
     def _drop(self, gvk: GroupVersionKind) -> None:
-        self._streams.pop(gvk).close()
+        self._streams.pop(gvk).stop()
 
 
 def defined_resource(definition: JsonObject) -> GroupResource | None:

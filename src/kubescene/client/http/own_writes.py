@@ -19,6 +19,8 @@ class Awaited:
 
     @property
     def is_seen(self) -> bool:
+        if self.stream.is_stopped:
+            return True
         if not self.is_gone:
             return self.stream.delivered >= self.record.revision
         held = self.stream.cache.records.get(self.record.key)

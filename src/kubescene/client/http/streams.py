@@ -49,6 +49,9 @@ class Stream:
         self.cache = Cache(decoder)
         self.delivered = 0
         """How far the owner has heard of everything."""
+        self.changed = 0
+        """The newest revision of an object that the owner has heard of."""
+        self.is_stopped = False
         self.connection: WatchConnection | None = None
         self._requests = requests
         self._clock = requests.clock
@@ -79,6 +82,7 @@ class Stream:
             arrival = self._arrived.popleft()
             self.delivered = max(self.delivered, arrival.revision)
             if change := self.cache.apply(arrival):
+                self.changed = max(self.changed, change.revision)
                 return change
         return None
 
@@ -127,7 +131,12 @@ class Stream:
         """Queue the end of all objects: their kind is no more."""
         self._arrived += self.cache.difference([], self._received)
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """End it: nobody follows the kind any more."""
+        self.is_stopped = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -178,7 +187,7 @@ class Stream:
     def _end(self, connection: WatchConnection) -> None:
         """The connection is over: in good order, or not."""
         error = connection.error
-        self.close()
+        self._disconnect()
         if isinstance(error, ExpiredError):
             _log.info("the watch of %s is listed anew: %s", self.api.resource, error)
             self._is_expired = True
