@@ -16,13 +16,15 @@
     │   ├── UnsupportedMediaTypeError 415 UnsupportedMediaType
     │   ├── InvalidError             422 Invalid, with one cause per field
     │   ├── TooManyRequestsError     429 TooManyRequests
-    │   └── InternalError            500 InternalError
+    │   ├── InternalError            500 InternalError
+    │   └── UnreachableError         503, no usable answer: nobody knows whether it was done
     ├── ScenarioError            a scenario cannot be loaded or played; says where
     │   └── ScenarioGoneError        it was deleted while it was played
     ├── PluginError              a scheduler plugin raised; names plugin and extension point
     ├── ConfigurationError       a component was configured in a way it cannot honour
     ├── RecorderError            the timeline could not be recorded; ends the run
-    └── ReentrantWriteError      a store subscriber tried to write
+    ├── UnseenWriteError         a client's own write did not come back through its watch
+    └── ReentrantWriteError      somebody tried to write while being told of a change
 
 Catch broadly (`KubesceneError`) to report, narrowly to recover. A plugin's "no" is a
 `Status` value of the scheduler, never an exception.
@@ -30,7 +32,7 @@ Catch broadly (`KubesceneError`) to report, narrowly to recover. A plugin's "no"
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 
 class KubesceneError(Exception):
@@ -55,8 +57,8 @@ class Cause:
 class ApiError(KubesceneError):
     """A request the API refuses, with all that a Kubernetes ``Status`` says about it."""
 
-    code: ClassVar[int] = 500
-    reason: ClassVar[str] = "InternalError"
+    code: int = 500
+    reason: str = "InternalError"
 
     def __init__(
         self,
@@ -167,6 +169,13 @@ class InternalError(ApiError):
     reason = "InternalError"
 
 
+class UnreachableError(ApiError):
+    """No usable answer came from an API server. Whether a write was carried out is not known."""
+
+    code = 503
+    reason = "ServiceUnavailable"
+
+
 class ScenarioError(KubesceneError):
     """A scenario that cannot be loaded or played.
 
@@ -199,5 +208,9 @@ class RecorderError(KubesceneError):
     """The timeline could not be recorded. A run without its record is worth nothing, so it ends."""
 
 
+class UnseenWriteError(KubesceneError):
+    """A write was accepted, but the writer's own watch did not deliver it in time."""
+
+
 class ReentrantWriteError(KubesceneError):
-    """A store subscriber tried to write. Subscribers may enqueue work, never write."""
+    """Who is being told of a change tried to write. Handlers may enqueue work, never write."""

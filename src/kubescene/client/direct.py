@@ -6,7 +6,7 @@ Watches are store subscriptions, so when a write returns its events have been de
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from kubescene.actors import Actor
 from kubescene.api.changes import Change, ChangeType
@@ -22,37 +22,18 @@ from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
+from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
+from kubescene.client.waking import waking, waking_for_all
 from kubescene.registry import Registry
-from kubescene.store import Subscription
-from kubescene.store.store import Subscriptions
 from kubescene.types import JsonObject
 
 OWNER_INDEX = "owner"
 
+Subscriptions: TypeAlias = list[Subscription]
+
 
 def owner_of(record: Record) -> str:
     return record.owner
-
-
-class Waking:
-    """A handler after which the controller that watches gets a turn."""
-
-    __slots__ = ("_handler", "_wake")
-
-    def __init__(self, handler: EventHandler, wake: Callable[[], None]) -> None:
-        self._handler = handler
-        self._wake = wake
-
-    def __call__(self, change: Change) -> None:
-        self._handler(change)
-        self._wake()
-
-    def unless_bookkeeping(self, change: Change) -> None:
-        """For those who follow everything: an Event or a step of the scenario means no work."""
-        self._handler(change)
-        if change.record.resource not in BOOKKEEPING:
-            self._wake()
 
 
 class DirectClient:
@@ -78,25 +59,29 @@ class DirectClient:
 
     def get(self, ref: ObjectRef) -> JsonObject:
         resource_type = self._registry.type_of(ref.gvk)
-        return self._store.decoded(self._registry.record(resource_type, ref.namespace, ref.name))
+        record = self._registry.record(resource_type, ref.namespace, ref.name)
+        return self._registry.decoded(record, resource_type)
 
     def find(self, ref: ObjectRef) -> JsonObject | None:
-        record = self._store.get(self._resource(ref.gvk), ref.namespace, ref.name)
-        return None if record is None else self._store.decoded(record)
+        resource_type = self._registry.type_of(ref.gvk)
+        record = self._store.get(resource_type.group_resource, ref.namespace, ref.name)
+        return None if record is None else self._registry.decoded(record, resource_type)
 
     def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: LabelSelector | None = None
     ) -> Objects:
-        records = self._store.list(self._resource(gvk), namespace)
+        resource_type = self._registry.type_of(gvk)
+        records = self._store.list(resource_type.group_resource, namespace)
         if labels is not None:
             records = [record for record in records if labels.matches(record.labels)]
-        return [self._store.decoded(record) for record in records]
+        return [self._registry.decoded(record, resource_type) for record in records]
 
     def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
-        resource = self._resource(gvk)
+        resource_type = self._registry.type_of(gvk)
+        resource = resource_type.group_resource
         self._store.add_index(resource, OWNER_INDEX, owner_of)
         records = self._store.indexes.records(resource, OWNER_INDEX, owner_uid)
-        return [self._store.decoded(record) for record in records]
+        return [self._registry.decoded(record, resource_type) for record in records]
 
     # -- Writer ----------------------------------------------------------------------------
 
@@ -161,15 +146,14 @@ class DirectClient:
     def watch(
         self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
     ) -> Subscription:
-        handler = handler if quiet or self._wake is None else Waking(handler, self._wake)
+        handler = waking(handler, None if quiet else self._wake)
         resource = self._resource(gvk)
         self._watched[resource] = None
         self._replay(resource, handler)
         return self._kept(self._store.subscribe(handler, (resource,)))
 
     def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
-        if self._wake is not None and not quiet:
-            handler = Waking(handler, self._wake).unless_bookkeeping
+        handler = waking_for_all(handler, None if quiet else self._wake)
         self._watches_all = True
         for resource in self._store.resources():
             self._replay(resource, handler)

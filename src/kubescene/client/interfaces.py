@@ -4,7 +4,8 @@ Every client belongs to one `Actor`. A write is either accepted, and returns the
 revision, or raises an `ApiError`; nothing half-done exists. Over the store, the writer's own
 watch has seen the write when the call returns; over HTTP it has not: `wait_seen` says when.
 
-Objects that a Reader or Watcher hands out are shared and read-only.
+Objects that a Reader or Watcher hands out are shared and read-only. Nothing here knows what stands
+behind a client: two implementations, `direct` and `http`, keep the promises made here.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +26,6 @@ from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.store import Subscription
 from kubescene.types import JsonObject
 
 
@@ -53,6 +53,14 @@ EventHandler: TypeAlias = Callable[[Change], None]
 
 
 Objects: TypeAlias = list[JsonObject]
+
+
+class Subscription(Protocol):
+    """A watch that can be ended."""
+
+    def cancel(self) -> None:
+        """Stop. Safe to call twice."""
+        ...
 
 
 class Reader(Protocol):
@@ -120,7 +128,13 @@ class Writer(Protocol):
         ...
 
     def wait_seen(self, revision: int) -> None:
-        """Return once this client's own watches have delivered ``revision``."""
+        """Return once this client's own watches have delivered a write of this client.
+
+        ``revision`` is that of the record which the write returned; earlier writes of the client
+        have been delivered as well. A kind that is not watched counts as seen. Handlers run
+        meanwhile, on this thread. Raises `UnseenWriteError` if it takes too long, and ValueError
+        for a revision that cannot have been written yet.
+        """
         ...
 
 

@@ -1,6 +1,7 @@
 """Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
 
 from kubescene.api.changes import Change
+from kubescene.api.records import Record
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.reconcile import (
@@ -26,6 +27,7 @@ class ReconcilerController:
         self._client: Client = context.client
         self._queue = WorkQueue()
         self._refused = WorkQueue()
+        self._written: Record | None = None
         for kind in reconciler.kinds:
             self._client.watch(kind, self._changed, quiet=True)
 
@@ -34,8 +36,10 @@ class ReconcilerController:
             return IDLE
         key = self._queue.pop()
         try:
+            self._see_own_writes()  # those of a turn that failed
             plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
             wrote = self._carry_out(key, plan)
+            self._see_own_writes()
         except Exception:
             # Nothing is lost: where an exception does not end the run, the key is tried again.
             self._queue.add(key)
@@ -52,11 +56,17 @@ class ReconcilerController:
             self._queue.add(key)
             self._context.wake()
 
+    def _see_own_writes(self) -> None:
+        """A reconciler that has not heard of what it created would create it once more."""
+        if self._written is not None:
+            self._client.wait_seen(self._written.revision)
+            self._written = None
+
     def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False
         for write in plan.writes:
             try:
-                make(write, self._client)
+                self._written = make(write, self._client)
                 wrote = True
             except ApiError as error:
                 repair = self._reconciler.refused(key, write, error, self._client)
@@ -72,12 +82,12 @@ class ReconcilerController:
         return wrote
 
 
-def make(write: Write, client: Client) -> None:
+def make(write: Write, client: Client) -> Record:
     """Carry out one planned write."""
     match write:
         case Create(obj):
-            client.create(obj)
+            return client.create(obj)
         case Patch(ref, patch, patch_type, subresource):
-            client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
+            return client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
         case Delete(ref, options):
-            client.delete(ref, options=options)
+            return client.delete(ref, options=options)

@@ -1,0 +1,152 @@
+"""Which API server a kubeconfig means, and with which credentials.
+
+Read are the current context (or a named one), the server, its certificate authority, client
+certificates and tokens, in line or in files. What would run a command, and what would be
+silently wrong if it were ignored, is refused.
+"""
+
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from kubescene.api.yaml_text import parse_documents
+from kubescene.client.http.endpoints import Endpoint
+from kubescene.errors import ConfigurationError
+from kubescene.types import JsonObject
+
+MAX_SIZE = 4 * 1024 * 1024
+
+Section: TypeAlias = dict[str, Any]
+
+_REFUSED_OF_USERS = {
+    "exec": "it would run a command: put the token that the command prints under `token`",
+    "auth-provider": "such providers are gone from Kubernetes: use a token or a certificate",
+    "username": "passwords are gone from Kubernetes: use a token or a certificate",
+    "as": "impersonation is not supported: use the credentials of that user",
+}
+_REFUSED_OF_CLUSTERS = {"proxy-url": "proxies are not supported: connect to the server itself"}
+
+
+def read_kubeconfig(path: Path | None = None, *, context: str = "") -> Endpoint:
+    """The API server of a kubeconfig.
+
+    Without ``path``, that of ``KUBECONFIG`` or ``~/.kube/config``; without ``context``, its current
+    one. Raises `ConfigurationError`.
+    """
+    path = path or default_path()
+    return Kubeconfig(path, _load(path)).endpoint(context)
+
+
+def default_path() -> Path:
+    named = os.environ.get("KUBECONFIG", "")
+    if os.pathsep in named:
+        raise ConfigurationError(
+            f"KUBECONFIG names several files ({named}): name the one that is meant"
+        )
+    return Path(named) if named else Path.home() / ".kube" / "config"
+
+
+class Kubeconfig:
+    """A kubeconfig that was read from ``path``; relative paths in it start from there."""
+
+    def __init__(self, path: Path, document: JsonObject) -> None:
+        self._path = path
+        self._document = document
+
+    def endpoint(self, context: str = "") -> Endpoint:
+        name = context or str(self._document.get("current-context") or "")
+        if not name:
+            raise self._error("it has no current-context: name a context")
+        chosen = self._named("contexts", "context", name)
+        cluster = self._named("clusters", "cluster", str(chosen.get("cluster") or ""))
+        user_name = str(chosen.get("user") or "")
+        user = self._named("users", "user", user_name) if user_name else {}
+        self._refuse(cluster, _REFUSED_OF_CLUSTERS)
+        self._refuse(user, _REFUSED_OF_USERS)
+        token_file = user.get("tokenFile")
+        return Endpoint(
+            str(cluster.get("server") or "").rstrip("/"),
+            token=str(user.get("token") or ""),
+            token_file=self._path.parent / str(token_file) if token_file else None,
+            tls=self._tls(cluster, user),
+            server_name=str(cluster.get("tls-server-name") or ""),
+        )
+
+    def _tls(self, cluster: Section, user: Section) -> ssl.SSLContext | None:
+        if not str(cluster.get("server") or "").lower().startswith("https:"):
+            return None
+        authority = self._data(cluster, "certificate-authority")
+        try:
+            tls = ssl.create_default_context(cadata=authority.decode() if authority else None)
+            if cluster.get("insecure-skip-tls-verify"):
+                tls.check_hostname = False
+                tls.verify_mode = ssl.CERT_NONE
+            certificate = self._data(user, "client-certificate")
+            if certificate:
+                load_pair(tls, certificate, self._data(user, "client-key"))
+        except (ssl.SSLError, ValueError) as error:
+            raise self._error(f"its certificates cannot be used: {error}") from None
+        return tls
+
+    def _data(self, section: Section, name: str) -> bytes:
+        """A certificate or key, in line or in a file."""
+        if text := section.get(f"{name}-data"):
+            try:
+                return base64.b64decode(str(text), validate=True)
+            except binascii.Error as error:
+                raise self._error(f"{name}-data is not base64: {error}") from None
+        if not (file := section.get(name)):
+            return b""
+        try:
+            return (self._path.parent / str(file)).read_bytes()
+        except OSError as error:
+            raise self._error(f"{name} cannot be read: {error}") from None
+
+    def _named(self, kind: str, field: str, name: str) -> Section:
+        rows = self._document.get(kind)
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and row.get("name") == name:
+                section = row.get(field)
+                return section if isinstance(section, dict) else {}
+        raise self._error(f"it has no {field} named {name!r}")
+
+    def _refuse(self, section: Section, reasons: dict[str, str]) -> None:
+        for field, why in reasons.items():
+            if section.get(field):
+                raise self._error(f"it has `{field}`: {why}")
+
+    def _error(self, message: str) -> ConfigurationError:
+        return ConfigurationError(f"kubeconfig {self._path}: {message}")
+
+
+def load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Give a client certificate to a context, which takes it from a file only."""
+    handle, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(certificate + b"\n" + key)
+        tls.load_cert_chain(name)
+    finally:
+        Path(name).unlink()
+
+
+def _load(path: Path) -> JsonObject:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_SIZE + 1)
+        documents = parse_documents(data) if len(data) <= MAX_SIZE else []
+    except OSError as error:
+        raise ConfigurationError(f"kubeconfig {path} cannot be read: {error}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"kubeconfig {path} is not YAML: {reason}") from None
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        raise ConfigurationError(f"{path} is not a kubeconfig: it should hold one YAML mapping")
+    document: JsonObject = documents[0].value
+    return document

@@ -1,0 +1,42 @@
+"""All objects of a kind, page by page."""
+
+from functools import partial
+
+from kubescene.client.http.discovery import ApiResource
+from kubescene.client.http.records import Form, Items, Page, parse_list
+from kubescene.client.http.requests import Reply, Requests
+from kubescene.errors import ExpiredError
+
+
+def list_all(
+    requests: Requests, api: ApiResource, *, namespace: str = "", labels: str = "", page_size: int
+) -> Page:
+    """One state of all objects, of one namespace if named."""
+    try:
+        return _pages(requests, api, namespace, labels, page_size)
+    except ExpiredError:
+        # It was forgotten between two pages: all at once then, which cannot expire.
+        return _pages(requests, api, namespace, labels, 0)
+
+
+def _pages(
+    requests: Requests, api: ApiResource, namespace: str, labels: str, page_size: int
+) -> Page:
+    items: Items = []
+    token = ""
+    while True:
+        page = requests.read(
+            api.collection(namespace),
+            partial(_read_page, api.form),
+            labelSelector=labels,
+            limit=str(page_size or ""),
+            **{"continue": token},
+        )
+        items += page.items
+        token = page.next
+        if not token:
+            return Page(items, page.revision, "")
+
+
+def _read_page(form: Form, reply: Reply) -> Page:
+    return parse_list(form, reply.body)

@@ -1,0 +1,221 @@
+"""One kind followed for good: listed, watched, mended when the connection breaks.
+
+A watch goes on from the last revision it has seen. When the server has forgotten that revision
+(410), or turns out to be one with another history, the state is listed anew and the difference is
+told. A server that cannot be reached is tried again, ever more slowly; once that has lasted longer
+than the owner's patience, the owner is told by an exception.
+"""
+
+import logging
+from collections import deque
+
+from kubescene.api.changes import Change, Decoder
+from kubescene.api.records import Record
+from kubescene.client.http.caches import Arrival, Cache
+from kubescene.client.http.discovery import ApiResource
+from kubescene.client.http.listing import list_all
+from kubescene.client.http.records import WatchEvent, parse_bookmark, parse_event, parse_object
+from kubescene.client.http.requests import Requests, target
+from kubescene.client.http.statuses import error_of_reply
+from kubescene.client.http.watch_connections import WatchConnection
+from kubescene.client.http.wire import MalformedResponseError, Request
+from kubescene.clock import MILLISECOND, SECOND
+from kubescene.errors import ApiError, ExpiredError, UnreachableError
+
+WATCH_TIMEOUT_S = 300
+"""After this time the server is to end a watch, which is then asked for again."""
+SILENCE = (WATCH_TIMEOUT_S + 30) * SECOND
+"""A connection that says nothing for so long is dead, even if nobody closed it."""
+STABLE = SECOND
+FIRST_RETRY = 20 * MILLISECOND
+LAST_RETRY = 5 * SECOND
+
+_log = logging.getLogger(__name__)
+
+
+class Stream:
+    """The objects of one kind, as one server tells of them."""
+
+    def __init__(
+        self,
+        api: ApiResource,
+        requests: Requests,
+        decoder: Decoder,
+        *,
+        page_size: int,
+        patience_s: float,
+    ) -> None:
+        self.api = api
+        self.cache = Cache(decoder)
+        self.delivered = 0
+        """How far the owner has heard of everything."""
+        self.changed = 0
+        """The newest revision of an object that the owner has heard of."""
+        self.is_stopped = False
+        self.connection: WatchConnection | None = None
+        self._requests = requests
+        self._clock = requests.clock
+        self._page_size = page_size
+        self._patience = int(patience_s * SECOND)
+        self._arrived: deque[Arrival] = deque()
+        self._received = 0
+        self._is_expired = True
+        self._connected_at = self._heard_at = self._retry_at = 0
+        self._failing_since: int | None = None
+        self._failures = 0
+
+    # -- what the owner asks -----------------------------------------------------------------
+
+    @property
+    def retry_at(self) -> int | None:
+        """When `mend` has something to do; None if the watch is open."""
+        return None if self.connection is not None else self._retry_at
+
+    def start(self) -> None:
+        """List what exists, and watch from there; raises `ApiError`."""
+        self._list()
+        self.mend()
+
+    def next_change(self) -> Change | None:
+        """Take over the next thing that has arrived; None if there is no more to tell."""
+        while self._arrived:
+            arrival = self._arrived.popleft()
+            self.delivered = max(self.delivered, arrival.revision)
+            if change := self.cache.apply(arrival):
+                self.changed = max(self.changed, change.revision)
+                return change
+        return None
+
+    def last(self, record: Record) -> Record | None:
+        """The last state that was delivered of the object of a record, if it is the same one."""
+        held = self.cache.records.get(record.key)
+        is_same = held is not None and record.uid in ("", held.uid)
+        return held if is_same else None
+
+    def receive(self) -> None:
+        """Read what has arrived, without waiting."""
+        connection = self.connection
+        if connection is None:
+            return
+        try:
+            for line in connection.receive():
+                self._take(parse_event(line))
+        except (MalformedResponseError, ApiError) as error:
+            connection.error = error
+            connection.has_ended = True
+        if connection.has_ended:
+            self._end(connection)
+
+    def mend(self) -> None:
+        """Open the watch if it is not and may be; raises once that has failed for too long.
+
+        Only when everything that arrived was taken over: a new list is compared with it.
+        """
+        now = self._clock.now()
+        if self.connection is not None:
+            if now > self._heard_at + SILENCE:
+                self.connection.error = TimeoutError("nothing was heard for too long")
+                self._end(self.connection)
+            return
+        if self._arrived or now < self._retry_at:
+            return
+        try:
+            if self._is_expired:
+                self._list()
+            self.connection = WatchConnection(self._requests, self._request())
+            self._connected_at = self._heard_at = self._clock.now()
+        except (OSError, ApiError) as error:
+            self._fail(error)
+
+    def empty(self) -> None:
+        """Queue the end of all objects: their kind is no more."""
+        self._arrived += self.cache.difference([], self._received)
+
+    def stop(self) -> None:
+        """End it: nobody follows the kind any more."""
+        self.is_stopped = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    # -- listing -----------------------------------------------------------------------------
+
+    def _list(self) -> None:
+        """Find out what exists, and queue how it differs from what is known."""
+        page = list_all(self._requests, self.api, page_size=self._page_size)
+        self._arrived += self.cache.difference(page.items, page.revision)
+        self._received = page.revision
+        self._is_expired = False
+
+    # -- watching ----------------------------------------------------------------------------
+
+    def _request(self) -> Request:
+        return Request(
+            "GET",
+            target(
+                self.api.collection(),
+                watch="true",
+                allowWatchBookmarks="true",
+                resourceVersion=str(self._received),
+                timeoutSeconds=str(WATCH_TIMEOUT_S),
+            ),
+        )
+
+    def _take(self, event: WatchEvent) -> None:
+        match event.type:
+            case "ADDED" | "MODIFIED" | "DELETED":
+                record = parse_object(self.api.form, bytes(event.object)).record
+                arrival = Arrival(record, event.type == "DELETED", record.revision)
+            case "BOOKMARK":
+                arrival = Arrival(None, is_gone=False, revision=parse_bookmark(event.object))
+            case "ERROR":
+                raise error_of_reply(0, bytes(event.object))
+            case _:
+                raise MalformedResponseError(f"a watch event is of type {event.type[:60]!r}")
+        if arrival.revision < self._received:
+            raise ExpiredError(
+                f"the server went back from revision {self._received} to {arrival.revision}"
+            )
+        self._arrived.append(arrival)
+        self._received = arrival.revision
+        self._heard_at = self._clock.now()
+        self._failing_since, self._failures = None, 0
+
+    def _end(self, connection: WatchConnection) -> None:
+        """The connection is over: in good order, or not."""
+        error = connection.error
+        self._disconnect()
+        if isinstance(error, ExpiredError):
+            _log.info("the watch of %s is listed anew: %s", self.api.resource, error)
+            self._is_expired = True
+            error = None
+        now = self._clock.now()
+        if error is None and (self._heard_at > self._connected_at or self._is_stable(now)):
+            self._retry_at = now
+            return
+        self._fail(error or ConnectionError("the server ended the watch at once"))
+
+    def _is_stable(self, now: int) -> bool:
+        return now > self._connected_at + STABLE
+
+    def _fail(self, error: Exception) -> None:
+        """Try again later, unless it has lasted too long or waiting would not help."""
+        now = self._clock.now()
+        if self._failing_since is None or (self._connected_at and self._is_stable(now)):
+            self._failing_since, self._failures = now, 0
+        self._connected_at = 0
+        self._retry_at = now + min(FIRST_RETRY << min(self._failures, 10), LAST_RETRY)
+        self._failures += 1
+        _log.warning("the watch of %s broke off: %s", self.api.resource, error)
+        if isinstance(error, ApiError) and 400 <= error.code < 429:
+            raise error
+        if now > self._failing_since + self._patience:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> UnreachableError:
+        if isinstance(error, UnreachableError):
+            return error
+        return self._requests.failure(self._request(), error)
