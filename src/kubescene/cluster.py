@@ -22,6 +22,7 @@ from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
 from kubescene.control import ControllerContext, Crank, Slot, Timers
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.builtin.deployment import deployment
+from kubescene.controllers.builtin.disruption import disruption
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
 from kubescene.controllers.builtin.replicaset import replicaset
@@ -66,6 +67,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations = ControllerRegistrations()
     registrations.register("deployment", deployment)
     registrations.register("replicaset", replicaset)
+    registrations.register("disruption", disruption)
     registrations.register("namespace", namespace)
     registrations.register("storage-protection", storage_protection)
     registrations.register("garbage-collector", garbage_collector)
