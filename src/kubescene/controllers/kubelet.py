@@ -60,7 +60,9 @@ class KubeletReconciler:
             if change.type is not ChangeType.ADDED:
                 return ()
             return (ObjectKey("", record.name), *self._waiting.pop(record.name, ()))
-        has_work = record.node and (record.phase == PENDING or record.deleting)
+        has_work = record.node and (
+            record.phase == PENDING or record.deleting or is_respecified(change)
+        )
         return (ObjectKey(record.namespace, record.name),) if has_work else ()
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
@@ -73,6 +75,8 @@ class KubeletReconciler:
             return self._stop(pod, now)
         if pod["status"].get("phase") == PENDING:
             return self._start(key, pod, reader, now)
+        if adjusted := adjusted_status(pod, format_time(now)):
+            return Plan((Patch(ObjectRef.to(pod), {"status": adjusted}, subresource="status"),))
         return self._become_ready(pod, now)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
@@ -129,6 +133,54 @@ class KubeletReconciler:
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
         return Plan((Delete(ref, at_once),))
+
+
+def is_respecified(change: Change) -> bool:
+    """Whether a running pod asks for something else than before: it was resized, or is debugged."""
+    previous = change.previous
+    if previous is None or previous.phase != RUNNING or change.record.phase != RUNNING:
+        return False
+    before = change.previous_object
+    return before is not None and generation_of(change.object) != generation_of(before)
+
+
+def generation_of(pod: JsonObject) -> int:
+    return int(pod["metadata"].get("generation", 0))
+
+
+def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
+    """What changes in the status of a running pod when its spec has: everything is granted at once.
+
+    A container's resources are told from the first change on. Before, they are those of the spec,
+    and telling so for every pod would cost more than it says.
+    """
+    if pod["status"].get("phase") != RUNNING or generation_of(pod) < 2:
+        return {}
+    spec, status = pod["spec"], pod["status"]
+    asked = {it["name"]: it.get("resources") or {} for it in spec["containers"]}
+    told = status.get("containerStatuses") or []
+    granted = [with_resources(it, asked.get(it["name"], {})) for it in told]
+    debugging = status.get("ephemeralContainerStatuses") or []
+    known = {it["name"] for it in debugging}
+    added = [
+        container_status(it, now, ready=False)
+        for it in spec.get("ephemeralContainers") or ()
+        if it["name"] not in known
+    ]
+    changes: JsonObject = {}
+    if granted != told:
+        changes["containerStatuses"] = granted
+    if added:
+        changes["ephemeralContainerStatuses"] = [*debugging, *added]
+    return changes
+
+
+def with_resources(status: JsonObject, resources: JsonObject) -> JsonObject:
+    """A container's status with what it was given."""
+    known = {key: value for key, value in status.items() if key != "allocatedResources"}
+    allocated = resources.get("requests")
+    granted = {"allocatedResources": allocated} if allocated else {}
+    return {**known, **granted, "resources": resources}
 
 
 def remaining(since: int, delay: int, now: int) -> int:

@@ -31,6 +31,7 @@ from kubescene.registry.metadata import check_unused, free_name, new_metadata, u
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
+from kubescene.registry.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.preconditions import (
     check_delete_preconditions,
     check_precondition,
@@ -364,7 +365,9 @@ class Registry:
         new = updated_metadata(new, old)
         if subresource == "status":
             return strategies.keep_spec(new, old, resource_type)
-        if resource_type.has_status:
+        if subresource in POD_PARTS:
+            new = narrowed(new, old, subresource)
+        elif resource_type.has_status:
             new = strategies.keep_status(new, old)
         if subresource == "finalize":
             return new
