@@ -85,7 +85,7 @@ def virtual_clock(options: ClusterOptions) -> Clock:
 class Cluster:
     """One simulated cluster, on a virtual clock unless another is given.
 
-    `create`, `update`, `apply`, `get`, `list`, `watch`, `patch` and `delete` are those of
+    `create`, `update`, `apply`, `get`, `list`, `watch`, `patch`, `scale`, `evict` and `delete` are of
     `kubescene.client.verbs.Verbs` and speak as the user ``user``::
 
         cluster = kubescene.Cluster()
@@ -139,6 +139,8 @@ class Cluster:
         self.watch = verbs.watch
         self.patch = verbs.patch
         self.delete = verbs.delete
+        self.scale = verbs.scale
+        self.evict = verbs.evict
 
     # -- what the scenario engine and the server need of a world -----------------------------
 
