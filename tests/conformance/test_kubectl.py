@@ -359,6 +359,37 @@ class TestDescribe:
         assert kubectl("logs", "web") == ""
 
 
+class TestEvents:
+    def test_describe_tells_the_life_of_a_pod(self, kubectl: Kubectl) -> None:
+        run_pod(kubectl)
+        described = kubectl("describe", "pod", "web")
+        told = [row[:4] for row in rows(described.partition("Events:\n")[2])[1:]]
+        assert [(row[1], row[3]) for row in told] == [
+            ("Scheduled", "default-scheduler"),
+            ("Pulled", "kubelet"),
+            ("Created", "kubelet"),
+            ("Started", "kubelet"),
+        ]
+        assert "Successfully assigned default/web to node-" in described
+        assert 'Container image "nginx" already present on machine' in described
+
+    def test_why_a_pod_is_pending(self, kubectl: Kubectl) -> None:
+        kubectl("apply", "-f", "-", stdin=POD.replace("100m", "100"))
+        kubectl("wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/web")
+        told = kubectl("get", "events", "--field-selector", "reason=FailedScheduling")
+        assert re.search(r"Warning +FailedScheduling +pod/web +0/2 nodes are available", told)
+        assert "FailedScheduling" in kubectl("events", "--for", "pod/web", "--types=Warning")
+
+    def test_what_a_deployment_did(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "shop", "--image=nginx", "--replicas=2")
+        kubectl("rollout", "status", "deployment/shop", "--timeout=20s")
+        described = kubectl("describe", "deployment", "shop")
+        assert re.search(
+            r"ScalingReplicaSet .*Scaled up replica set shop-\w+ from 0 to 2", described
+        )
+        assert "SuccessfulCreate" in kubectl("get", "events")
+
+
 class TestNodes:
     def test_cordon_and_uncordon(self, kubectl: Kubectl) -> None:
         assert kubectl("cordon", "node-1") == "node/node-1 cordoned\n"

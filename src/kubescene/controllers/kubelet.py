@@ -20,6 +20,7 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.recording import NORMAL, Notice, regarding
 from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
@@ -48,8 +49,10 @@ class KubeletReconciler:
     name = KUBELET
     kinds: Sequence[GroupVersionKind] = (POD, NODE)
 
-    def __init__(self, delays: KubeletDelays = NO_DELAYS) -> None:
+    def __init__(self, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False) -> None:
+        """``talks``: whether somebody wants to hear what it does with containers."""
         self._delays = delays
+        self._talks = talks
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
@@ -107,7 +110,8 @@ class KubeletReconciler:
         ready = self._delays.ready == 0
         status = running(pod, format_time(now), ready=ready)
         write = Patch(ObjectRef.to(pod), {"status": status}, subresource="status")
-        return Plan((write,), requeue_after=None if ready else self._delays.ready)
+        again = None if ready else self._delays.ready
+        return Plan((write,), again, started(pod) if self._talks else ())
 
     def _become_ready(self, pod: JsonObject, now: int) -> Plan:
         started = pod["status"].get("startTime")
@@ -129,10 +133,38 @@ class KubeletReconciler:
         if metadata.get("finalizers") and pod["status"].get("phase") not in TERMINAL:
             # Its containers are gone although the object stays: others may have the room.
             ended = {"status": stopped(pod, format_time(now))}
-            return Plan((Patch(ref, ended, subresource="status"), Delete(ref, at_once)))
+            writes = (Patch(ref, ended, subresource="status"), Delete(ref, at_once))
+            return Plan(writes, notices=self._stopping(pod))
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
-        return Plan((Delete(ref, at_once),))
+        return Plan((Delete(ref, at_once),), notices=self._stopping(pod))
+
+    def _stopping(self, pod: JsonObject) -> Sequence[Notice]:
+        if not self._talks or pod["status"].get("phase") != RUNNING:
+            return ()
+        return [
+            notice(pod, it["name"], "Killing", f"Stopping container {it['name']}")
+            for it in pod["spec"]["containers"]
+        ]
+
+
+def started(pod: JsonObject) -> list[Notice]:
+    """What a kubelet says of containers whose images it has already."""
+    said = []
+    for container in pod["spec"]["containers"]:
+        name, image = container["name"], container.get("image", "")
+        there = f'Container image "{image}" already present on machine'
+        said += [
+            notice(pod, name, "Pulled", f"{there} and can be accessed by the pod"),
+            notice(pod, name, "Created", "Container created"),
+            notice(pod, name, "Started", "Container started"),
+        ]
+    return said
+
+
+def notice(pod: JsonObject, container: str, reason: str, message: str) -> Notice:
+    about = regarding(pod, f"spec.containers{{{container}}}")
+    return Notice(about, NORMAL, reason, message, KUBELET, host=pod["spec"]["nodeName"])
 
 
 def is_respecified(change: Change) -> bool:
@@ -253,4 +285,5 @@ def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObj
 
 def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:
     """The factory of the stand-in."""
-    return ReconcilerController(KubeletReconciler(delays), context)
+    reconciler = KubeletReconciler(delays, talks=context.recorder.on)
+    return ReconcilerController(reconciler, context)

@@ -1,15 +1,19 @@
 """Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
 
 from kubescene.api.changes import Change
+from kubescene.api.records import Record
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.reconcile import (
     Create,
     Delete,
+    Evict,
     ObjectKey,
     Patch,
     Plan,
     Reconciler,
+    Scale,
+    Update,
     Write,
 )
 from kubescene.controllers.workqueue import WorkQueue
@@ -54,14 +58,20 @@ class ReconcilerController:
 
     def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False
+        recorder = self._context.recorder
+        if recorder.on:
+            for notice in plan.notices:
+                recorder.tell(notice)
         for write in plan.writes:
             try:
-                make(write, self._client)
+                record = make(write, self._client)
                 wrote = True
             except ApiError as error:
                 repair = self._reconciler.refused(key, write, error, self._client)
                 self._refused.add(key)
                 return self._carry_out(key, repair) or wrote
+            if recorder.on and write.notice is not None:
+                recorder.tell(write.notice.naming(record.name) if record else write.notice)
         if plan.requeue_after is not None:
             self._context.timers.after(
                 plan.requeue_after,
@@ -72,12 +82,19 @@ class ReconcilerController:
         return wrote
 
 
-def make(write: Write, client: Client) -> None:
-    """Carry out one planned write."""
+def make(write: Write, client: Client) -> Record | None:
+    """Carry out one planned write; a new object is returned."""
     match write:
         case Create(obj):
-            client.create(obj)
+            return client.create(obj)
+        case Update(obj, subresource):
+            client.update(obj, subresource=subresource)
         case Patch(ref, patch, patch_type, subresource):
             client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
+        case Scale(ref, replicas):
+            client.scale(ref, replicas)
+        case Evict(pod, options):
+            client.evict(pod, options=options)
         case Delete(ref, options):
             client.delete(ref, options=options)
+    return None

@@ -5,7 +5,7 @@ it stays until it is seen to go or two minutes have passed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.disruption_budgets import (
@@ -31,7 +31,10 @@ from kubescene.controllers.builtin.rollouts.limits import share
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, KubesceneError, NotFoundError
+from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
+
+REPORTER = "controllermanager"
 
 
 class UncountableError(KubesceneError):
@@ -106,11 +109,13 @@ class DisruptionReconciler:
         try:
             demand = self._demand(budget, covered, reader)
         except UncountableError as error:
-            return told(budget, failed_status(budget, str(error), now))
+            plan = told(budget, failed_status(budget, str(error), now))
+            return replace(plan, notices=(uncounted(budget, error),))
         disrupted = still_expected(budget, covered, now)
         status = counted_status(budget, covered, demand, disrupted, now)
         due = [parse_time(since) + DELETION_TIMEOUT for since in disrupted.values()]
-        return told(budget, status, min(due) - now if due else None)
+        plan = told(budget, status, min(due) - now if due else None)
+        return plan if covered else replace(plan, notices=(empty(budget),))
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         del key, write, reader
@@ -232,6 +237,16 @@ def failed_status(budget: JsonObject, message: str, now: int) -> JsonObject:
     """Nothing may go while nobody knows how many there should be."""
     status = {**(budget.get("status") or {}), "disruptionsAllowed": 0}
     return with_verdict(status, "False", SYNC_FAILED, message, format_time(now))
+
+
+def empty(budget: JsonObject) -> Notice:
+    return Notice(regarding(budget), NORMAL, "NoPods", "No matching pods found", REPORTER)
+
+
+def uncounted(budget: JsonObject, error: UncountableError) -> Notice:
+    message = f"Failed to calculate the number of expected pods: {error}"
+    reason = "CalculateExpectedPodCountFailed"
+    return Notice(regarding(budget), WARNING, reason, message, REPORTER)
 
 
 def told(budget: JsonObject, status: JsonObject, again: int | None = None) -> Plan:
