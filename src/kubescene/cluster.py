@@ -22,12 +22,15 @@ from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock
 from kubescene.control import ControllerContext, Crank, Slot, Timers
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.builtin.deployment import deployment
+from kubescene.controllers.builtin.disruption import disruption
+from kubescene.controllers.builtin.event_expiry import event_expiry
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
@@ -59,6 +62,8 @@ class ClusterOptions:
     start: int | None = None
     explain: Explain = Explain.AUTO
     kubelet: KubeletDelays = NO_DELAYS
+    events: bool = False
+    """Whether components write Event objects. A served world does (see `kubescene.recording`)."""
 
 
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
@@ -66,9 +71,12 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations = ControllerRegistrations()
     registrations.register("deployment", deployment)
     registrations.register("replicaset", replicaset)
+    registrations.register("disruption", disruption)
     registrations.register("namespace", namespace)
     registrations.register("storage-protection", storage_protection)
     registrations.register("garbage-collector", garbage_collector)
+    if options.events:
+        registrations.register("event-expiry", event_expiry)
     registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
     scheduler = partial(kube_scheduler, explain=options.explain)
     registrations.register(SCHEDULER, scheduler, schedules=True)
@@ -83,8 +91,8 @@ def virtual_clock(options: ClusterOptions) -> Clock:
 class Cluster:
     """One simulated cluster, on a virtual clock unless another is given.
 
-    `create`, `update`, `apply`, `get`, `list`, `watch`, `patch` and `delete` are those of
-    `kubescene.client.verbs.Verbs` and speak as the user ``user``::
+    `create`, `update`, `apply`, `get`, `list`, `watch`, `patch`, `scale`, `evict` and `delete` are
+    those of `kubescene.client.verbs.Verbs` and speak as the user ``user``::
 
         cluster = kubescene.Cluster()
         cluster.create(make_node("n1").cpu("4").memory("8Gi"))
@@ -124,6 +132,7 @@ class Cluster:
         self.crank = Crank(self.event_queue, self.count_objects)
         self.slots: list[Slot] = []
         self._controller_clients: list[DirectClient] = []
+        self._event_stamps = EventStamps(self.clock)
         self._speak_as(USER)
         bootstrap(self.registry)
 
@@ -137,6 +146,8 @@ class Cluster:
         self.watch = verbs.watch
         self.patch = verbs.patch
         self.delete = verbs.delete
+        self.scale = verbs.scale
+        self.evict = verbs.evict
 
     # -- what the scenario engine and the server need of a world -----------------------------
 
@@ -232,6 +243,7 @@ class Cluster:
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
         self.streams.reset()
+        self._event_stamps.reset()
         exports.reset(self.registry)
 
     def begin_anew(self) -> None:
@@ -241,6 +253,7 @@ class Cluster:
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
         self.streams.reset()
+        self._event_stamps.reset()
         self.registry.identities.reset(self.options.seed, kept=(SCENARIO.kind,))
 
     def wipe(self) -> None:
@@ -273,7 +286,13 @@ class Cluster:
             instruments=self.instruments,
             scheme=self.scheme,
             wake=slot.wake,
+            recorder=self._recorder(client),
         )
+
+    def _recorder(self, client: DirectClient) -> Recorder:
+        if not self.options.events:
+            return SILENT
+        return EventRecorder(client, self.clock, self.event_queue, self._event_stamps)
 
 
 def ignore(change: Change) -> None:

@@ -80,6 +80,10 @@ class ApiError(KubesceneError):
         self.causes = tuple(causes)
         self.retry_after_s = retry_after_s
 
+    def has_cause(self, reason: str) -> bool:
+        """Whether one of the causes is of this type, such as ``NamespaceTerminating``."""
+        return any(cause.reason == reason for cause in self.causes)
+
     def to_status(self) -> dict[str, Any]:
         """The Kubernetes ``Status`` object that a client receives."""
         details: dict[str, Any] = {}

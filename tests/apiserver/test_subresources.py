@@ -98,11 +98,81 @@ class TestBinding:
         assert "nodeName" not in http.get(f"{PODS}/a").json["spec"]
 
 
-def test_eviction_deletes_the_pod(http: Http) -> None:
-    http.post(PODS, pod("a"))
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
-    assert http.post(f"{PODS}/a/eviction", body).status == 201
-    assert http.get(f"{PODS}/a").status == 404
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+
+def eviction(name: str = "a", **more: object) -> dict[str, object]:
+    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, **more}
+
+
+def run_guarded_pod(http: Http, *budgets: str) -> None:
+    http.post(PODS, {**pod("a"), "metadata": {"name": "a", "labels": {"app": "a"}}})
+    ready = {"type": "Ready", "status": "True"}
+    http.patch(f"{PODS}/a/status", {"status": {"phase": "Running", "conditions": [ready]}})
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+    for name in budgets:
+        assert http.post(BUDGETS, {"metadata": {"name": name}, "spec": spec}).status == 201
+
+
+class TestEviction:
+    @pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1"])
+    def test_eviction_deletes_the_pod(self, http: Http, version: str) -> None:
+        http.post(PODS, pod("a"))
+        reply = http.post(f"{PODS}/a/eviction", {**eviction(), "apiVersion": version})
+        assert (reply.status, reply.json["status"]) == (201, "Success")
+        assert http.get(f"{PODS}/a").status == 404
+
+    def test_a_budget_that_was_not_counted_yet_says_when_to_come_back(self, http: Http) -> None:
+        run_guarded_pod(http, "guard")
+        reply = http.post(f"{PODS}/a/eviction", eviction())
+        assert (reply.status, reply.reason) == (429, "TooManyRequests")
+        assert reply.all("retry-after") == ["10"]
+        assert reply.json["details"]["causes"][0]["reason"] == "DisruptionBudget"
+
+    def test_a_used_up_budget_does_not_say_when(self, http: Http) -> None:
+        run_guarded_pod(http, "guard")
+        counted = {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1}
+        http.patch(f"{BUDGETS}/guard/status", {"status": counted})
+        reply = http.post(f"{PODS}/a/eviction", eviction())
+        assert (reply.status, reply.all("retry-after")) == (429, [])
+        assert "needs 1 healthy pods and has 1 currently" in str(reply.json["details"])
+
+    def test_two_budgets_fail_inside_a_success(self, http: Http) -> None:
+        """As kube-apiserver answers: client-go looks at the Status, not at the status line."""
+        run_guarded_pod(http, "one", "two")
+        reply = http.post(f"{PODS}/a/eviction", eviction())
+        assert reply.status == 201
+        assert (reply.json["status"], reply.json["code"]) == ("Failure", 500)
+        assert "reason" not in reply.json
+        assert "more than one PodDisruptionBudget" in reply.message
+
+    @pytest.mark.parametrize(
+        ("body", "status"),
+        [
+            (eviction("b"), 400),
+            ({**eviction(), "metadata": None}, 400),
+            ({**eviction(), "kind": "Pod"}, 400),
+            (eviction(deleteOptions="now"), 400),
+            (
+                eviction(deleteOptions={"ignoreStoreReadErrorWithClusterBreakingPotential": True}),
+                422,
+            ),
+            (eviction(deleteOptions={"preconditions": {"uid": "x"}}), 409),
+        ],
+        ids=["name", "nameless", "kind", "options", "unsafe", "uid"],
+    )
+    def test_senseless_evictions_are_refused(self, http: Http, body: object, status: int) -> None:
+        http.post(PODS, pod("a"))
+        assert http.post(f"{PODS}/a/eviction", body).status == status
+        assert http.get(f"{PODS}/a").status == 200
+
+    @pytest.mark.parametrize("where", ["query", "body"])
+    def test_a_dry_run_leaves_the_pod(self, http: Http, where: str) -> None:
+        http.post(PODS, pod("a"))
+        query = "?dryRun=All" if where == "query" else ""
+        options: dict[str, object] = {"dryRun": ["All"]} if where == "body" else {}
+        assert http.post(f"{PODS}/a/eviction{query}", eviction(deleteOptions=options)).status == 201
+        assert http.get(f"{PODS}/a").status == 200
 
 
 def test_log_of_a_pod_is_empty_text(http: Http) -> None:

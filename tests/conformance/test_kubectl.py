@@ -359,6 +359,37 @@ class TestDescribe:
         assert kubectl("logs", "web") == ""
 
 
+class TestEvents:
+    def test_describe_tells_the_life_of_a_pod(self, kubectl: Kubectl) -> None:
+        run_pod(kubectl)
+        described = kubectl("describe", "pod", "web")
+        told = [row[:4] for row in rows(described.partition("Events:\n")[2])[1:]]
+        assert [(row[1], row[3]) for row in told] == [
+            ("Scheduled", "default-scheduler"),
+            ("Pulled", "kubelet"),
+            ("Created", "kubelet"),
+            ("Started", "kubelet"),
+        ]
+        assert "Successfully assigned default/web to node-" in described
+        assert 'Container image "nginx" already present on machine' in described
+
+    def test_why_a_pod_is_pending(self, kubectl: Kubectl) -> None:
+        kubectl("apply", "-f", "-", stdin=POD.replace("100m", "100"))
+        kubectl("wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/web")
+        told = kubectl("get", "events", "--field-selector", "reason=FailedScheduling")
+        assert re.search(r"Warning +FailedScheduling +pod/web +0/2 nodes are available", told)
+        assert "FailedScheduling" in kubectl("events", "--for", "pod/web", "--types=Warning")
+
+    def test_what_a_deployment_did(self, kubectl: Kubectl) -> None:
+        kubectl("create", "deployment", "shop", "--image=nginx", "--replicas=2")
+        kubectl("rollout", "status", "deployment/shop", "--timeout=20s")
+        described = kubectl("describe", "deployment", "shop")
+        assert re.search(
+            r"ScalingReplicaSet .*Scaled up replica set shop-\w+ from 0 to 2", described
+        )
+        assert "SuccessfulCreate" in kubectl("get", "events")
+
+
 class TestNodes:
     def test_cordon_and_uncordon(self, kubectl: Kubectl) -> None:
         assert kubectl("cordon", "node-1") == "node/node-1 cordoned\n"
@@ -379,6 +410,45 @@ class TestNodes:
         kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")
         pods = kubectl.json("get", "pods")["items"]
         assert {pod["spec"]["nodeName"] for pod in pods} == {"node-2"}
+
+    def test_drain_waits_for_the_budget(self, kubectl: Kubectl) -> None:
+        """Two pods on one node, one of which has to stay: they go one after the other."""
+        kubectl("cordon", "node-2")
+        kubectl("apply", "-f", "-", stdin=REPLICA_SET)
+        kubectl("create", "pdb", "shop", "--selector=app=shop", "--min-available=1")
+        kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/shop")
+        kubectl("uncordon", "node-2")
+        drained = kubectl("drain", "node-1", "--timeout=30s")
+        assert "node/node-1 drained" in drained
+        assert drained.count("evicting pod default/shop-") >= 2
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")
+        assert "node-1" not in kubectl("get", "pods", "-o", "wide")
+
+    def test_drain_gives_up_when_the_budget_never_allows(self, kubectl: Kubectl) -> None:
+        run_pod(kubectl)
+        kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=1")
+        kubectl("wait", "--for=jsonpath={.status.currentHealthy}=1", "pdb/web")
+        node = kubectl.json("get", "pod", "web")["spec"]["nodeName"]
+        refused = kubectl("drain", node, "--force", "--timeout=2s", fails=True)
+        assert "Cannot evict pod as it would violate the pod's disruption budget" in refused
+
+
+class TestRunningPods:
+    def test_resize(self, kubectl: Kubectl) -> None:
+        run_pod(kubectl)
+        containers = [{"name": "main", "resources": {"requests": {"cpu": "300m"}}}]
+        patch = json.dumps({"spec": {"containers": containers}})
+        assert "patched" in kubectl("patch", "pod", "web", "--subresource=resize", "-p", patch)
+        path = "{.status.containerStatuses[0].allocatedResources.cpu}"
+        kubectl("wait", f"--for=jsonpath={path}=300m", "pod/web", "--timeout=20s")
+        assert "cpu:  300m" in re.sub(" +", "  ", kubectl("describe", "pod", "web"))
+
+    def test_debug(self, kubectl: Kubectl) -> None:
+        run_pod(kubectl)
+        kubectl("debug", "web", "--image=busybox", "--container=shell", "--attach=false")
+        path = "{.status.ephemeralContainerStatuses[0].state.running.startedAt}"
+        assert kubectl("wait", f"--for=jsonpath={path}", "pod/web", "--timeout=20s")
+        assert "shell:" in kubectl("describe", "pod", "web")
 
 
 class TestGenerators:

@@ -127,3 +127,48 @@ def test_a_pod_takes_its_time_to_stop(delay: int, grace: int, waited: int, left:
     cluster.settle()
     advance(cluster, waited)
     assert len(cluster.list("pods")) == left
+
+
+# -- pods that change while they run -------------------------------------------------------------
+
+
+def test_a_resize_is_granted_at_once() -> None:
+    cluster = Cluster()
+    cluster.create(make_node("n1").cpu("4").memory("8Gi"))
+    cluster.create(make_pod("a").cpu("1"))
+    pod = cluster.settle().get("pods", "a")
+    assert "resources" not in pod["status"]["containerStatuses"][0]
+    started = pod["status"]["containerStatuses"][0]["state"]
+    resources = {"requests": {"cpu": "2"}}
+    patch = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+    cluster.patch("pods", "a", patch, subresource="resize")
+    (status,) = cluster.settle().get("pods", "a")["status"]["containerStatuses"]
+    assert (status["resources"], status["allocatedResources"]) == (resources, {"cpu": "2"})
+    assert status["state"] == started
+
+
+def test_a_resize_makes_room_for_others_or_takes_it() -> None:
+    cluster = Cluster()
+    cluster.create(make_node("n1").cpu("4").memory("8Gi"))
+    cluster.create(make_pod("a").cpu("3"))
+    cluster.create(make_pod("b").cpu("2"))
+    assert cluster.settle().pod("b").is_pending
+    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+    cluster.patch("pods", "a", patch, subresource="resize")
+    assert cluster.settle().pod("b").node == "n1"
+
+
+def test_an_ephemeral_container_runs_at_once() -> None:
+    cluster = Cluster()
+    cluster.create(make_node("n1").cpu("4").memory("8Gi"))
+    cluster.create(make_pod("a"))
+    cluster.settle()
+    for name in ("first", "second"):
+        patch = {"spec": {"ephemeralContainers": [{"name": name, "image": "busybox"}]}}
+        cluster.patch("pods", "a", patch, subresource="ephemeralcontainers")
+        cluster.settle()
+    pod = cluster.get("pods", "a")
+    told = pod["status"]["ephemeralContainerStatuses"]
+    assert [it["name"] for it in told] == ["first", "second"]
+    assert all("running" in it["state"] for it in told)
+    assert pod["status"]["phase"] == "Running"

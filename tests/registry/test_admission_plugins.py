@@ -86,6 +86,7 @@ def test_plugins_run_in_the_order_of_kube_apiserver() -> None:
         "RuntimeClass",
         "DefaultIngressClass",
         "PodTopologyLabels",
+        "PodResizeValidator",
     ]
 
 

@@ -23,7 +23,7 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import is_local
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster
+from kubescene.cluster import Cluster, ClusterOptions
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
@@ -78,7 +78,7 @@ class Server:
         controllers: bool = True,
         max_body: int = DEFAULT_MAX_BODY,
     ) -> None:
-        self.cluster = cluster or Cluster(clock=WallClock())
+        self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
         # Nothing here plays a Scenario yet: better no such kind than objects that do nothing.
         if SCENARIO in self.cluster.scheme:
             self.cluster.scheme.unregister(SCENARIO)

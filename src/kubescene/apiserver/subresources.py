@@ -6,6 +6,7 @@ real server, and answers that it is not to be had.
 
 from dataclasses import dataclass
 
+from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, success_status, text_response
@@ -13,12 +14,15 @@ from kubescene.apiserver.routes import Target
 from kubescene.apiserver.scaling import Scaling
 from kubescene.apiserver.validating import check_kind
 from kubescene.apiserver.writing import Writes, as_object, parse_delete_options, write_options
-from kubescene.errors import BadRequestError, MethodNotAllowedError
+from kubescene.errors import BadRequestError, Cause, InvalidError, MethodNotAllowedError
+from kubescene.registry.eviction import ManyBudgetsError
 from kubescene.types import JsonObject
 
 BINDING = ResourceType(
     gvk=GroupVersionKind("", "v1", "Binding"), plural="bindings", namespaced=True
 )
+EVICTION = GroupVersionKind("policy", "v1", "Eviction")
+_EVICTION_V1BETA1 = GroupVersionKind("policy", "v1beta1", "Eviction")
 NOT_SIMULATED = ("attach", "exec", "portforward", "proxy", "token")
 
 
@@ -63,24 +67,56 @@ class Subresources:
         return _created()
 
     async def _evict(self, target: Target, request: Request) -> Response:
-        body = as_object((await self.verbs.read_body(request)).value)
-        if body.get("kind", "Eviction") not in ("", "Eviction"):
-            raise BadRequestError(f"expected an Eviction in the body, found {body['kind']!r}")
-        given = body.get("deleteOptions") or {}
-        if not isinstance(given, dict):
-            raise BadRequestError("deleteOptions must be an object")
-        options, registry = parse_delete_options(given, request), self.verbs.registry
-        await self.verbs.engine.submit(
-            lambda: registry.delete(
-                request.actor, target.resource_type, target.namespace, target.name, options=options
+        body = await self._read_eviction(target, request)
+        options, registry = eviction_options(body, request), self.verbs.registry
+        try:
+            await self.verbs.engine.submit(
+                lambda: registry.evictions.evict(
+                    request.actor, target.namespace, target.name, options=options
+                )
             )
-        )
+        except ManyBudgetsError as error:
+            # Upstream's answer: the status line of a success around a Status of failure.
+            return json_response(
+                {key: value for key, value in error.to_status().items() if value != ""}, 201
+            )
         return _created()
+
+    async def _read_eviction(self, target: Target, request: Request) -> JsonObject:
+        body = as_object((await self.verbs.read_body(request)).value)
+        expected = _EVICTION_V1BETA1 if body.get("apiVersion") == "policy/v1beta1" else EVICTION
+        body = check_kind(body, expected)
+        if not isinstance(body.get("metadata") or {}, dict):
+            raise BadRequestError("metadata must be an object")
+        if (body.get("metadata") or {}).get("name") != target.name:
+            raise BadRequestError("name in URL does not match name in Eviction object")
+        return body
 
     async def _read(self, request: Request, resource_type: ResourceType) -> JsonObject:
         body = await self.verbs.read_body(request)
         obj = check_kind(as_object(body.value), resource_type.gvk)
         return self.verbs.fields.decoded(obj, resource_type, request)
+
+
+def eviction_options(eviction: JsonObject, request: Request) -> DeleteOptions:
+    """How the pod is deleted; the request and its body must not disagree about a dry run."""
+    given = eviction.get("deleteOptions") or {}
+    if not isinstance(given, dict):
+        raise BadRequestError("deleteOptions must be an object")
+    if given.get("ignoreStoreReadErrorWithClusterBreakingPotential"):
+        field = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
+        message = (
+            "Invalid value: true: can not be set for pod eviction, try after removing the option"
+        )
+        name = eviction["metadata"]["name"]
+        raise InvalidError(
+            f'Eviction.policy "{name}" is invalid: {field}: {message}',
+            name=name,
+            group=EVICTION.group,
+            kind=EVICTION.kind,
+            causes=(Cause("FieldValueInvalid", message, field),),
+        )
+    return parse_delete_options(given, request)
 
 
 def _created() -> Response:

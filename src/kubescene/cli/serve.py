@@ -44,7 +44,7 @@ def serve(
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
-    cluster = Cluster(ClusterOptions(seed=seed), clock=WallClock())
+    cluster = Cluster(ClusterOptions(seed=seed, events=True), clock=WallClock())
     try:
         server = Server(cluster, host=host, port=port, controllers=controllers, max_body=max_body)
     except OSError as error:

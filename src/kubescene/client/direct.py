@@ -83,6 +83,10 @@ class DirectClient:
         records = self._store.indexes.records(resource, OWNER_INDEX, owner_uid)
         return [self._registry.decoded(record, resource_type) for record in records]
 
+    def get_scale(self, ref: ObjectRef) -> JsonObject:
+        resource_type = self._registry.type_of(ref.gvk)
+        return self._registry.scales.get(resource_type, ref.namespace, ref.name)
+
     # -- Writer ----------------------------------------------------------------------------
 
     def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
@@ -136,6 +140,31 @@ class DirectClient:
         if uid:
             body["metadata"] = {"uid": uid}
         return self._registry.bind(self._actor, pod.namespace, pod.name, body)
+
+    def scale(
+        self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS
+    ) -> JsonObject:
+        resource_type, scales = self._registry.type_of(ref.gvk), self._registry.scales
+        record = scales.resize(
+            self._actor,
+            resource_type,
+            ref.namespace,
+            ref.name,
+            replicas,
+            options=self._named(options),
+        )
+        return scales.view(record, resource_type)
+
+    def evict(
+        self,
+        pod: ObjectRef,
+        *,
+        options: DeleteOptions = PLAIN_DELETE,
+        origin: OperationOrigin | None = None,
+    ) -> None:
+        self._registry.evictions.evict(
+            self._actor, pod.namespace, pod.name, options=options, origin=origin
+        )
 
     def wait_seen(self, revision: int) -> None:
         if revision > self._store.revision:

@@ -84,6 +84,13 @@ class Reader(Protocol):
         """Objects whose managing controller has this uid, in order of creation."""
         ...
 
+    def get_scale(self, ref: ObjectRef) -> JsonObject:
+        """The object's autoscaling/v1 ``Scale``.
+
+        Raises `NotFoundError` for an object that is not there and for a kind that has none.
+        """
+        ...
+
 
 class Writer(Protocol):
     """Ask for a change. Each call is one request and, if accepted, one revision."""
@@ -125,6 +132,25 @@ class Writer(Protocol):
 
     def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
         """Assign a pending pod to a node (the ``binding`` subresource)."""
+        ...
+
+    def scale(
+        self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS
+    ) -> JsonObject:
+        """Ask for this many replicas (the ``scale`` subresource); returns the new ``Scale``."""
+        ...
+
+    def evict(
+        self,
+        pod: ObjectRef,
+        *,
+        options: DeleteOptions = PLAIN_DELETE,
+        origin: OperationOrigin | None = None,
+    ) -> None:
+        """Delete a pod if its disruption budget allows (the ``eviction`` subresource).
+
+        Raises `TooManyRequestsError` if the budget is used up: try again later.
+        """
         ...
 
     def wait_seen(self, revision: int) -> None:

@@ -37,7 +37,7 @@ AnyObject: TypeAlias = Buildable | Mapping[str, Any]
 
 
 class Verbs:
-    """Create, apply, get, list, watch, patch and delete, in one actor's name."""
+    """Create, apply, get, list, watch, patch, scale, evict and delete, in one actor's name."""
 
     def __init__(self, registry: Registry, actor: Actor) -> None:
         self.registry = registry
@@ -165,6 +165,30 @@ class Verbs:
                     grace_period_s=grace_period_s, propagation_policy="Background"
                 ),
             )
+        )
+
+    def scale(
+        self, kind: str, name: str, replicas: int, namespace: str = DEFAULT_NAMESPACE
+    ) -> JsonObject:
+        """Ask for this many replicas of a kind that can be scaled; returns the object."""
+        resource_type = self._type(kind)
+        where = place(resource_type, namespace)
+        return self._fresh(
+            self.registry.scales.resize(self.actor, resource_type, where, name, replicas)
+        )
+
+    def evict(
+        self,
+        name: str,
+        namespace: str = DEFAULT_NAMESPACE,
+        *,
+        grace_period_s: int | None = None,
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Delete a pod if its disruption budget allows; `TooManyRequestsError` if it does not."""
+        options = DeleteOptions(grace_period_s=grace_period_s, dry_run=dry_run)
+        return self._fresh(
+            self.registry.evictions.evict(self.actor, namespace, name, options=options)
         )
 
     def _type(self, kind: str) -> ResourceType:

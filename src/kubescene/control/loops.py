@@ -14,6 +14,7 @@ from kubescene.api.scheme import Scheme
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Streams
 from kubescene.control.timers import Timers
+from kubescene.recording import SILENT, Recorder
 from kubescene.timeline.instruments import Instruments
 
 
@@ -64,7 +65,8 @@ class ControllerContext:
 
     ``wake`` says that there is something to do. Whatever a watch of ``client`` or a timer of
     ``timers`` delivers does so by itself; a controller that knows better which changes mean work
-    watches with ``quiet=True`` and calls ``wake`` when they do.
+    watches with ``quiet=True`` and calls ``wake`` when they do. ``recorder`` takes what people
+    should read under "Events"; it is silent in most worlds.
     """
 
     client: Client
@@ -74,6 +76,7 @@ class ControllerContext:
     instruments: Instruments
     scheme: Scheme = field(default_factory=builtin_scheme)
     wake: Callable[[], None] = nothing
+    recorder: Recorder = SILENT
 
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]

@@ -20,6 +20,7 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.recording import NORMAL, Notice, regarding
 from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
@@ -48,8 +49,10 @@ class KubeletReconciler:
     name = KUBELET
     kinds: Sequence[GroupVersionKind] = (POD, NODE)
 
-    def __init__(self, delays: KubeletDelays = NO_DELAYS) -> None:
+    def __init__(self, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False) -> None:
+        """``talks``: whether somebody wants to hear what it does with containers."""
         self._delays = delays
+        self._talks = talks
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
@@ -60,7 +63,9 @@ class KubeletReconciler:
             if change.type is not ChangeType.ADDED:
                 return ()
             return (ObjectKey("", record.name), *self._waiting.pop(record.name, ()))
-        has_work = record.node and (record.phase == PENDING or record.deleting)
+        has_work = record.node and (
+            record.phase == PENDING or record.deleting or is_respecified(change)
+        )
         return (ObjectKey(record.namespace, record.name),) if has_work else ()
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
@@ -73,6 +78,8 @@ class KubeletReconciler:
             return self._stop(pod, now)
         if pod["status"].get("phase") == PENDING:
             return self._start(key, pod, reader, now)
+        if adjusted := adjusted_status(pod, format_time(now)):
+            return Plan((Patch(ObjectRef.to(pod), {"status": adjusted}, subresource="status"),))
         return self._become_ready(pod, now)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
@@ -103,7 +110,8 @@ class KubeletReconciler:
         ready = self._delays.ready == 0
         status = running(pod, format_time(now), ready=ready)
         write = Patch(ObjectRef.to(pod), {"status": status}, subresource="status")
-        return Plan((write,), requeue_after=None if ready else self._delays.ready)
+        again = None if ready else self._delays.ready
+        return Plan((write,), again, started(pod) if self._talks else ())
 
     def _become_ready(self, pod: JsonObject, now: int) -> Plan:
         started = pod["status"].get("startTime")
@@ -125,10 +133,86 @@ class KubeletReconciler:
         if metadata.get("finalizers") and pod["status"].get("phase") not in TERMINAL:
             # Its containers are gone although the object stays: others may have the room.
             ended = {"status": stopped(pod, format_time(now))}
-            return Plan((Patch(ref, ended, subresource="status"), Delete(ref, at_once)))
+            writes = (Patch(ref, ended, subresource="status"), Delete(ref, at_once))
+            return Plan(writes, notices=self._stopping(pod))
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
-        return Plan((Delete(ref, at_once),))
+        return Plan((Delete(ref, at_once),), notices=self._stopping(pod))
+
+    def _stopping(self, pod: JsonObject) -> Sequence[Notice]:
+        if not self._talks or pod["status"].get("phase") != RUNNING:
+            return ()
+        return [
+            notice(pod, it["name"], "Killing", f"Stopping container {it['name']}")
+            for it in pod["spec"]["containers"]
+        ]
+
+
+def started(pod: JsonObject) -> list[Notice]:
+    """What a kubelet says of containers whose images it has already."""
+    said = []
+    for container in pod["spec"]["containers"]:
+        name, image = container["name"], container.get("image", "")
+        there = f'Container image "{image}" already present on machine'
+        said += [
+            notice(pod, name, "Pulled", f"{there} and can be accessed by the pod"),
+            notice(pod, name, "Created", "Container created"),
+            notice(pod, name, "Started", "Container started"),
+        ]
+    return said
+
+
+def notice(pod: JsonObject, container: str, reason: str, message: str) -> Notice:
+    about = regarding(pod, f"spec.containers{{{container}}}")
+    return Notice(about, NORMAL, reason, message, KUBELET, host=pod["spec"]["nodeName"])
+
+
+def is_respecified(change: Change) -> bool:
+    """Whether a running pod asks for something else than before: it was resized, or is debugged."""
+    previous = change.previous
+    if previous is None or previous.phase != RUNNING or change.record.phase != RUNNING:
+        return False
+    before = change.previous_object
+    return before is not None and generation_of(change.object) != generation_of(before)
+
+
+def generation_of(pod: JsonObject) -> int:
+    return int(pod["metadata"].get("generation", 0))
+
+
+def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
+    """What changes in the status of a running pod when its spec has: everything is granted at once.
+
+    A container's resources are told from the first change on. Before, they are those of the spec,
+    and telling so for every pod would cost more than it says.
+    """
+    if pod["status"].get("phase") != RUNNING or generation_of(pod) < 2:
+        return {}
+    spec, status = pod["spec"], pod["status"]
+    asked = {it["name"]: it.get("resources") or {} for it in spec["containers"]}
+    told = status.get("containerStatuses") or []
+    granted = [with_resources(it, asked.get(it["name"], {})) for it in told]
+    debugging = status.get("ephemeralContainerStatuses") or []
+    known = {it["name"] for it in debugging}
+    added = [
+        container_status(it, now, ready=False)
+        for it in spec.get("ephemeralContainers") or ()
+        if it["name"] not in known
+    ]
+    changes: JsonObject = {}
+    if granted != told:
+        changes["containerStatuses"] = granted
+    if added:
+        changes["ephemeralContainerStatuses"] = [*debugging, *added]
+    return changes
+
+
+def with_resources(status: JsonObject, resources: JsonObject) -> JsonObject:
+    """A container's status with what it was given."""
+    known = {key: value for key, value in status.items() if key != "allocatedResources"}
+    allocated = resources.get("requests")
+    granted = {"allocatedResources": allocated} if allocated else {}
+    return {**known, **granted, "resources": resources}
 
 
 def remaining(since: int, delay: int, now: int) -> int:
@@ -201,4 +285,5 @@ def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObj
 
 def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:
     """The factory of the stand-in."""
-    return ReconcilerController(KubeletReconciler(delays), context)
+    reconciler = KubeletReconciler(delays, talks=context.recorder.on)
+    return ReconcilerController(reconciler, context)

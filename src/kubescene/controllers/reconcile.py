@@ -15,6 +15,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.errors import ApiError
+from kubescene.recording import Notice
 from kubescene.types import JsonObject
 
 
@@ -28,6 +29,16 @@ class ObjectKey(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Create:
     obj: JsonObject
+    notice: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Replace an object; refused if it has changed since its ``resourceVersion``."""
+
+    obj: JsonObject
+    subresource: str = ""
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +47,48 @@ class Patch:
     patch: Any
     patch_type: PatchType = PatchType.MERGE
     subresource: str = ""
+    notice: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Ask for this many replicas, through the ``scale`` subresource."""
+
+    ref: ObjectRef
+    replicas: int
+    notice: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Delete a pod if its disruption budget allows; refused with `TooManyRequestsError` if not."""
+
+    pod: ObjectRef
+    options: DeleteOptions = PLAIN_DELETE
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
     ref: ObjectRef
     options: DeleteOptions = PLAIN_DELETE
+    notice: Notice | None = None
 
 
-Write = Create | Patch | Delete
+Write = Create | Update | Patch | Scale | Evict | Delete
+"""One request. Its ``notice`` is told once it has been accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do now, in order, and after how many nanoseconds to look again (None: when told)."""
+    """What to do now, in order, and after how many nanoseconds to look again (None: when told).
+
+    ``notices`` are told in any case, before the writes; those of single writes when these are made.
+    """
 
     writes: Sequence[Write] = ()
     requeue_after: int | None = None
+    notices: Sequence[Notice] = ()
 
 
 NOTHING = Plan()

@@ -7,10 +7,13 @@ from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.reconcile import (
     Create,
     Delete,
+    Evict,
     ObjectKey,
     Patch,
     Plan,
     Reconciler,
+    Scale,
+    Update,
     Write,
 )
 from kubescene.controllers.workqueue import WorkQueue
@@ -64,14 +67,20 @@ class ReconcilerController:
 
     def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False
+        recorder = self._context.recorder
+        if recorder.on:
+            for notice in plan.notices:
+                recorder.tell(notice)
         for write in plan.writes:
             try:
-                self._written = make(write, self._client)
+                record = self._written = make(write, self._client)
                 wrote = True
             except ApiError as error:
                 repair = self._reconciler.refused(key, write, error, self._client)
                 self._refused.add(key)
                 return self._carry_out(key, repair) or wrote
+            if recorder.on and write.notice is not None:
+                recorder.tell(write.notice.naming(record.name))
         if plan.requeue_after is not None:
             self._context.timers.after(
                 plan.requeue_after,
@@ -87,7 +96,13 @@ def make(write: Write, client: Client) -> Record:
     match write:
         case Create(obj):
             return client.create(obj)
+        case Update(obj, subresource):
+            return client.update(obj, subresource=subresource)
         case Patch(ref, patch, patch_type, subresource):
             return client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
+        case Scale(ref, replicas):
+            return client.scale(ref, replicas)
+        case Evict(pod, options):
+            return client.evict(pod, options=options)
         case Delete(ref, options):
             return client.delete(ref, options=options)

@@ -6,6 +6,7 @@ from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
 from kubescene.registry.admission import AdmissionChain, AdmissionRequest
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
+from kubescene.registry.pod_subresources import POD_PARTS
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject
@@ -53,6 +54,8 @@ class Checks:
             errors = validation.validate_status_update(new, old, resource_type)
         elif subresource == "finalize":
             errors = validation.validate_finalize(new, old)
+        elif subresource in POD_PARTS:
+            errors = validation.validate_pod_part(new, old, subresource)
         else:
             errors = validation.validate_update(new, old, resource_type)
         if resource_type.group_resource == DEFINITIONS and not errors:

@@ -7,8 +7,8 @@ scheduler only reads the selectors.
 
 from collections.abc import Callable
 
+from kubescene.api.qos import qos_class
 from kubescene.registry.objects import with_part
-from kubescene.registry.qos import qos_class
 from kubescene.types import JsonObject
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -26,16 +26,19 @@ from kubescene.registry.checks import Checks
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
+from kubescene.registry.eviction import Evictions
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
+from kubescene.registry.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.preconditions import (
     check_delete_preconditions,
     check_precondition,
     not_found,
 )
 from kubescene.registry.preparation import Preparation
+from kubescene.registry.scaling import Scales
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
@@ -43,7 +46,7 @@ from kubescene.types import JsonObject
 
 
 class Registry:
-    """All verbs over one store.
+    """All verbs over one store; ``scales`` and ``evictions`` hold those of two subresources.
 
     ``track_fields`` says whether every write is noted in ``managedFields``. Off, which is the
     default because it costs time and space, only applies are (design note 0012).
@@ -72,6 +75,8 @@ class Registry:
         self.checks = Checks(admission, store, clock, self.custom)
         self.preparation = Preparation(store, clock, self.custom)
         self.consequences = Consequences(self)
+        self.scales = Scales(self)
+        self.evictions = Evictions(self)
         self.track_fields = False
         self._ownership = Ownership(scheme, self.custom, self.clocks)
 
@@ -360,7 +365,9 @@ class Registry:
         new = updated_metadata(new, old)
         if subresource == "status":
             return strategies.keep_spec(new, old, resource_type)
-        if resource_type.has_status:
+        if subresource in POD_PARTS:
+            new = narrowed(new, old, subresource)
+        elif resource_type.has_status:
             new = strategies.keep_status(new, old)
         if subresource == "finalize":
             return new

@@ -19,6 +19,7 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Scheduled, format_time
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import ApiError, ConfigurationError
+from kubescene.scheduler import notices
 from kubescene.scheduler.cluster_events import (
     NODE_ADDED,
     NODE_DELETED,
@@ -65,6 +66,7 @@ class Scheduler:
         self._clock = context.clock
         self._timers = context.timers
         self._instruments = context.instruments
+        self._recorder = context.recorder
         self._explain = explain if context.instruments.pod_attempted else None
         self.nodes = NodeTable()
         self.nominations = Nominations()
@@ -139,7 +141,8 @@ class Scheduler:
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
         if pod.terminating or pod.uid in self._placed:
-            # Place for the event: Warning FailedScheduling "skip schedule deleting pod: NS/NAME".
+            if pod.terminating and self._recorder.on:
+                self._recorder.tell(notices.skipped(pod))
             self.queue.done(entry)
             return False
         decision = self._cycles[pod.scheduler_name].decide(pod, explain=self._explain)
@@ -163,7 +166,8 @@ class Scheduler:
             self.queue.done(entry)
             for extension in framework.post_bind:
                 extension.call(decision.state, assumed, node)
-            # Place for the event: Normal Scheduled "Successfully assigned NS/NAME to NODE".
+            if self._recorder.on:
+                self._recorder.tell(notices.scheduled(pod, node))
             self._report(pod, decision, self._placed[pod.uid].record)
             return
         for extension in reversed(framework.reserve):
@@ -207,7 +211,8 @@ class Scheduler:
         if still_pending:
             if decision.nominated is not None:
                 self.nominations.add(entry.pod, decision.nominated)
-            # Place for the event: Warning FailedScheduling, the message cut at 1024 bytes.
+            if self._recorder.on:
+                self._recorder.tell(notices.failed(pod, decision.message))
             record = self._write_failure(entry.pod, decision)
         self._report(pod, decision, record or entry.pod.record)
         return record is not None

@@ -16,6 +16,7 @@ from kubescene.api.validation.fielderrors import (
 )
 from kubescene.api.validation.kinds import rules_of
 from kubescene.api.validation.namespaces import validate_namespace_finalize
+from kubescene.api.validation.podparts import validate_ephemeral_containers, validate_pod_resize
 from kubescene.api.validation.podupdates import validate_binding as _validate_binding
 from kubescene.types import JsonObject
 
@@ -26,6 +27,7 @@ __all__ = [
     "validate_binding",
     "validate_create",
     "validate_finalize",
+    "validate_pod_part",
     "validate_status_update",
     "validate_update",
 ]
@@ -78,4 +80,12 @@ def validate_finalize(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """What is wrong with an update through a namespace's ``finalize`` subresource."""
     errors = ErrorList()
     validate_namespace_finalize(new, old, errors)
+    return errors
+
+
+def validate_pod_part(new: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
+    """What is wrong with an update of a pod through ``resize`` or ``ephemeralcontainers``."""
+    errors = ErrorList()
+    check = validate_pod_resize if subresource == "resize" else validate_ephemeral_containers
+    check(new, old, errors)
     return errors

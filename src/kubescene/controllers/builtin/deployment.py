@@ -35,9 +35,11 @@ from kubescene.controllers.builtin.rollouts.status import Conditions, progressin
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
+from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+REPORTER = "deployment-controller"
 
 
 class DeploymentReconciler:
@@ -165,7 +167,7 @@ def roll_out(rollout: Rollout, reader: Reader, now: int) -> Plan:
 
 def rolling_writes(rollout: Rollout) -> list[Write]:
     if rollout.new is None:
-        return [Create(new_replica_set(rollout, new_size(0, rollout.total, rollout.limits)))]
+        return [creation(rollout, new_size(0, rollout.total, rollout.limits))]
     grown = new_size(rollout.new.size, rollout.total, rollout.limits)
     if grown != rollout.new.size:
         return [resize(rollout.new, grown, rollout)]
@@ -179,7 +181,7 @@ def recreating(rollout: Rollout, reader: Reader) -> list[Write]:
     if any(still_runs(old, reader) for old in rollout.olds):
         return []
     if rollout.new is None:
-        return [Create(new_replica_set(rollout, rollout.limits.replicas))]
+        return [creation(rollout, rollout.limits.replicas)]
     return resizes(rollout, {rollout.new.name: rollout.limits.replicas})
 
 
@@ -233,10 +235,24 @@ def resizes(rollout: Rollout, sizes: Mapping[str, int]) -> list[Write]:
     ]
 
 
+def creation(rollout: Rollout, size: int) -> Create:
+    replica_set = new_replica_set(rollout, size)
+    return Create(replica_set, scaled(rollout, replica_set["metadata"]["name"], 0, size))
+
+
 def resize(it: OwnedSet, size: int, rollout: Rollout) -> Patch:
     annotations = size_annotations(rollout)
     patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
-    return Patch(ObjectRef.to(it.obj), patch)
+    return Patch(ObjectRef.to(it.obj), patch, notice=scaled(rollout, it.name, it.size, size))
+
+
+def scaled(rollout: Rollout, name: str, before: int, size: int) -> Notice | None:
+    """What is said of a set that gets another size."""
+    if size == before:
+        return None
+    direction = "up" if size > before else "down"
+    message = f"Scaled {direction} replica set {name} from {before} to {size}"
+    return Notice(regarding(rollout.deployment), NORMAL, "ScalingReplicaSet", message, REPORTER)
 
 
 # -- claiming ----------------------------------------------------------------------------------
@@ -310,22 +326,24 @@ def not_created(deployment: JsonObject, replica_set: JsonObject, error: ApiError
     status = deployment.get("status") or {}
     if isinstance(error, AlreadyExistsError):
         changes = {"collisionCount": status.get("collisionCount", 0) + 1}
-    else:
-        name = replica_set["metadata"]["name"]
-        message = f'Failed to create new replica set "{name}": {error.message}'
-        news = progressing("False", statuses.NOT_CREATED, message, now)
-        told = status.get("conditions") or ()
-        conditions = with_watched(rollout_of(deployment, ()), told, news)
-        if conditions == told:
-            return NOTHING
-        changes = {"conditions": conditions}
-    patch = {"status": changes}
-    return Plan((Patch(ObjectRef.to(deployment), patch, subresource="status"),))
+        return Plan((status_patch(deployment, changes),))
+    name = replica_set["metadata"]["name"]
+    message = f'Failed to create new replica set "{name}": {error.message}'
+    news = progressing("False", statuses.NOT_CREATED, message, now)
+    told = status.get("conditions") or ()
+    conditions = with_watched(rollout_of(deployment, ()), told, news)
+    writes = [status_patch(deployment, {"conditions": conditions})] if conditions != told else []
+    failed = Notice(regarding(deployment), WARNING, statuses.NOT_CREATED, message, REPORTER)
+    return Plan(writes, notices=(failed,))
+
+
+def status_patch(deployment: JsonObject, changes: JsonObject) -> Patch:
+    return Patch(ObjectRef.to(deployment), {"status": changes}, subresource="status")
 
 
 def is_terminating(error: ApiError) -> bool:
     """Whether the namespace is going away: nothing can be created any more, and need not be."""
-    return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
+    return error.has_cause("NamespaceTerminating")
 
 
 def deployment(context: ControllerContext) -> ReconcilerController:

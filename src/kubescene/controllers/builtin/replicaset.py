@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kubescene.api.changes import Change, ChangeType
@@ -18,8 +19,10 @@ from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
+REPORTER = "replicaset-controller"
 BURST_REPLICAS = 500
 """At most this many pods are created or deleted in one pass."""
 
@@ -106,7 +109,12 @@ class ReplicaSetReconciler:
         # As in kube-controller-manager, the condition stays as it was first set.
         self._failures.setdefault(key, condition)
         tally = self._tallies[replica_set["metadata"]["uid"]]
-        return self._status_plan(key, replica_set, tally, self._now)
+        plan = self._status_plan(key, replica_set, tally, self._now)
+        if error.has_cause("NamespaceTerminating"):
+            return plan
+        what = "creating" if isinstance(write, Create) else "deleting"
+        message = f"Error {what}: {error.message}"
+        return replace(plan, notices=(notice(replica_set, WARNING, condition["reason"], message),))
 
     def _claims(
         self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, reader: Reader
@@ -146,16 +154,24 @@ def scaling_writes(
     """Create what is missing or delete what is too much, a burst at a time."""
     difference = int(replica_set["spec"].get("replicas", 1)) - tally.active
     if difference > 0:
-        pod = pod_of(replica_set)
-        return [Create(pod)] * min(difference, BURST_REPLICAS)
+        news = notice(replica_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
+        return [Create(pod_of(replica_set), news)] * min(difference, BURST_REPLICAS)
     if difference < 0:
         owned = reader.owned(POD, replica_set["metadata"]["uid"])
         active = [pod for pod in owned if owned_pod(pod).active]
         doomed = deletion_order(active, now)[: min(-difference, BURST_REPLICAS)]
-        return [
-            Delete(ObjectRef.to(pod), DeleteOptions(uid=pod["metadata"]["uid"])) for pod in doomed
-        ]
+        return [deletion(pod, replica_set) for pod in doomed]
     return []
+
+
+def deletion(pod: JsonObject, replica_set: JsonObject) -> Delete:
+    metadata = pod["metadata"]
+    news = notice(replica_set, NORMAL, "SuccessfulDelete", f"Deleted pod: {metadata['name']}")
+    return Delete(ObjectRef.to(pod), DeleteOptions(uid=metadata["uid"]), news)
+
+
+def notice(replica_set: JsonObject, kind: str, reason: str, message: str) -> Notice:
+    return Notice(regarding(replica_set), kind, reason, message, REPORTER)
 
 
 def note(concerned: dict[ObjectKey, None], key: ObjectKey | None) -> None:

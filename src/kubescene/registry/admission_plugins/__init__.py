@@ -18,6 +18,7 @@ from kubescene.registry.admission_plugins.namespace_lifecycle import NamespaceLi
 from kubescene.registry.admission_plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
+from kubescene.registry.admission_plugins.pod_resize import PodResizeValidator
 from kubescene.registry.admission_plugins.pod_topology_labels import PodTopologyLabels
 from kubescene.registry.admission_plugins.priority import Priority
 from kubescene.registry.admission_plugins.runtime_class import RuntimeClass
@@ -32,6 +33,7 @@ __all__ = [
     "DefaultTolerationSeconds",
     "NamespaceLifecycle",
     "PersistentVolumeClaimResize",
+    "PodResizeValidator",
     "PodTopologyLabels",
     "Priority",
     "RuntimeClass",
@@ -54,4 +56,5 @@ def default_chain() -> list[AdmissionPlugin]:
         RuntimeClass(),
         DefaultIngressClass(),
         PodTopologyLabels(),
+        PodResizeValidator(),
     ]

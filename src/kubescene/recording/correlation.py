@@ -1,0 +1,126 @@
+"""Which notices become Events of the core group: client-go's event correlator.
+
+Three questions, in this order. Are there too many similar ones (same object, type and reason, other
+message)? From the tenth in ten minutes on they share one Event. Has the same been said before? Then
+its Event is counted up. Does the component say too much about this object? After 25 it may say one
+thing every five minutes; what is left out is still counted.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import msgspec
+
+from kubescene.clock import SECOND
+from kubescene.recording.notices import Notice
+from kubescene.recording.recents import Recents
+
+MAX_SIMILAR = 10
+SIMILAR_FOR = 600 * SECOND
+SPAM_BURST = 25
+SPAM_REFILL = 300 * SECOND
+COMBINED = "(combined from similar events): "
+
+Key: TypeAlias = tuple[str, ...]
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """An Event as it should be now. ``count`` 1 means that it is new."""
+
+    notice: Notice
+    name: str
+    count: int
+    first: int
+    combined: bool
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """The Event that stands for a key."""
+
+    name: str
+    count: int
+    first: int
+
+
+@dataclass(slots=True)
+class Similar:
+    """Messages that differ, of one object, type and reason. In order of arrival."""
+
+    last: int = 0
+    messages: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Allowance:
+    """A token bucket in nanoseconds: one notice costs `SPAM_REFILL`."""
+
+    credit: int
+    at: int
+
+    def take(self, now: int) -> bool:
+        """Whether one more may be said now."""
+        self.credit = min(self.credit + now - self.at, SPAM_BURST * SPAM_REFILL)
+        self.at = now
+        if self.credit < SPAM_REFILL:
+            return False
+        self.credit -= SPAM_REFILL
+        return True
+
+
+class Correlator:
+    """Remembers what one component has said."""
+
+    def __init__(self) -> None:
+        self._similar: Recents[Key, Similar] = Recents()
+        self._counted: Recents[Key, Counted] = Recents()
+        self._allowances: Recents[Key, Allowance] = Recents()
+
+    def observe(self, notice: Notice, name: str, now: int) -> Observation | None:
+        """What to write; ``name`` is for a new Event. None: too much has been said."""
+        combined = self._is_combined(notice, now)
+        if combined:
+            message = COMBINED + notice.message
+            notice = msgspec.structs.replace(notice, message=message)
+        key = similar_key(notice) if combined else same_key(notice)
+        before = self._counted.get(key) or Counted(name, 0, now)
+        counted = Counted(before.name, before.count + 1, before.first)
+        self._counted.put(key, counted)
+        if not self._may_speak(notice, now):
+            return None
+        return Observation(notice, counted.name, counted.count, counted.first, combined)
+
+    def _is_combined(self, notice: Notice, now: int) -> bool:
+        key = similar_key(notice)
+        similar = self._similar.get(key)
+        if similar is None or now - similar.last > SIMILAR_FOR:
+            similar = Similar()
+        similar.last = now
+        similar.messages.setdefault(notice.message)
+        self._similar.put(key, similar)
+        if len(similar.messages) < MAX_SIMILAR:
+            return False
+        # Upstream forgets any of them; here it is the oldest.
+        del similar.messages[next(iter(similar.messages))]
+        return True
+
+    def _may_speak(self, notice: Notice, now: int) -> bool:
+        key = spam_key(notice)
+        allowance = self._allowances.get(key)
+        if allowance is None:
+            allowance = Allowance(SPAM_BURST * SPAM_REFILL, now)
+            self._allowances.put(key, allowance)
+        return allowance.take(now)
+
+
+def spam_key(notice: Notice) -> Key:
+    about = notice.about
+    parts = ("kind", "namespace", "name", "uid", "apiVersion")
+    return (notice.reporter, notice.host, notice.type, *(about.get(it, "") for it in parts))
+
+
+def similar_key(notice: Notice) -> Key:
+    return (*spam_key(notice), notice.reason)
+
+
+def same_key(notice: Notice) -> Key:
+    return (*similar_key(notice), notice.about.get("fieldPath", ""), notice.message)

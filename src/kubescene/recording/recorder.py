@@ -1,0 +1,163 @@
+"""The recorder of one component: from notices to Event objects, in the component's own name."""
+
+import logging
+from typing import Protocol
+
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client import ObjectRef, Writer
+from kubescene.clock import Clock, EventQueue, format_micro_time, format_time
+from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
+from kubescene.recording.correlation import Correlator, Observation
+from kubescene.recording.notices import Notice
+from kubescene.recording.series import FINISH_AFTER, Series, SeriesBook
+from kubescene.recording.stamps import EventStamps
+from kubescene.types import JsonObject
+
+CORE_EVENT = GroupVersionKind("", "v1", "Event")
+NEW_EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
+DEFAULT_NAMESPACE = "default"
+"""Where Events about objects without a namespace lie."""
+
+_INSTANCE = "kubescene"
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder(Protocol):
+    """Where a component tells what happened."""
+
+    @property
+    def on(self) -> bool:
+        """Whether anybody listens. Ask before you make up a notice that costs something."""
+        ...
+
+    def tell(self, notice: Notice) -> None:
+        """Something happened."""
+        ...
+
+
+class Silent:
+    """Nobody listens."""
+
+    on = False
+
+    def tell(self, notice: Notice) -> None:
+        del notice
+
+
+SILENT = Silent()
+
+
+class EventRecorder:
+    """Writes Events through the component's client, on the world's clock.
+
+    A refused Event is dropped, as upstream: what happened has happened.
+    """
+
+    on = True
+
+    def __init__(
+        self, client: Writer, clock: Clock, event_queue: EventQueue, stamps: EventStamps
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._event_queue = event_queue
+        self._stamps = stamps
+        self._correlator = Correlator()
+        self._series = SeriesBook()
+        self._ticking = False
+
+    def tell(self, notice: Notice) -> None:
+        now, name = self._clock.now(), self._stamps.name(notice.about["name"])
+        if notice.action:
+            self._tell_series(notice, name, now)
+        elif observation := self._correlator.observe(notice, name, now):
+            changes = {"count": observation.count, "lastTimestamp": format_time(now)}
+            changes["message"] = observation.notice.message
+            event = core_event(observation, now)
+            self._write(event, changes if observation.count > 1 else None)
+
+    def _tell_series(self, notice: Notice, name: str, now: int) -> None:
+        if series := self._series.observe(notice, name, now):
+            self._write_series(series)
+        if not self._ticking:
+            self._ticking = True
+            self._event_queue.after(FINISH_AFTER, self._tick, name="series of events")
+
+    def _tick(self) -> None:
+        """Series that have ended get their final count."""
+        for series in self._series.tick(self._clock.now()):
+            self._write_series(series)
+        self._ticking = len(self._series) > 0
+        if self._ticking:
+            self._event_queue.after(FINISH_AFTER, self._tick, name="series of events")
+
+    def _write_series(self, series: Series) -> None:
+        event = new_event(series)
+        self._write(event, {"series": event["series"]} if series.count > 1 else None)
+
+    def _write(self, event: JsonObject, changes: JsonObject | None) -> None:
+        """Create the Event, or change it; one that has expired is created again."""
+        try:
+            if changes is not None and self._is_changed(event, changes):
+                return
+            self._client.create(event)
+        except AlreadyExistsError:
+            return
+        except ApiError as error:
+            if not error.has_cause("NamespaceTerminating"):
+                _log.warning("the event %s was refused: %s", event["metadata"]["name"], error)
+
+    def _is_changed(self, event: JsonObject, changes: JsonObject) -> bool:
+        try:
+            self._client.patch(ObjectRef.to(event), changes)
+        except NotFoundError:
+            return False
+        return True
+
+
+def core_event(observation: Observation, now: int) -> JsonObject:
+    """An Event as kube-controller-manager and the kubelet write them."""
+    notice = observation.notice
+    event: JsonObject = {
+        **_identity(CORE_EVENT, notice, observation.name),
+        "involvedObject": notice.about,
+        "reason": notice.reason,
+        "message": notice.message,
+        "source": {"component": notice.reporter, **({"host": notice.host} if notice.host else {})},
+        "firstTimestamp": format_time(observation.first),
+        "lastTimestamp": format_time(now),
+        "count": observation.count,
+        "type": notice.type,
+    }
+    if not observation.combined:
+        event |= {"reportingComponent": notice.reporter, "reportingInstance": notice.host}
+    return event
+
+
+def new_event(series: Series) -> JsonObject:
+    """An Event as kube-scheduler writes them."""
+    notice = series.notice
+    event: JsonObject = {
+        **_identity(NEW_EVENT, notice, series.name),
+        "eventTime": format_micro_time(series.first),
+        "reportingController": notice.reporter,
+        "reportingInstance": f"{notice.reporter}-{notice.host or _INSTANCE}",
+        "action": notice.action,
+        "reason": notice.reason,
+        "regarding": notice.about,
+        "note": notice.message,
+        "type": notice.type,
+    }
+    if notice.related is not None:
+        event["related"] = notice.related
+    if series.count > 1:
+        last = format_micro_time(series.last)
+        event["series"] = {"count": series.count, "lastObservedTime": last}
+    return event
+
+
+def _identity(gvk: GroupVersionKind, notice: Notice, name: str) -> JsonObject:
+    namespace = notice.about.get("namespace", DEFAULT_NAMESPACE)
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}

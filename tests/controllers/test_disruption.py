@@ -1,0 +1,211 @@
+"""The disruption controller: what a budget's status says, and when."""
+
+import pytest
+
+from kubescene.actors import Actor, Role
+from kubescene.api.disruption_budgets import BUDGET
+from kubescene.clock import SECOND
+from kubescene.cluster import Cluster
+from kubescene.controllers.builtin.disruption import DisruptionReconciler
+from kubescene.controllers.reconcile import ObjectKey
+from kubescene.errors import TooManyRequestsError
+from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
+from kubescene.types import JsonObject
+
+
+@pytest.fixture
+def world() -> Cluster:
+    cluster = Cluster()
+    cluster.create(make_node("n1").cpu("64").memory("64Gi"))
+    return cluster
+
+
+def guard(cluster: Cluster, **spec: object) -> None:
+    selector = {"matchLabels": {"app": "web"}}
+    cluster.create(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "guard"},
+            "spec": {"selector": selector, **spec},
+        }
+    )
+
+
+def status(cluster: Cluster) -> JsonObject:
+    found: JsonObject = cluster.settle().get("pdb", "guard")["status"]
+    return found
+
+
+def counts(cluster: Cluster) -> tuple[int, int, int, int]:
+    """Expected, healthy, desired, allowed."""
+    told = status(cluster)
+    names = ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed")
+    expected, healthy, desired, allowed = (told[name] for name in names)
+    return expected, healthy, desired, allowed
+
+
+def advance(cluster: Cluster, seconds: int) -> None:
+    cluster.event_queue.run(cluster.clock.now() + seconds * SECOND)
+    cluster.settle()
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"minAvailable": 2}, (5, 5, 2, 3)),
+        ({"minAvailable": 9}, (5, 5, 9, 0)),
+        ({"minAvailable": "50%"}, (5, 5, 3, 2)),
+        ({"maxUnavailable": 1}, (5, 5, 4, 1)),
+        ({"maxUnavailable": "50%"}, (5, 5, 2, 3)),
+        ({"maxUnavailable": 9}, (5, 5, 0, 5)),
+        ({}, (0, 5, 0, 0)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("owner", ["Deployment", "ReplicaSet"])
+def test_counts_and_percentages(
+    world: Cluster, owner: str, spec: dict[str, object], expected: tuple[int, ...]
+) -> None:
+    make = make_deployment if owner == "Deployment" else make_replica_set
+    world.create(make("web").replicas(5))
+    guard(world, **spec)
+    assert counts(world) == expected
+
+
+def test_a_budget_sees_pods_that_were_there_before_it(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(3))
+    world.settle()
+    guard(world, minAvailable=1)
+    assert counts(world) == (3, 3, 1, 2)
+
+
+def test_percentages_are_of_what_is_wanted_not_of_what_is_there(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(4))
+    world.create(make_pod("alone").label(app="alone"))
+    either = {"key": "app", "operator": "In", "values": ["web", "alone"]}
+    guard(world, minAvailable="50%", selector={"matchExpressions": [either]})
+    assert counts(world) == (4, 5, 2, 3)
+    world.scale("rs", "web", 2)
+    assert counts(world) == (2, 3, 1, 2)
+
+
+def test_a_budget_without_pods_allows_nothing(world: Cluster) -> None:
+    guard(world, minAvailable=0)
+    assert counts(world) == (0, 0, 0, 0)
+    (condition,) = status(world)["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
+
+
+def test_the_condition_follows_the_count(world: Cluster) -> None:
+    guard(world, minAvailable=1)
+    world.create(make_pod("a").label(app="web"))
+    assert status(world)["conditions"][0]["reason"] == "InsufficientPods"
+    world.create(make_pod("b").label(app="web"))
+    (condition,) = status(world)["conditions"]
+    assert (condition["status"], condition["reason"]) == ("True", "SufficientPods")
+
+
+def test_a_changed_budget_is_counted_anew(world: Cluster) -> None:
+    world.create(make_pod("a").label(app="web"))
+    guard(world, minAvailable=1)
+    assert counts(world) == (1, 1, 1, 0)
+    world.patch("pdb", "guard", {"spec": {"minAvailable": 0}})
+    assert counts(world) == (1, 1, 0, 1)
+    assert status(world)["observedGeneration"] == 2
+    selector = {"matchLabels": {"app": "other"}}
+    world.patch("pdb", "guard", {"spec": {"selector": selector}})
+    assert counts(world) == (0, 0, 0, 0)
+
+
+def test_a_pod_that_changes_its_labels_leaves_the_budget(world: Cluster) -> None:
+    guard(world, minAvailable=0)
+    world.create(make_pod("a").label(app="web"))
+    assert counts(world) == (1, 1, 0, 1)
+    world.patch("pods", "a", {"metadata": {"labels": {"app": "other"}}})
+    assert counts(world) == (0, 0, 0, 0)
+
+
+def test_deleted_pods_are_not_counted(world: Cluster) -> None:
+    guard(world, minAvailable=0)
+    world.create(make_pod("a").label(app="web"))
+    assert counts(world) == (1, 1, 0, 1)
+    world.delete("pods", "a")
+    assert counts(world) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("owner", "message"),
+    [
+        (("batch/v1", "Job"), "jobs.batch does not implement the scale subresource"),
+        (("example.com/v1", "Thing"), 'no matches for kind "Thing" in version "example.com/v1"'),
+        (("apps/v1", "StatefulSet"), 'found no controllers for pod "a"'),
+    ],
+    ids=["unscalable", "unknown", "gone"],
+)
+def test_owners_whose_scale_is_unknown_stop_all_evictions(
+    owner: tuple[str, str], message: str
+) -> None:
+    world = Cluster()
+    world.start(["disruption"], Role.PRESIMULATION)
+    api_version, kind = owner
+    reference = {"apiVersion": api_version, "kind": kind, "name": "x", "uid": "u"}
+    pod = make_pod("a").label(app="web").build()
+    pod["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    world.create(pod)
+    guard(world, maxUnavailable=1)
+    told = status(world)
+    assert told["disruptionsAllowed"] == 0
+    assert (told["conditions"][0]["reason"], told["conditions"][0]["message"]) == (
+        "SyncFailed",
+        message,
+    )
+
+
+def test_evictions_go_on_as_replacements_become_ready(world: Cluster) -> None:
+    """A drain: every pod is replaced, and never more than one is missing."""
+    world.create(make_replica_set("web").replicas(3))
+    guard(world, maxUnavailable=1)
+    first = [pod["metadata"]["name"] for pod in world.settle().list("pods")]
+    for name, other in zip(first, [*first[1:], None], strict=True):
+        world.evict(name)
+        if other is not None:
+            with pytest.raises(TooManyRequestsError):
+                world.evict(other)
+        assert counts(world) == (3, 3, 2, 1)
+        assert "disruptedPods" not in status(world)
+    assert not set(first) & {pod["metadata"]["name"] for pod in world.list("pods")}
+
+
+def test_a_disrupted_pod_that_stays_counts_again_after_two_minutes(world: Cluster) -> None:
+    world.create(make_pod("a").label(app="web"))
+    guard(world, minAvailable=0)
+    assert counts(world) == (1, 1, 0, 1)
+    noted = {"disruptedPods": {"a": "2026-01-01T00:00:00Z", "gone": "2026-01-01T00:00:00Z"}}
+    world.patch("pdb", "guard", {"status": noted}, patch_type="merge", subresource="status")
+    assert counts(world) == (1, 0, 0, 0)
+    assert list(status(world)["disruptedPods"]) == ["a"]
+    advance(world, 119)
+    assert counts(world) == (1, 0, 0, 0)
+    advance(world, 1)
+    assert counts(world) == (1, 1, 0, 1)
+    assert "disruptedPods" not in status(world)
+
+
+def test_what_has_been_counted_is_not_written_again(world: Cluster) -> None:
+    world.create(make_pod("a").label(app="web"))
+    guard(world, minAvailable=0)
+    before = world.settle().get("pdb", "guard")["metadata"]["resourceVersion"]
+    world.patch("pods", "a", {"metadata": {"annotations": {"a": "b"}}})
+    assert world.settle().get("pdb", "guard")["metadata"]["resourceVersion"] == before
+
+
+def test_budgets_that_are_gone_are_forgotten(world: Cluster) -> None:
+    reconciler = DisruptionReconciler(world.scheme)
+    client = world.client(Actor("test"))
+    noted: list[ObjectKey] = []
+    client.watch(BUDGET, lambda change: noted.extend(reconciler.observe(change)))
+    guard(world, minAvailable=0)
+    world.delete("pdb", "guard")
+    assert reconciler.reconcile(noted[-1], client, 0).writes == ()
+    assert reconciler._covered == {}
