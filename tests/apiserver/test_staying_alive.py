@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Event
 
 import pytest
@@ -32,9 +33,13 @@ def stuck(server: Server) -> Iterator[Callable[[], None]]:
     """The engine sits in a command until it is let go."""
     free = Event()
     server.app.health.limit_s = 0.05
-    server.engine.post(lambda: free.wait() and None)
+    server.engine.post(partial(wait_for, free))
     yield free.set
     free.set()
+
+
+def wait_for(event: Event) -> None:
+    event.wait()
 
 
 @pytest.mark.parametrize("path", ["healthz", "livez", "readyz"])
