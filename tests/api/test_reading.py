@@ -1,6 +1,7 @@
 """One reader for what others wrote: whatever the text, JSON comes out or a `ReadingError`."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -189,13 +190,10 @@ yaml_soup = st.lists(st.sampled_from(words.split("|")), max_size=20).map("".join
 
 @given(yaml_soup | st.text(max_size=40) | st.binary(max_size=40))
 def test_any_text_is_read_or_refused(text: str | bytes) -> None:
-    for read in (lambda: [read_json(text)], lambda: read_yaml(text)):
-        try:
-            documents = read()
-        except ReadingError:
-            continue
-        for document in documents:
-            orjson.dumps(document.value)
+    with suppress(ReadingError):
+        orjson.dumps(read_json(text).value)
+    with suppress(ReadingError):
+        orjson.dumps([document.value for document in read_yaml(text)])
 
 
 @given(values)

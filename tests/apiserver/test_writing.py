@@ -102,7 +102,7 @@ class TestCreate:
         assert http.get(f"{CONFIG_MAPS}/a").status == 404
 
     def test_lists_of_a_yaml_body_are_read(self, http: Http) -> None:
-        text = b"metadata: {name: a}\nspec:\n  containers:\n  - {name: c, image: pause, args: [x, y]}\n"
+        text = b"metadata: {name: a}\nspec: {containers: [{name: c, image: p, args: [x, y]}]}"
         reply = http.post(PODS, text, content_type="application/yaml")
         assert reply.json["spec"]["containers"][0]["args"] == ["x", "y"]
 

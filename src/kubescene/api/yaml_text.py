@@ -63,7 +63,7 @@ class _KubernetesLoader(_Loader):  # type: ignore[misc]  # chosen at run time
                 self.duplicates.append(Duplicate(str(key), mark.line + 1, mark.column + 1))
             seen.add(key)
 
-    def _text_key(self, node: Any) -> yaml.Node:
+    def _text_key(self, node: yaml.Node) -> yaml.Node:
         """The key as text: to Python, 1 and true would be one."""
         if node.tag == _STR or not isinstance(node, yaml.ScalarNode):
             return node
