@@ -24,6 +24,7 @@ from kubescene.api.structural import (
     without_nulls,
 )
 from kubescene.api.structural_checks import check_embedded, check_lists
+from kubescene.api.structural_rules import check_definition
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.errors import BadRequestError
 
@@ -36,6 +37,14 @@ def spec_schema(**properties: Any) -> dict[str, Any]:
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": properties}},
     }
+
+
+def complaints_of(schema: dict[str, Any]) -> list[str]:
+    """What a definition with this schema is told."""
+    errors = ErrorList()
+    versions = [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]
+    check_definition({"metadata": {}, "spec": {"versions": versions}}, errors)
+    return [error.message for error in errors]
 
 
 def messages(value: Any, schema: dict[str, Any], **options: Any) -> list[str]:
@@ -468,10 +477,46 @@ def test_bottomless_schema_is_refused_without_recursion() -> None:
         ("[$]", "$", True),
         (r"\$", "$", True),
         (r"(?i)ABC", "xabc", True),
+        (r"^.$", "\U0001f600", True),
+        (r"^\pL\z", "é", True),
+        ("(", "anything", True),
     ],
 )
 def test_patterns_mean_what_they_mean_in_re2(pattern: str, text: str, fits: bool) -> None:
     assert matches(pattern, text) is fits
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "(a*)*b", "a{0,500}a{500}$"]
+)
+def test_no_pattern_backtracks(pattern: str) -> None:
+    assert not matches(pattern, "a" * 100_000 + "!")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("+", "missing argument to repetition operator: `+`"),
+        ("(a", "missing closing ): `(a`"),
+        ("a)", "unexpected ): `a)`"),
+        ("[a", "missing closing ]: `[a`"),
+        ("a**", "invalid nested repetition operator: `**`"),
+        ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+        ("a{2000}", "invalid repeat count: `{2000}`"),
+        ("[z-a]", "invalid character class range: `z-a`"),
+        (r"\8", r"invalid escape sequence: `\8`"),
+        ("a\\", "trailing backslash at end of expression: ``"),
+        ("((a{100}){100}){100}", "invalid repeat count: `{100}`"),
+    ],
+)
+def test_what_is_no_pattern_is_told_in_the_words_of_go(pattern: str, problem: str) -> None:
+    definition = spec_schema(a={"type": "string", "pattern": pattern})
+    nested = spec_schema(a={"type": "string", "anyOf": [{"pattern": pattern}]})
+    for schema in (definition, nested):
+        [complaint] = complaints_of(schema)
+        assert complaint.endswith(
+            "must be a valid regular expression, but isn't: error parsing regexp: " + problem
+        )
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,14 @@ BILLION_LAUGHS = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
         (b"metadata: !!binary aGVsbG8=", YAML, 400),
         (BILLION_LAUGHS, YAML, 400),
         (b"[" * 100_000, YAML, 400),
+        (b"metadata: {name: a}\ndata: {~: x}\n", YAML, 400),
+        (b"metadata: {name: a}\ndata: {k: !!int ''}\n", YAML, 400),
+        (b"metadata: {name: a}\ndata: {k: !!bool x}\n", YAML, 400),
+        (b"metadata: {name: a}\ndata: {k: !!timestamp x}\n", YAML, 400),
+        (b"metadata: {name: a}\ndata: {k: 1e999}\n", YAML, 400),
+        (b"metadata: {name: a}\ndata: {k: " + b"9" * 5000 + b"}\n", YAML, 400),
+        (b'{"metadata":{"name":"a"},"data":{"k":' + b"9" * 5000 + b"}}", JSON, 400),
+        (b'{"metadata":{"name":"\\ud800"}}', JSON, 400),
         (b"", PROTOBUF, 400),
         (b"k8s\x00", PROTOBUF, 400),
         (b"k8s\x00\x0a\xff\xff\xff\xff\x0f", PROTOBUF, 400),
@@ -100,6 +108,8 @@ def test_broken_body_is_refused(http: Http, body: bytes, content_type: str, stat
         # Upstream calls this its own error, and its words are kept.
         (b'{"data":{"$patch":"explode"}}', "strategic-merge-patch+json", 500),
         (nested(300), "merge-patch+json", 400),
+        (BILLION_LAUGHS, "apply-patch+yaml", 400),
+        (b"data: {k: !!bool x}", "apply-patch+yaml", 400),
     ],
 )
 def test_broken_patch_changes_nothing(http: Http, patch: bytes, kind: str, status: int) -> None:

@@ -101,6 +101,11 @@ class TestCreate:
         assert (reply.status, reply.json["metadata"]["name"]) == (201, "a")
         assert http.get(f"{CONFIG_MAPS}/a").status == 404
 
+    def test_lists_of_a_yaml_body_are_read(self, http: Http) -> None:
+        text = b"metadata: {name: a}\nspec: {containers: [{name: c, image: p, args: [x, y]}]}"
+        reply = http.post(PODS, text, content_type="application/yaml")
+        assert reply.json["spec"]["containers"][0]["args"] == ["x", "y"]
+
     def test_yaml_body_is_read(self, http: Http) -> None:
         text = b"metadata:\n  name: y\n  annotations: {when: 2001-01-01}\ndata: {a: 'b'}\n"
         reply = http.post(CONFIG_MAPS, text, content_type="application/yaml")

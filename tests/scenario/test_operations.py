@@ -3,7 +3,9 @@
 import pytest
 
 import kubescene
+from kubescene.errors import BadRequestError
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
+from kubescene.scenario.operations import decode_patch
 from kubescene.testing import make_node, make_pod, make_replica_set
 
 NODE = make_node("n").cpu("4")
@@ -57,7 +59,7 @@ def ids(run: kubescene.Run) -> list[str]:
         ),
         pytest.param(
             ScenarioBuilder("s").create(NODE).step(2).patch("v1", "Node", "n", "{a: [", id="x"),
-            "not valid YAML",
+            "the patch is neither JSON nor YAML: line 2, column 1: ",
             id="patch cannot be read",
         ),
         pytest.param(
@@ -242,3 +244,27 @@ def test_one_controller_can_be_disabled_by_name() -> None:
     scenario = ScenarioBuilder("s").disable("kubelet").create(NODE, make_replica_set("web"))
     (pod,) = kubescene.run(scenario).cluster.list("pods")
     assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("n", "Pending")
+
+
+BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("patch", "problem"),
+    [
+        pytest.param("metadata: {labels: {1: x}}", "the key 1 is not text", id="integer key"),
+        pytest.param('{"data": "\\ud800"}', "Unicode", id="lone surrogate"),
+        pytest.param('{"data": ' + "9" * 5000 + "}", "not a number", id="5,000 digits"),
+        pytest.param(BOMB, "its aliases stand for more than 100000 values", id="bomb"),
+        pytest.param('{"a": 1, "a": 2}', "the patch gives the key 'a' twice", id="JSON twice"),
+        pytest.param("a: 1\na: 2\n", "the patch gives the key 'a' twice", id="YAML twice"),
+        pytest.param("a: 1\n---\nb: 2\n", "must be one JSON or YAML document", id="two"),
+        pytest.param("", "must be one JSON or YAML document", id="none"),
+        pytest.param("[" * 300 + "]" * 300, "nested deeper than 200 levels", id="deep"),
+    ],
+)
+def test_a_patch_that_cannot_be_read_is_refused_in_words(patch: str, problem: str) -> None:
+    with pytest.raises(BadRequestError, match=problem):
+        decode_patch(patch)

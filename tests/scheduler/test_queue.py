@@ -195,6 +195,68 @@ def test_after_five_minutes_a_pod_is_tried_again(
     assert names(queue, Place.ACTIVE) == ["p"]
 
 
+class Between:
+    """A clock like the machine's: whatever instant is waited for, it is a little later then."""
+
+    def __init__(self) -> None:
+        self._now = NOON
+
+    def now(self) -> int:
+        self._now += 1
+        return self._now
+
+    def wait_until(self, instant: int) -> None:
+        self._now = max(self._now, instant)
+
+
+def test_a_clock_between_boundaries_gets_rejected_pods_tried_again() -> None:
+    clock = Between()
+    queue = SchedulingQueue(
+        clock, lambda pod, at: (at,), hold_gated, {"default-scheduler": Hints(EVENTS)}
+    )
+    queue.add(pod("p"))
+    queue.add(pod("gated", gate="g"))
+    fail_next(queue, "Never")
+    due = queue.next_flush()
+    assert due == NOON + 330 * SECOND
+    clock.wait_until(due)
+    queue.flush()
+    assert names(queue, Place.ACTIVE) == ["p"]
+    assert queue.next_flush() == NOON + 660 * SECOND, "the gated pod waits for the next time"
+
+
+def test_a_missed_boundary_is_made_up_for(queue: SchedulingQueue, clock: VirtualClock) -> None:
+    queue.add(pod("p"))
+    fail_next(queue, "Never")
+    clock.wait_until(NOON + 329 * SECOND)
+    queue.flush()
+    assert names(queue, Place.UNSCHEDULABLE) == ["p"]
+    clock.wait_until(NOON + 331 * SECOND)
+    queue.flush()
+    assert names(queue, Place.ACTIVE) == ["p"]
+
+
+def test_the_next_flush_is_that_of_the_pod_that_waits_longest(
+    queue: SchedulingQueue, clock: VirtualClock
+) -> None:
+    for name in ("first", "second"):
+        queue.add(pod(name))
+        fail_next(queue, "Never")
+        clock.wait_until(clock.now() + 60 * SECOND)
+    queue.delete("first")
+    assert queue.next_flush() == NOON + 390 * SECOND
+    queue.delete("second")
+    assert queue.next_flush() is None
+
+
+def test_pods_that_come_and_go_leave_nothing_behind(queue: SchedulingQueue) -> None:
+    queue.add(pod("stays", gate="g"))
+    for number in range(500):
+        queue.add(pod(f"p{number}", gate="g"))
+        queue.delete(f"p{number}")
+    assert len(queue._oldest._entries) < 100
+
+
 def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:
     for name in ("active", "failed", "rejected"):
         queue.add(pod(name))

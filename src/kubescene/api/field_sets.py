@@ -31,6 +31,25 @@ def is_member(below: FieldSet) -> bool:
     return not below or MEMBER in below
 
 
+def is_field_set(value: Any) -> bool:
+    """Whether a value of unknown origin is a set of fields, with keys that can be read."""
+    if type(value) is not dict:
+        return False
+    return all(is_field_set(below) and _is_key(key) for key, below in value.items())
+
+
+def _is_key(key: str) -> bool:
+    if key == MEMBER or key.startswith("f:"):
+        return True
+    try:
+        value = orjson.loads(key[2:])
+    except orjson.JSONDecodeError:
+        return False
+    if key.startswith("k:"):
+        return isinstance(value, dict) and bool(value)
+    return key.startswith("v:") or (key.startswith("i:") and type(value) is int)
+
+
 def fields_of(*paths: tuple[str, ...]) -> FieldSet:
     """The set of some places, given by field names: ``("metadata", "name")``."""
     result: FieldSet = {}

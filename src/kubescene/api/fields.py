@@ -39,7 +39,7 @@ def unknown_fields(obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
 
 def strict_error(gvk: GroupVersionKind, complaints: Sequence[str]) -> BadRequestError:
     """The refusal of an object by strict field validation, naming everything that is wrong."""
-    return _not_handled(gvk, f"strict decoding error: {', '.join(complaints)}")
+    return not_handled(gvk, f"strict decoding error: {', '.join(complaints)}")
 
 
 def prune_unknown(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
@@ -53,11 +53,16 @@ def check_types(obj: JsonObject, gvk: GroupVersionKind) -> None:
     tables = _tables_of_kind(gvk)
     if tables is None or _is_object(obj, tables):
         return
-    if complaint := _complaint(obj, FieldType("#", tables.api_type), _Place("", "")):
-        raise _not_handled(gvk, complaint)
+    if complaint := complaint_about(obj, tables.api_type):
+        raise not_handled(gvk, complaint)
 
 
-def _not_handled(gvk: GroupVersionKind, complaint: str) -> BadRequestError:
+def complaint_about(value: JsonValue, api_type: ApiType) -> str:
+    """What is wrong with the first wrong value of an object of a type; empty if nothing is."""
+    return _complaint(value, FieldType("#", api_type), _Place("", ""))
+
+
+def not_handled(gvk: GroupVersionKind, complaint: str) -> BadRequestError:
     return BadRequestError(
         f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {complaint}'
     )

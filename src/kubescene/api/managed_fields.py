@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
-from kubescene.api.field_sets import FieldSet, difference, excluding, fields_of, union
+from kubescene.api.field_sets import (
+    FieldSet,
+    difference,
+    excluding,
+    fields_of,
+    is_field_set,
+    union,
+)
 from kubescene.api.field_shapes import Shape
 from kubescene.api.field_walks import Changes, compare
 from kubescene.types import JsonObject, JsonValue
@@ -129,6 +136,8 @@ def _entry(given: JsonValue) -> Entry | None:
         return None
     fields = given.get("fieldsV1") or {}
     if given.get("fieldsType") != "FieldsV1" or not given.get("apiVersion"):
+        return None
+    if not is_field_set(fields):
         return None
     return Entry(
         manager=given.get("manager") or "",

@@ -1,60 +1,63 @@
-"""Regular expressions of custom schemas, which are written for Go's RE2.
+"""Regular expressions of custom schemas, run by RE2.
 
-The syntax is nearly Python's. What differs is translated: ``$`` and ``\\z`` mean the very end of
-the text, character classes such as ``[[:alpha:]]`` are spelled out, ``\\d`` and its like are
-ASCII. A pattern that still cannot be compiled is not checked.
+They are written for Go's engine, which is RE2's: the same syntax, the same meaning of ``$`` and
+``\\d``, and a time that grows with the text and never with the ways to match it, so that no
+pattern of a user can hold up the server. Complaints are worded as Go words them.
 """
 
-import re
 from functools import lru_cache
+from typing import Any, NamedTuple
 
-_CLASSES = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7f",
-    "blank": r"\t ",
-    "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
+CACHED = 256
+"""Compiled patterns that are kept: each may take up to 8 MiB."""
+
+_GO_WORDS = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid character class": "invalid character class",
+    "invalid character class range": "invalid character class range",
+    "invalid escape sequence": "invalid escape sequence",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "pattern too large - compile failed": "expression too large",
+    "trailing \\": "trailing backslash at end of expression",
+    "unexpected )": "unexpected )",
 }
-_NAMED_CLASS = re.compile(r"\[:(\w+):\]")
-_TOKENS = re.compile(r"\\.|\[:\w+:\]|[\[\]$]|[^\\\[\]$]+", re.DOTALL)
+
+
+class _Compiled(NamedTuple):
+    pattern: Any
+    problem: str
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the pattern occurs in the text."""
-    compiled = _compiled(pattern)
+    """Whether the pattern occurs in the text; one that is no pattern occurs in every text."""
+    compiled = _compiled(pattern).pattern
     return compiled is None or compiled.search(text) is not None
 
 
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
+def problem(pattern: str) -> str:
+    """Why the text is no pattern, in Go's words; empty if it is one."""
+    return _compiled(pattern).problem
+
+
+@lru_cache(maxsize=CACHED)
+def _compiled(pattern: str) -> _Compiled:
+    # Only worlds with such schemas need the engine.
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re.compile(_translated(pattern), re.ASCII)
-    except re.error:
-        return None
+        return _Compiled(re2.compile(pattern, options), "")
+    except re2.error as error:
+        return _Compiled(None, _in_go_words(error.args[0].decode(), pattern))
 
 
-def _translated(pattern: str) -> str:
-    done, inside = [], False
-    for token in _TOKENS.findall(pattern):
-        if token == "[":
-            done.append(r"\[" if inside else "[")
-            inside = True
-        elif token == "]":
-            done.append("]")
-            inside = False
-        elif inside and (named := _NAMED_CLASS.fullmatch(token)):
-            done.append(_CLASSES.get(named[1], ""))
-        elif not inside and token in ("$", r"\z"):
-            done.append(r"\Z")
-        else:
-            done.append(token)
-    return "".join(done)
+def _in_go_words(said: str, pattern: str) -> str:
+    what, colon, part = said.partition(": ")
+    shown = f": `{part if colon else pattern}`" if not what.startswith("trailing") else ": ``"
+    return f"error parsing regexp: {_GO_WORDS.get(what, what)}{shown}"

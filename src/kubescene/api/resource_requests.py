@@ -103,7 +103,7 @@ def _total(
 def _containers_total(
     spec: ReadOnlyObject, status: ReadOnlyObject, defaults: Mapping[str, int]
 ) -> Nanos:
-    reported = {each["name"]: each for each in _statuses(status) if each.get("resources")}
+    reported = {each.get("name", ""): each for each in _statuses(status) if each.get("resources")}
     infeasible = _resize_infeasible(status)
     total: Nanos = {}
     for container in spec.get("containers") or ():

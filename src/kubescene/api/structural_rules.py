@@ -7,6 +7,7 @@ them. CEL rules are not looked at.
 
 from collections.abc import Iterator
 
+from kubescene.api import patterns
 from kubescene.api.schema_validation import validate_schema
 from kubescene.api.structural import Structural, compile_schema, pruned
 from kubescene.api.validation.fielderrors import ErrorList
@@ -102,6 +103,7 @@ def _check_root(schema: JsonObject, errors: ErrorList, path: Path) -> None:
 
 def _check_node(node: Structural, errors: ErrorList, path: Path) -> None:
     _check_keywords(node.schema, errors, path)
+    _check_pattern(node.schema, errors, path)
     _check_lists(node, errors, path)
     _check_embedded(node, errors, path)
     if node.default is not None:
@@ -130,6 +132,7 @@ def _check_nested(schema: JsonObject, errors: ErrorList, path: Path) -> None:
     for keyword, detail in _NOT_NESTED.items():
         if schema.get(keyword):
             errors.forbidden(path.child(keyword), detail)
+    _check_pattern(schema, errors, path)
     for name in (*_NESTED, "not"):
         for nested, where in _nested(schema, name, path):
             _check_nested(nested, errors, where)
@@ -152,6 +155,13 @@ def _check_keywords(schema: JsonObject, errors: ErrorList, path: Path) -> None:
     kind = schema.get("x-kubernetes-map-type")
     if kind is not None and kind not in _MAP_TYPES:
         errors.not_supported(path.child("x-kubernetes-map-type"), kind, _MAP_TYPES)
+
+
+def _check_pattern(schema: JsonObject, errors: ErrorList, path: Path) -> None:
+    pattern = schema.get("pattern")
+    if pattern and (problem := patterns.problem(pattern)):
+        detail = f"must be a valid regular expression, but isn't: {problem}"
+        errors.invalid(path.child("pattern"), pattern, detail)
 
 
 def _check_lists(node: Structural, errors: ErrorList, path: Path) -> None:

@@ -1,19 +1,23 @@
-"""YAML as Kubernetes reads and writes it: safe, bounded in depth, and nothing but JSON's types.
+"""YAML as Kubernetes reads and writes it: safe, bounded, and nothing but JSON's types.
 
-Scenario files and request bodies share this reader. Times stay text, since Kubernetes reads them
+Depth and aliases are measured before anything is built, since aliases share: a small text can
+stand for an enormous tree. Times stay text, since Kubernetes reads them
 itself and YAML's dates are not JSON. Numbers are those of kubectl's reader: 1e-7 is one, and 12:30
 is text rather than minutes in base sixty. Keys that are given twice are noted, not lost.
 """
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import yaml
 
-MAX_DEPTH = 200
+from kubescene.api.reading import Bounds, Document, Duplicate, ReadingError, scalar_problem
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INT, _FLOAT, _TIMESTAMP = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
+_INT, _FLOAT, _BOOL, _STR, _TIMESTAMP = (
+    f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "str", "timestamp")
+)
 
 _NUMBERS = (
     (
@@ -34,39 +38,66 @@ _BREAKS = re.compile("[\\r\\x85\\u2028\\u2029]")
 """Line breaks to YAML, letters to JSON."""
 
 
-class Duplicate(NamedTuple):
-    """A key that a mapping gives again, and where."""
-
-    key: str
-    mark: Any
-
-
-class Document(NamedTuple):
-    """One document and the keys it gives more than once; the last value of each has won."""
-
-    value: Any
-    duplicates: tuple[Duplicate, ...]
-
-
 class _KubernetesLoader(_Loader):  # type: ignore[misc]  # chosen at run time
-    def __init__(self, stream: Any) -> None:
+    """Builds JSON's types only, and refuses the rest where it stands."""
+
+    def __init__(self, stream: Any, bounds: Bounds) -> None:
         super().__init__(stream)
         self.duplicates: list[Duplicate] = []
+        self._any_keys = bounds.any_keys
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            self._note_duplicates(node)
+            self.flatten_mapping(node)
+            if any(key.tag != _STR for key, _ in node.value):
+                node.value = [(self._text_key(key), value) for key, value in node.value]
+        return super().construct_mapping(node, deep=deep)
+
+    def _note_duplicates(self, node: yaml.MappingNode) -> None:
         seen = set()
         for key_node, _ in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
             if key in seen:
-                self.duplicates.append(Duplicate(str(key), key_node.start_mark))
+                mark = key_node.start_mark
+                self.duplicates.append(Duplicate(str(key), mark.line + 1, mark.column + 1))
             seen.add(key)
-        return super().construct_mapping(node, deep=deep)
+
+    def _text_key(self, node: yaml.Node) -> yaml.Node:
+        """The key as text: to Python, 1 and true would be one."""
+        if node.tag == _STR or not isinstance(node, yaml.ScalarNode):
+            return node
+        key = self.construct_object(node)
+        if not (self._any_keys and isinstance(key, bool | int | float)):
+            raise _refusal(f"the key {key!r} is not text: put it in quotes", node.start_mark)
+        text = str(key).lower() if isinstance(key, bool) else str(key)
+        return yaml.ScalarNode(_STR, text, node.start_mark, node.end_mark)
+
+    def construct_scalar_value(self, node: Any) -> Any:
+        """A number, a boolean or a text, whatever its tag claims it to be."""
+        kind = node.tag.rpartition(":")[2]
+        try:
+            value = getattr(yaml.constructor.SafeConstructor, f"construct_yaml_{kind}")(self, node)
+        except (ValueError, LookupError, OverflowError):
+            raise _refusal(
+                f"not a number or boolean: {node.value[:40]!r}", node.start_mark
+            ) from None
+        if problem := scalar_problem(value):
+            raise _refusal(f"{node.value[:40]!r} {problem}", node.start_mark)
+        return value
 
 
 _KubernetesLoader.yaml_implicit_resolvers = {
     first: [pair for pair in resolvers if pair[0] not in (_INT, _FLOAT, _TIMESTAMP)]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
+_KubernetesLoader.yaml_constructors = {
+    tag: constructor
+    for tag, constructor in _Loader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] in ("null", "seq", "map")
+}
+for _tag in (_INT, _FLOAT, _BOOL, _STR):
+    _KubernetesLoader.add_constructor(_tag, _KubernetesLoader.construct_scalar_value)
 
 
 class _QuotingDumper(yaml.SafeDumper):
@@ -90,10 +121,22 @@ for _tag, _pattern, _first in _NUMBERS:
 _QuotingDumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
 
 
-def parse_documents(text: str | bytes) -> list[Document]:
-    """All documents of a text; raises `yaml.YAMLError`, RecursionError or ValueError."""
-    _check_depth(text)
-    loader = _KubernetesLoader(text)
+def read_yaml(text: str | bytes, bounds: Bounds | None = None) -> list[Document]:
+    """All documents of a YAML text; raises `ReadingError`."""
+    try:
+        return _documents(text, bounds or Bounds())
+    except yaml.MarkedYAMLError as error:
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        mark: Any = error.problem_mark or error.context_mark
+        where = (mark.line + 1, mark.column + 1) if mark else ()
+        raise ReadingError(problem, *where) from error
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise ReadingError(" ".join(str(error).split())) from error
+
+
+def _documents(text: str | bytes, bounds: Bounds) -> list[Document]:
+    _check_bounds(text, bounds)
+    loader = _KubernetesLoader(text, bounds)
     documents = []
     try:
         while loader.check_data():
@@ -105,19 +148,95 @@ def parse_documents(text: str | bytes) -> list[Document]:
     return documents
 
 
-def _check_depth(text: str | bytes) -> None:
-    """Follow the events of the parser, which does not recurse: the loader does, on the C stack."""
-    depth = 0
+def _check_bounds(text: str | bytes, bounds: Bounds) -> None:
+    """Follow the events of the parser, which builds nothing and does not recurse.
+
+    The loader recurses on the C stack, and what it shares between aliases a walk repeats.
+    """
+    meter = _Meter(bounds)
+    actions: dict[type, Callable[[Any], None]] = {
+        yaml.DocumentStartEvent: meter.begin,
+        yaml.MappingStartEvent: meter.enter,
+        yaml.SequenceStartEvent: meter.enter,
+        yaml.MappingEndEvent: meter.leave,
+        yaml.SequenceEndEvent: meter.leave,
+        yaml.ScalarEvent: meter.pass_scalar,
+        yaml.AliasEvent: meter.follow,
+    }
     for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mark: Any = event.start_mark
-                raise yaml.MarkedYAMLError(
-                    problem=f"nested deeper than {MAX_DEPTH} levels", problem_mark=mark
-                )
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+        if action := actions.get(type(event)):
+            action(event)
+
+
+class _Extent:
+    """How many values a node holds, itself included, and how many levels."""
+
+    __slots__ = ("anchor", "levels", "values")
+
+    def __init__(self, anchor: str | None, levels: int) -> None:
+        self.anchor = anchor
+        self.values = 1
+        self.levels = levels
+
+
+class _Meter:
+    """What a text would become if its aliases were written out."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._open: list[_Extent] = [_Extent(None, 0)]
+        self._anchors: dict[str, _Extent | None] = {}
+        self._aliased = 0
+
+    def begin(self, event: Any) -> None:
+        """Anchors are those of one document."""
+        del event
+        self._anchors.clear()
+
+    def enter(self, event: Any) -> None:
+        self._check_depth(1, event)
+        self._open.append(_Extent(event.anchor, 1))
+        if event.anchor:
+            self._anchors[event.anchor] = None
+
+    def leave(self, event: Any) -> None:
+        del event
+        extent = self._open.pop()
+        self._add(extent)
+        if extent.anchor:
+            self._anchors[extent.anchor] = extent
+
+    def pass_scalar(self, event: Any) -> None:
+        self._open[-1].values += 1
+        if event.anchor:
+            self._anchors[event.anchor] = _Extent(event.anchor, 0)
+
+    def follow(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            return  # The loader says so.
+        extent = self._anchors[event.anchor]
+        if extent is None:
+            raise _refusal(f"the alias *{event.anchor} stands within itself", event.start_mark)
+        self._aliased += extent.values
+        if self._aliased > self._bounds.aliased:
+            raise _refusal(
+                f"its aliases stand for more than {self._bounds.aliased} values", event.start_mark
+            )
+        self._check_depth(extent.levels, event)
+        self._add(extent)
+
+    def _check_depth(self, levels: int, event: Any) -> None:
+        if len(self._open) - 1 + levels > self._bounds.depth:
+            raise _refusal(f"nested deeper than {self._bounds.depth} levels", event.start_mark)
+
+    def _add(self, part: _Extent) -> None:
+        around = self._open[-1]
+        around.values += part.values
+        around.levels = max(around.levels, part.levels + 1)
+
+
+def _refusal(problem: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def dump_yaml(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the server says of itself: version and health."""
+"""What the server says of itself."""
 
 import platform
 
@@ -6,7 +6,6 @@ from kubescene.types import JsonObject
 from kubescene.version import __version__
 
 KUBERNETES_VERSION = "v1.36.4"
-HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 
 
 def version_info() -> JsonObject:
@@ -27,7 +26,3 @@ def version_info() -> JsonObject:
         "compiler": platform.python_implementation(),
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }
-
-
-def is_health_path(path: str) -> bool:
-    return path.startswith(HEALTH_PATHS) and path.split("/")[1] in ("healthz", "livez", "readyz")

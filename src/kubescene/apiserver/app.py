@@ -12,6 +12,7 @@ from collections.abc import Callable
 from kubescene.apiserver import about, reviews
 from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
+from kubescene.apiserver.health import Health, is_health_path
 from kubescene.apiserver.listing import Lister
 from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
@@ -31,7 +32,6 @@ from kubescene.apiserver.responses import (
     error_response,
     json_response,
     not_found_page,
-    text_response,
 )
 from kubescene.apiserver.routes import Target, find_target
 from kubescene.apiserver.simulator import PREFIX, Simulator
@@ -72,6 +72,7 @@ class ApiServer:
         self.subresources = Subresources(self.verbs)
         self.streams = WatchStreams(self.registry, engine, self.renderer)
         self.simulator = Simulator(engine)
+        self.health = Health(engine)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))
 
@@ -121,6 +122,9 @@ class ApiServer:
                 return await self._answer_resource(target, request, send)
         if path.startswith(PREFIX):
             return await self.simulator.answer(request)
+        if is_health_path(path):
+            check_reading(request)
+            return await self.health.answer(path)
         return self._answer_elsewhere(path, request)
 
     # -- resources ---------------------------------------------------------------------------
@@ -200,15 +204,12 @@ class ApiServer:
         answer = self._find_page(path, request)
         if answer is None:
             return not_found_page()
-        if request.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
+        check_reading(request)
         return answer()
 
     def _find_page(self, path: str, request: Request) -> Callable[[], Response] | None:
         if path == "/version":
             return lambda: json_response(about.version_info())
-        if about.is_health_path(path):
-            return lambda: text_response("ok")
         if path.startswith("/openapi/"):
             return self._openapi_page(path, request)
         if path == "/":
@@ -262,6 +263,12 @@ class Definitions:
 def check_verb(verb: str | None, allowed: tuple[str, ...]) -> None:
     """405 unless the resource has the verb."""
     if verb is None or verb not in allowed:
+        raise method_not_allowed()
+
+
+def check_reading(request: Request) -> None:
+    """405 for a method that is meant to change something."""
+    if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()
 
 

@@ -1,24 +1,18 @@
 """Request bodies: JSON, YAML or protobuf to a plain object, without trusting any of it.
 
-Size is bounded before, nesting and the number of values here: YAML aliases share, so a small text
-can mean an enormous tree. Duplicate members are found by a second parse, whose price is small
-against that of a write; where they are is only worked out when there are any.
+Their size is bounded by whoever receives them, the rest by the readers.
 """
 
-import json
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
-import orjson
-import yaml
-
-from kubescene.api.yaml_text import MAX_DEPTH, parse_documents
+from kubescene.api.reading import Bounds, Document, ReadingError, read_json
+from kubescene.api.yaml_text import read_yaml
 from kubescene.apiserver import protobuf
 from kubescene.errors import BadRequestError, UnsupportedMediaTypeError
-from kubescene.types import JsonObject, JsonValue
+from kubescene.types import JsonValue
 
-MAX_VALUES = 2_000_000
+BOUNDS = Bounds(any_keys=True)
 
 JSON_TYPES = ("", "application/json")
 YAML_TYPES = ("application/yaml", "application/x-yaml")
@@ -57,104 +51,27 @@ def unsupported(*accepted: str) -> UnsupportedMediaTypeError:
 
 def decode_json(data: bytes) -> Body:
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        document = read_json(data)
+    except ReadingError as error:
         raise BadRequestError(f"couldn't get version/kind; json parse error: {error}") from None
-    check_bounds(value)
-    return Body(value, _duplicates(data))
+    return _body(document)
 
 
 def decode_yaml(data: bytes) -> Body:
+    """A YAML body. Most are JSON in truth, as those that kubectl applies, and are read as such."""
+    if data.lstrip()[:1] in (b"{", b"["):
+        with suppress(ReadingError):
+            return _body(read_json(data))
     try:
-        documents = parse_documents(data)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        reason = " ".join(str(error).split())
+        documents = read_yaml(data, BOUNDS)
+    except ReadingError as error:
         raise BadRequestError(
-            f"error converting YAML to JSON: yaml: {reason}; couldn't get version/kind"
+            f"error converting YAML to JSON: yaml: {error}; couldn't get version/kind"
         ) from None
     if len(documents) > 1:
         raise BadRequestError("the body holds more than one YAML document")
-    value, duplicates = documents[0] if documents else (None, ())
-    check_bounds(value)
-    return Body(_json_compatible(value), tuple(duplicate.key for duplicate in duplicates))
+    return _body(documents[0]) if documents else Body(None)
 
 
-def check_bounds(value: JsonValue) -> None:
-    """400 if the value nests too deeply or is too large once its aliases are followed."""
-    level, depth, count = [value], 0, 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise BadRequestError(f"the body nests deeper than {MAX_DEPTH} levels")
-        level = [child for each in level for child in _children(each)]
-        count += len(level)
-        if count > MAX_VALUES:
-            raise BadRequestError(f"the body holds more than {MAX_VALUES} values")
-
-
-def _children(value: JsonValue) -> "Iterator[JsonValue] | tuple[()]":
-    if type(value) is dict:
-        return (child for child in value.values() if type(child) in (dict, list))
-    if type(value) is list:
-        return (child for child in value if type(child) in (dict, list))
-    return ()
-
-
-def _json_compatible(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return {_text_key(key): _json_compatible(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_json_compatible(member) for member in value]
-    if isinstance(value, str | int | float | bool | None):
-        return value
-    raise BadRequestError(f"the body holds a YAML {type(value).__name__}, which JSON cannot")
-
-
-def _text_key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, int | float):
-        return str(key)
-    raise BadRequestError(f"the body has the key {key!r}, which JSON cannot hold")
-
-
-class _DuplicateFoundError(Exception):
-    pass
-
-
-def _duplicates(data: bytes) -> tuple[str, ...]:
-    try:
-        json.loads(data, object_pairs_hook=_unique)
-    except _DuplicateFoundError:
-        return tuple(_duplicate_paths(json.loads(data, object_pairs_hook=_Pairs), ""))
-    except (ValueError, RecursionError):
-        # orjson, which is stricter, has accepted it; what remains is Python's limit on integers.
-        return ()
-    return ()
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise _DuplicateFoundError
-    return members
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """The members of an object in their order, duplicates among them."""
-
-
-def _duplicate_paths(value: JsonValue, path: str) -> Iterator[str]:
-    if isinstance(value, _Pairs):
-        seen = set()
-        for key, member in value:
-            here = f"{path}.{key}" if path else key
-            if key in seen:
-                yield here
-            seen.add(key)
-            yield from _duplicate_paths(member, here)
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            yield from _duplicate_paths(member, f"{path}[{index}]")
+def _body(document: Document) -> Body:
+    return Body(document.value, tuple(duplicate.key for duplicate in document.duplicates))

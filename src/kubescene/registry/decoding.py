@@ -9,7 +9,7 @@ from collections import OrderedDict
 
 import orjson
 
-from kubescene.api import conversion, defaults, fields
+from kubescene.api import conversion, defaults, definition_types, fields
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
@@ -70,7 +70,12 @@ def typed_body(obj: JsonObject, served: ResourceType) -> JsonObject:
 
 
 def typed_change(obj: JsonObject, known: JsonObject, served: ResourceType) -> JsonObject:
-    """A changed object: only parts that are not those of ``known`` are checked."""
+    """A changed object: only parts that are not those of ``known`` are checked.
+
+    Without a part that it had, it is a new object: Go would fill in an empty one.
+    """
+    if known.keys() - obj.keys():
+        return typed(obj, served)
     changed = {name: part for name, part in obj.items() if part is not known.get(name)}
     new = with_metadata_object({**obj, **checked_once(changed, served)})
     if changed.keys() <= WITHOUT_DEFAULTS:
@@ -100,6 +105,8 @@ def checked(parts: JsonObject, served: ResourceType) -> JsonObject:
     """Some or all parts of an object: without nulls, of the right types, nothing unknown."""
     new = defaults.drop_nulls(parts)
     fields.check_types(new, served.gvk)
+    if served.group_resource == DEFINITIONS:
+        definition_types.check_schemas(new)
     return fields.prune_unknown(new, served.gvk)
 
 

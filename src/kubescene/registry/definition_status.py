@@ -54,8 +54,8 @@ def terminating(definition: JsonObject, now: str) -> JsonObject:
 
 def _with_stored_version(status: JsonObject, spec: JsonObject) -> JsonObject:
     stored = status.get("storedVersions") or []
-    storage = [it["name"] for it in spec.get("versions") or () if it.get("storage")]
-    added = [name for name in storage[:1] if name not in stored]
+    storage = [it.get("name", "") for it in spec.get("versions") or () if it.get("storage")]
+    added = [name for name in storage[:1] if name and name not in stored]
     return {**status, "storedVersions": [*stored, *added]} if added else status
 
 

@@ -10,10 +10,9 @@ written, and bypasses admission, which has happened where the objects come from.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from kubescene.actors import Actor
 from kubescene.api.options import DeleteOptions
+from kubescene.api.reading import ReadingError, read_json
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.errors import ApiError, BadRequestError
@@ -92,8 +91,8 @@ def reset(registry: Registry) -> None:
 
 def _items(document: bytes | Mapping[str, Any]) -> list[JsonObject]:
     try:
-        listed = orjson.loads(document) if isinstance(document, bytes) else document
-    except orjson.JSONDecodeError as error:
+        listed = read_json(document).value if isinstance(document, bytes) else document
+    except ReadingError as error:
         raise BadRequestError(f"the import is not valid JSON: {error}") from error
     items = listed.get("items") if isinstance(listed, Mapping) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -109,7 +108,8 @@ def _checked(
         try:
             checked.append(restorable(registry, item))
         except ApiError as error:
-            name = (item.get("metadata") or {}).get("name", "")
+            metadata = item.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
             raise BadRequestError(
                 f"items[{index}], {item.get('kind')} {name!r}, is not acceptable: {error.message}"
             ) from error

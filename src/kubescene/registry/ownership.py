@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from kubescene.api import apply, conversion, managed_fields
+from kubescene.api import apply, conversion, defaults, fields, managed_fields
 from kubescene.api.apply import Applied, ApplyConflictError
 from kubescene.api.blank_objects import blank_object
 from kubescene.api.field_sets import FieldSet, contains, fields_of
@@ -168,6 +168,22 @@ class Ownership:
         """The object after an apply, with its new owners; ``old`` is None if there is none yet."""
         versions = KindVersions(self, request.served)
         self._check(request, versions)
+        try:
+            return self._merged(request, old, accept, versions, tracked=tracked)
+        except NoKeyError as error:
+            raise NotOfTypeError(
+                _not_of_type("live", old or request.config, request.served.gvk, [str(error)])
+            ) from error
+
+    def _merged(
+        self,
+        request: Application,
+        old: JsonObject | None,
+        accept: Accept,
+        versions: "KindVersions",
+        *,
+        tracked: bool,
+    ) -> JsonObject:
         managers = managed_fields.decode((old or {}).get("metadata", {}).get("managedFields"))
         live = versions.seen(managed_fields.without_managed_fields(old)) if old else {}
         if not managers and old is not None and tracked:
@@ -235,7 +251,8 @@ class Ownership:
         shape = versions.shape(gvk.api_version)
         found = apply.complaints(config, shape) if shape is not None else []
         if found:
-            raise NotOfTypeError(_not_of_type(config, found))
+            raise NotOfTypeError(_not_of_type("patch", config, gvk, found))
+        fields.check_types(defaults.drop_nulls(config), gvk)
 
     # -- writers and versions ------------------------------------------------------------------
 
@@ -249,10 +266,10 @@ class Ownership:
         )
 
     def shape(self, gvk: GroupVersionKind) -> Shape | None:
-        """The shape of a kind that is served; None for others."""
+        """The shape of a kind that is served; None for others. Without a schema it is free."""
         kind = self._custom.of(gvk)
         if kind is None:
-            return kind_shape(gvk)
+            return kind_shape(gvk) or (FREE if gvk in self._scheme else None)
         known = self._custom_shapes.get(gvk)
         if known is None or known[0] is not kind.root:
             known = self._custom_shapes[gvk] = (kind.root, custom_shape(kind.root))
@@ -366,13 +383,12 @@ def _as_annotation(config: JsonObject) -> str:
     return text + "\n"
 
 
-def _not_of_type(config: JsonObject, found: list[str]) -> str:
-    metadata = config.get("metadata")
+def _not_of_type(which: str, obj: JsonObject, gvk: GroupVersionKind, found: list[str]) -> str:
+    metadata = obj.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
-    gvk = GroupVersionKind.of(config["apiVersion"], config["kind"])
     version = gvk.api_version if gvk.group else f"/{gvk.version}"
     why = found[0] if len(found) == 1 else "errors:\n  " + "\n  ".join(found)
     return (
-        f"failed to create typed patch object ({given.get('namespace', '')}/"
+        f"failed to create typed {which} object ({given.get('namespace', '')}/"
         f"{given.get('name', '')}; {version}, Kind={gvk.kind}): {why}"
     )

@@ -26,8 +26,8 @@ def _check_object(operation: Operation, cluster: Cluster) -> None:
     counted = "count" in body
     obj = Template(body["object"]).instance(0) if counted else body["object"]
     options = write_options(body.get("createOptions"), operation.where)
-    metadata = obj.get("metadata") or {}
-    if metadata.get("generateName") and not metadata.get("name"):
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("generateName") and not metadata.get("name"):
         obj = {**obj, "metadata": {**metadata, "name": f"{metadata['generateName']}x"}}
     try:
         if options.strict:

@@ -1,6 +1,5 @@
 """Carrying out one scenario operation through a client, as the engine."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ import orjson
 from kubescene.actors import ENGINE
 from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
+from kubescene.api.reading import Document, ReadingError, read_json
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, BadRequestError, ScenarioError
@@ -95,30 +95,25 @@ def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
 def decode_patch(text: str) -> Any:
     """A patch is JSON, or YAML as people like to write it."""
     try:
-        return json.loads(text, object_pairs_hook=_unique)
-    except json.JSONDecodeError:
-        pass
-    except RecursionError:
-        raise BadRequestError("the patch is nested too deeply") from None
+        document = read_json(text)
+    except ReadingError:
+        document = _yaml_patch(text)
+    if document.duplicates:
+        raise BadRequestError(f"the patch gives the key {document.duplicates[0].key!r} twice")
+    return document.value
+
+
+def _yaml_patch(text: str) -> Document:
     # YAML is only imported for patches that are not JSON.
-    from kubescene.scenario.loading import load_yaml
+    from kubescene.api.yaml_text import read_yaml
 
     try:
-        documents = load_yaml(text, "patch")
-    except ScenarioError as error:
-        raise BadRequestError(str(error)) from error
+        documents = read_yaml(text)
+    except ReadingError as error:
+        raise BadRequestError(f"the patch is neither JSON nor YAML: {error}") from error
     if len(documents) != 1:
         raise BadRequestError("the patch must be one JSON or YAML document")
     return documents[0]
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadRequestError(f"the patch gives the key {twice!r} twice")
-    return members
 
 
 class Creation:

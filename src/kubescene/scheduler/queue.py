@@ -17,7 +17,7 @@ nanosecond after the last: order never depends on anything but arrival.
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
@@ -96,7 +96,12 @@ class QueuedPod:
 
 
 class _Heap:
-    """A heap from which entries can be taken out of the middle: they are left behind as husks."""
+    """A heap from which entries can be taken out of the middle: they are left behind as husks.
+
+    Husks are swept out once they outnumber the entries, so a heap is never larger than its use.
+    """
+
+    FEW = 64
 
     __slots__ = ("_entries", "_tickets", "place", "size")
 
@@ -110,6 +115,9 @@ class _Heap:
         entry.place, entry.ticket = self.place, next(self._tickets)
         heappush(self._entries, (key, entry.ticket, entry))
         self.size += 1
+        if len(self._entries) > 2 * self.size + self.FEW:
+            self._entries = [each for each in self._entries if each[2].ticket == each[1]]
+            heapify(self._entries)
 
     def peek(self) -> QueuedPod | None:
         entries = self._entries
@@ -140,12 +148,17 @@ class SchedulingQueue:
         pre_enqueue: PreEnqueue,
         hints: Mapping[str, Hints],
         backoff: Backoff | None = None,
+        *,
+        unschedulable_limit: int = UNSCHEDULABLE_LIMIT,
+        leftover_period: int = LEFTOVER_PERIOD,
     ) -> None:
         self._clock = clock
         self._sort_key = sort_key
         self._pre_enqueue = pre_enqueue
         self._hints = hints
         self._backoff = backoff or Backoff()
+        self.unschedulable_limit = unschedulable_limit
+        self.leftover_period = leftover_period
         self._last_timestamp = 0
         tickets = count(1)
         self._active = _Heap(Place.ACTIVE, tickets)
@@ -153,6 +166,7 @@ class SchedulingQueue:
         self._failed = _Heap(Place.ERROR_BACKOFF, tickets)
         self._heaps = {heap.place: heap for heap in (self._active, self._rejected, self._failed)}
         self._unschedulable: dict[str, QueuedPod] = {}
+        self._oldest = _Heap(Place.UNSCHEDULABLE, tickets)
         self._in_flight: dict[str, list[tuple[ClusterEvent, Change]]] = {}
         self._pods: dict[str, QueuedPod] = {}
         self.cycle = 0
@@ -184,11 +198,14 @@ class SchedulingQueue:
         instants = []
         if (failed := self._failed.peek()) is not None:
             instants.append(self.backoff_expiry(failed) + SECOND)
-        if self._unschedulable:
-            oldest = min(each.waiting_since for each in self._unschedulable.values())
-            due = oldest + UNSCHEDULABLE_LIMIT
-            instants.append((due // LEFTOVER_PERIOD + 1) * LEFTOVER_PERIOD)
+        if (oldest := self._oldest.peek()) is not None:
+            instants.append(self._leftover_at(oldest))
         return min(instants, default=None)
+
+    def _leftover_at(self, entry: QueuedPod) -> int:
+        """The first boundary of a period at which a pod has waited for longer than the limit."""
+        limit = entry.waiting_since + self.unschedulable_limit
+        return (limit // self.leftover_period + 1) * self.leftover_period
 
     def backoff_expiry(self, entry: QueuedPod) -> int:
         """Whole seconds: the end of the pod's backoff, rounded down."""
@@ -228,7 +245,7 @@ class SchedulingQueue:
         if entry is None:
             return None
         if entry.place is Place.UNSCHEDULABLE:
-            del self._unschedulable[uid]
+            self._unpark(entry)
         elif entry.place in self._heaps:
             self._heaps[entry.place].discard(entry)
         return entry
@@ -305,18 +322,22 @@ class SchedulingQueue:
         return moved
 
     def flush(self) -> None:
-        """Time has passed: end backoffs, and try pods again that have waited for too long."""
+        """Time has passed: end backoffs, and try pods again that have waited for too long.
+
+        Upstream looks for the latter every 30 seconds. Here a boundary of these periods counts as
+        soon as it has passed, since a clock of the machine never stands on one.
+        """
         now = self._clock.now()
         for heap in (self._rejected, self._failed):
             while (entry := heap.peek()) is not None and not self.is_backing_off(entry):
                 heap.pop()
                 self._activate(entry)
-        if now % LEFTOVER_PERIOD == 0:
+        if (oldest := self._oldest.peek()) is not None and self._leftover_at(oldest) <= now:
             self._flush_leftovers(now)
 
     def _flush_leftovers(self, now: int) -> None:
         for entry in list(self._unschedulable.values()):
-            if now - entry.waiting_since > UNSCHEDULABLE_LIMIT:
+            if self._leftover_at(entry) <= now:
                 entry.flushed_at = now
                 self._requeue(entry, self._strategy(entry, TIMEOUT, None))
 
@@ -352,14 +373,14 @@ class SchedulingQueue:
     def _activate(self, entry: QueuedPod) -> bool:
         if self._gate(entry):
             return False
-        self._unschedulable.pop(entry.pod.uid, None)
+        self._unpark(entry)
         self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
         return True
 
     def _back_off(self, entry: QueuedPod) -> bool:
         if self._gate(entry):
             return False
-        self._unschedulable.pop(entry.pod.uid, None)
+        self._unpark(entry)
         expiry = self.backoff_expiry(entry)
         if entry.rejected:
             self._rejected.push(entry, (expiry, self._sort_key(entry.pod, entry.timestamp)))
@@ -378,8 +399,14 @@ class SchedulingQueue:
         return True
 
     def _park(self, entry: QueuedPod) -> None:
-        entry.place = Place.UNSCHEDULABLE
+        if entry.pod.uid in self._unschedulable:
+            self._oldest.discard(entry)
         self._unschedulable[entry.pod.uid] = entry
+        self._oldest.push(entry, entry.waiting_since)
+
+    def _unpark(self, entry: QueuedPod) -> None:
+        if self._unschedulable.pop(entry.pod.uid, None) is not None:
+            self._oldest.discard(entry)
 
     def _timestamp(self) -> int:
         self._last_timestamp = max(self._last_timestamp + 1, self._clock.now())

@@ -81,10 +81,11 @@ def _check_keys(kind: str, data: dict[str, str], errors: ErrorList) -> None:
         errors.invalid(_DATA.key(docker), "<secret contents redacted>", problem)
 
 
-def _json_problem(encoded: str) -> str:
+def _json_problem(encoded: str | list[int]) -> str:
     """Why this is no JSON object. Only the commonest of Go's complaints are told apart."""
     try:
-        text = base64.b64decode(encoded).decode(errors="replace").strip()
+        data = bytes(encoded) if isinstance(encoded, list) else base64.b64decode(encoded)
+        text = data.decode(errors="replace").strip()
         value = json.loads(text)
     except binascii.Error:
         return "illegal base64 data"

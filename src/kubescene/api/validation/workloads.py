@@ -2,6 +2,7 @@
 ReplicationController. All hold a selector, a pod template that it must match, and counts.
 """
 
+from kubescene.api.label_selectors import from_labels
 from kubescene.api.validation.equality import same
 from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC, STATUS, Path
@@ -370,7 +371,9 @@ def check_replication_controller_spec(spec: JsonObject, errors: ErrorList, path:
     if template is None:
         errors.required(at)
         return
-    _check_match({"matchLabels": selector}, template, errors, at)
+    labels = template_labels(template)
+    if selector and not from_labels(selector).matches(labels or {}):
+        errors.invalid(at.child("metadata").child("labels"), labels, MISMATCH)
     validate_template(template, errors, at)
     check_running_template(template, "ReplicationController", errors, at)
 

@@ -1,0 +1,209 @@
+"""Text that others wrote, read within bounds: the one way in for files, bodies and patches.
+
+Whatever cannot become JSON is refused with a `ReadingError` that says what and, where it can be
+known, the line: nothing gets in that could not be written out again. JSON is read here, YAML in
+`kubescene.api.yaml_text`, which is imported only where there is some.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from kubescene.types import JsonObject, JsonValue
+
+MAX_DEPTH = 200
+"""Levels of nesting. No API type comes near, and recursion stays safe."""
+
+
+class ReadingError(ValueError):
+    """A text that cannot be read. ``line`` and ``column`` count from one; 0 is unknown."""
+
+    def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(f"line {line}, column {column}: {problem}" if line else problem)
+        self.problem = problem
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a text may become.
+
+    ``aliased`` is how many values the aliases of a YAML text may stand for; what is written out is
+    bounded by the size of the text. With ``any_keys``, numbers and booleans may be keys and become
+    text, as in kubectl; without, their author has to put them in quotes.
+    """
+
+    depth: int = MAX_DEPTH
+    aliased: int = 100_000
+    any_keys: bool = False
+
+
+class Duplicate(NamedTuple):
+    """A key that an object gives again: its path in JSON, its name and place in YAML."""
+
+    key: str
+    line: int = 0
+    column: int = 0
+
+
+class Document(NamedTuple):
+    """One document and the keys it gives more than once; the last value of each has won."""
+
+    value: Any
+    duplicates: tuple[Duplicate, ...] = ()
+
+
+def read_json(text: str | bytes, bounds: Bounds | None = None) -> Document:
+    """The value of a JSON text. Numbers beyond 64 bits are floats, as Go reads them."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ReadingError(str(error)) from None
+    check_depth(value, (bounds or Bounds()).depth)
+    return Document(value, _duplicates(text))
+
+
+def check_depth(value: JsonValue, limit: int = MAX_DEPTH) -> None:
+    """Refuse a value with more levels than ``limit``. Only for values without aliases."""
+    level = [value]
+    for _ in range(limit):
+        level = [child for each in level for child in _containers(each)]
+        if not level:
+            return
+    raise ReadingError(f"nested deeper than {limit} levels")
+
+
+def _containers(value: JsonValue) -> "Iterator[JsonValue] | tuple[()]":
+    if type(value) is dict:
+        return (child for child in value.values() if type(child) in (dict, list))
+    if type(value) is list:
+        return (child for child in value if type(child) in (dict, list))
+    return ()
+
+
+# Members that a JSON text gives twice
+
+
+class _DuplicateFoundError(Exception):
+    pass
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The members of an object in their order, duplicates among them."""
+
+
+def _duplicates(text: str | bytes) -> tuple[Duplicate, ...]:
+    """Found by a second parse, cheap beside a write; their paths are only worked out if needed."""
+    try:
+        json.loads(text, object_pairs_hook=_unique)
+    except _DuplicateFoundError:
+        pairs = json.loads(text, object_pairs_hook=_Pairs, parse_int=float)
+        return tuple(map(Duplicate, _duplicate_paths(pairs, "")))
+    return ()
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _DuplicateFoundError
+    return members
+
+
+def _duplicate_paths(value: JsonValue, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen = set()
+        for key, member in value:
+            here = f"{path}.{key}" if path else key
+            if key in seen:
+                yield here
+            seen.add(key)
+            yield from _duplicate_paths(member, here)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from _duplicate_paths(member, f"{path}[{index}]")
+
+
+# Objects that were never text
+
+
+class _Extent(NamedTuple):
+    """How many values a value holds, itself included, and how many levels."""
+
+    values: int
+    levels: int
+
+
+_SCALAR = _Extent(1, 0)
+
+
+class JsonCheck:
+    """Whether Python objects are JSON. Walks each once, however often it is shared."""
+
+    def __init__(self, bounds: Bounds, *, values: int) -> None:
+        self._bounds = bounds
+        self._values = values
+        self._known: dict[int, _Extent] = {}
+
+    def check(self, document: Any) -> None:
+        """Raise `ReadingError` for what JSON cannot hold, or for too much of it."""
+        if (found := self._extent(document, "", 1).values) > self._values:
+            raise ReadingError(f"it holds {found} values, more than {self._values}")
+
+    def _extent(self, value: Any, path: str, level: int) -> _Extent:
+        if isinstance(value, dict | list):
+            return self._container(value, path, level)
+        if problem := scalar_problem(value):
+            raise ReadingError(f"{path} {problem}")
+        return _SCALAR
+
+    def _container(self, value: Any, path: str, level: int) -> _Extent:
+        extent = self._known.get(id(value))
+        if level + (extent.levels - 1 if extent else 0) > self._bounds.depth:
+            raise ReadingError(f"nested deeper than {self._bounds.depth} levels at {path}")
+        if extent is None:
+            parts = [self._extent(*member, level + 1) for member in _members(value, path)]
+            levels = max((part.levels for part in parts), default=0) + 1
+            extent = _Extent(1 + sum(part.values for part in parts), levels)
+            self._known[id(value)] = extent
+        return extent
+
+
+def _members(value: Any, path: str) -> Iterator[tuple[Any, str]]:
+    if isinstance(value, list):
+        yield from ((member, f"{path}[{index}]") for index, member in enumerate(value))
+        return
+    for key, member in value.items():
+        if not isinstance(key, str):
+            raise ReadingError(
+                f"the key {key!r} under {path or 'the top'} is not text: put it in quotes"
+            )
+        if problem := scalar_problem(key):
+            raise ReadingError(f"a key under {path or 'the top'} {problem}")
+        yield member, f"{path}.{key}" if path else key
+
+
+def scalar_problem(value: Any) -> str:
+    """What keeps a scalar from being JSON; empty if nothing does."""
+    if isinstance(value, str):
+        return "" if value.isascii() or is_unicode(value) else "is not valid Unicode"
+    if isinstance(value, bool | None):
+        return ""
+    if isinstance(value, int):
+        return "" if -(1 << 63) <= value < 1 << 64 else "is too large a number"
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else "is not a finite number"
+    return f"is a {type(value).__name__}, which JSON cannot hold"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text can be encoded: a lone surrogate cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,111 @@
+"""A server that can be told from a dead one, and that ends when it is told to."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from threading import Event
+
+import pytest
+
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
+from kubescene.apiserver.server import Server
+from kubescene.clock import MILLISECOND
+from kubescene.scheduler.queue import SchedulingQueue
+from kubescene.scheduler.scheduler import Scheduler
+from kubescene.testing.builders import make_node
+
+STUCK = """
+from kubescene.apiserver.server import Server
+server = Server(port=0)
+print(server.port, flush=True)
+def stick():
+    print("stuck", flush=True)
+    {how}
+server.engine.post(stick)
+server.run()
+"""
+
+
+@pytest.fixture
+def stuck(server: Server) -> Iterator[Callable[[], None]]:
+    """The engine sits in a command until it is let go."""
+    free = Event()
+    server.app.health.limit_s = 0.05
+    server.engine.post(partial(wait_for, free))
+    yield free.set
+    free.set()
+
+
+def wait_for(event: Event) -> None:
+    event.wait()
+
+
+@pytest.mark.parametrize("path", ["healthz", "livez", "readyz"])
+def test_health_tells_of_a_stuck_engine(http: Http, stuck: Callable[[], None], path: str) -> None:
+    reply = http.get(f"/{path}")
+    assert (reply.status, reply.body) == (
+        500,
+        f"[-]engine failed: it has not run a command for 0.05 s\n{path} check failed\n".encode(),
+    )
+
+
+def test_health_comes_back_with_the_engine(
+    server: Server, http: Http, stuck: Callable[[], None]
+) -> None:
+    assert http.get("/healthz").status == 500
+    stuck()
+    server.engine.call(bool)
+    assert http.get("/healthz").body == b"ok"
+
+
+def test_probes_of_a_stuck_engine_do_not_pile_up(
+    server: Server, http: Http, stuck: Callable[[], None]
+) -> None:
+    waiting = [(http.get("/livez"), server.engine._commands.qsize())[1] for _ in range(3)]
+    assert waiting == [1, 1, 1]
+
+
+def test_health_is_only_read(http: Http) -> None:
+    assert http.post("/healthz", {}).status == 405
+
+
+def test_a_rejected_pod_is_tried_again_and_the_server_goes_on() -> None:
+    with Server(port=0) as server:
+        http = Http(server.host, server.port)
+        queue = server.engine.call(lambda: impatient_queue(server))
+        assert http.post("/api/v1/nodes", make_node("n").build()).status == 201
+        http.post(PODS, pod("rejected", nodeSelector={"is": "nowhere"}))
+        while queue.cycle < 3:
+            assert http.get("/healthz").status == 200
+        assert http.post(CONFIG_MAPS, config_map("written")).status == 201
+        http.close()
+
+
+def impatient_queue(server: Server) -> SchedulingQueue:
+    """The scheduler's queue, told to try pods that nothing helps ten times a second."""
+    [scheduler] = [each for each in server.cluster.controllers if isinstance(each, Scheduler)]
+    scheduler.queue.unschedulable_limit = 100 * MILLISECOND
+    scheduler.queue.leftover_period = 50 * MILLISECOND
+    return scheduler.queue
+
+
+@pytest.mark.parametrize("how", ["while True: pass", "__import__('threading').Event().wait()"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_server_whose_engine_is_stuck(number: int, how: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK.format(how=how)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    http = Http("127.0.0.1", int(process.stdout.readline()))
+    assert process.stdout.readline() == "stuck\n"
+    assert http.get(PODS).status == 200, "reading needs no engine"
+    http.close()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "the engine is stuck" in said
