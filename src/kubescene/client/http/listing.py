@@ -19,6 +19,12 @@ def list_all(
         return _pages(requests, api, namespace, labels, 0)
 
 
+def newest_revision(requests: Requests, api: ApiResource) -> int:
+    """How far the server has come."""
+    page = requests.read(api.collection(), partial(_read_page, api.form), limit="1")
+    return page.revision
+
+
 def _pages(
     requests: Requests, api: ApiResource, namespace: str, labels: str, page_size: int
 ) -> Page:

@@ -158,7 +158,7 @@ class Requests:
             connection.settimeout(max(deadline.left_s, 0.001))
             data = connection.recv(READ_SIZE)
             if data:
-                body += parser.feed(data)
+                parser.feed(data, body)
             else:
                 parser.end()
             if len(body) > self._max_reply:

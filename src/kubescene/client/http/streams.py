@@ -1,7 +1,7 @@
 """One kind followed for good: listed, watched, mended when the connection breaks.
 
 A watch goes on from the last revision it has seen. When the server has forgotten that revision
-(410), or turns out to be one with another history, the state is listed anew and the difference is
+(410), or was started anew and has not come as far, the state is listed anew and the difference is
 told. A server that cannot be reached is tried again, ever more slowly; once that has lasted longer
 than the owner's patience, the owner is told by an exception.
 """
@@ -13,7 +13,7 @@ from kubescene.api.changes import Change, Decoder
 from kubescene.api.records import Record
 from kubescene.client.http.caches import Arrival, Cache
 from kubescene.client.http.discovery import ApiResource
-from kubescene.client.http.listing import list_all
+from kubescene.client.http.listing import list_all, newest_revision
 from kubescene.client.http.records import WatchEvent, parse_bookmark, parse_event, parse_object
 from kubescene.client.http.requests import Requests, target
 from kubescene.client.http.statuses import error_of_reply
@@ -60,6 +60,7 @@ class Stream:
         self._arrived: deque[Arrival] = deque()
         self._received = 0
         self._is_expired = True
+        self._is_doubtful = False
         self._connected_at = self._heard_at = self._retry_at = 0
         self._failing_since: int | None = None
         self._failures = 0
@@ -120,6 +121,7 @@ class Stream:
         if self._arrived or now < self._retry_at:
             return
         try:
+            self._check_history()
             if self._is_expired:
                 self._list()
             self.connection = WatchConnection(self._requests, self._request())
@@ -149,6 +151,13 @@ class Stream:
         self._arrived += self.cache.difference(page.items, page.revision)
         self._received = page.revision
         self._is_expired = False
+
+    def _check_history(self) -> None:
+        """A server that broke off may have been started anew, with another history."""
+        if not self._is_expired and self._is_doubtful:
+            newest = newest_revision(self._requests, self.api)
+            self._is_expired = newest < self._received
+        self._is_doubtful = False
 
     # -- watching ----------------------------------------------------------------------------
 
@@ -193,6 +202,7 @@ class Stream:
             self._is_expired = True
             error = None
         now = self._clock.now()
+        self._is_doubtful = now < self._connected_at + WATCH_TIMEOUT_S * SECOND
         if error is None and (self._heard_at > self._connected_at or self._is_stable(now)):
             self._retry_at = now
             return

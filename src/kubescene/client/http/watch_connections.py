@@ -64,12 +64,19 @@ class WatchConnection:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return False
         if data:
-            self._take(self._parser.feed(data), lines)
+            self._feed(data, lines)
         else:
             self._parser.end()
         if self._parser.is_complete:
             self._finish()
         return True
+
+    def _feed(self, data: bytes, lines: Lines) -> None:
+        body = bytearray()
+        try:
+            self._parser.feed(data, body)
+        finally:
+            self._take(bytes(body), lines)
 
     def _take(self, body: bytes, lines: Lines) -> None:
         first, *others = body.split(b"\n")

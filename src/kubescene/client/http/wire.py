@@ -86,15 +86,13 @@ class ResponseParser:
     def has_begun(self) -> bool:
         return self.has_head or bool(self._buffer)
 
-    def feed(self, data: bytes) -> bytes:
-        """Take what has arrived; returns what it adds to the body."""
+    def feed(self, data: bytes, body: bytearray) -> None:
+        """Take what has arrived, and add to ``body`` what it says; all that precedes an error."""
         self._buffer += data
-        pieces: list[bytes] = []
-        while self._buffer and self._advance(pieces):
+        while self._buffer and self._advance(body):
             pass
         if self.is_complete and self._buffer:
             raise MalformedResponseError("more bytes follow than the response announced")
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def end(self) -> None:
         """The server closed the connection; raises if something is missing."""
@@ -103,15 +101,15 @@ class ResponseParser:
         elif not self.is_complete:
             raise MalformedResponseError("the server closed the connection in mid-response")
 
-    def _advance(self, pieces: list[bytes]) -> bool:
+    def _advance(self, body: bytearray) -> bool:
         """Read one part as far as it is there; whether it was there as a whole."""
         match self._part:
             case _Part.HEAD:
                 return self._read_head()
             case _Part.SIZED:
-                return self._take(pieces, then=_Part.NOTHING)
+                return self._take(body, then=_Part.NOTHING)
             case _Part.CHUNK:
-                return self._take(pieces, then=_Part.CHUNK_END)
+                return self._take(body, then=_Part.CHUNK_END)
             case _Part.CHUNK_SIZE:
                 return self._read_chunk_size()
             case _Part.CHUNK_END:
@@ -119,15 +117,15 @@ class ResponseParser:
             case _Part.TRAILER:
                 return self._read_trailer()
             case _Part.UNTIL_CLOSE:
-                pieces.append(bytes(self._buffer))
+                body += self._buffer
                 self._buffer.clear()
         return False
 
-    def _take(self, pieces: list[bytes], then: _Part) -> bool:
-        piece = bytes(self._buffer[: self._left])
-        del self._buffer[: self._left]
-        pieces.append(piece)
-        self._left -= len(piece)
+    def _take(self, body: bytearray, then: _Part) -> bool:
+        taken = min(self._left, len(self._buffer))
+        body += self._buffer[:taken]
+        del self._buffer[:taken]
+        self._left -= taken
         if self._left:
             return False
         self._part = then
