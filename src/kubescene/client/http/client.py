@@ -181,6 +181,25 @@ class HttpClient:
         self._send("POST", api.path(pod.namespace, pod.name, "binding"), body)
         return self._after(api, pod)
 
+    def scale(self, ref: ObjectRef, replicas: int) -> Record:
+        """The record is the object as it is afterwards: the answer is a Scale."""
+        api = self._discovery.find(ref.gvk)
+        path = api.path(ref.namespace, ref.name, "scale")
+        self._send("PATCH", path, {"spec": {"replicas": replicas}}, PatchType.MERGE.value)
+        return self._after(api, ref)
+
+    def evict(self, ref: ObjectRef, options: DeleteOptions = PLAIN_DELETE) -> Record:
+        """The record is the pod as it is afterwards, or its last state if it is gone."""
+        api = self._discovery.find(ref.gvk)
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": ref.name, "namespace": api.place(ref.namespace)},
+            "deleteOptions": bodies.delete_body(options),
+        }
+        self._send("POST", api.path(ref.namespace, ref.name, "eviction"), body)
+        return self._after(api, ref)
+
     def wait_seen(self, revision: int) -> None:
         self._following.refuse_writes()
         if revision > self._newest:
