@@ -73,14 +73,15 @@ class ReconcilerController:
                 recorder.tell(notice)
         for write in plan.writes:
             try:
-                record = self._written = make(write, self._client)
+                record = make(write, self._client)
+                self._written = record or self._written
                 wrote = True
             except ApiError as error:
                 repair = self._reconciler.refused(key, write, error, self._client)
                 self._refused.add(key)
                 return self._carry_out(key, repair) or wrote
             if recorder.on and write.notice is not None:
-                recorder.tell(write.notice.naming(record.name))
+                recorder.tell(write.notice.naming(record.name) if record else write.notice)
         if plan.requeue_after is not None:
             self._context.timers.after(
                 plan.requeue_after,
@@ -91,8 +92,8 @@ class ReconcilerController:
         return wrote
 
 
-def make(write: Write, client: Client) -> Record:
-    """Carry out one planned write."""
+def make(write: Write, client: Client) -> Record | None:
+    """Carry out one planned write; returns the object's new record, if it is that object's own."""
     match write:
         case Create(obj):
             return client.create(obj)
@@ -101,8 +102,9 @@ def make(write: Write, client: Client) -> Record:
         case Patch(ref, patch, patch_type, subresource):
             return client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
         case Scale(ref, replicas):
-            return client.scale(ref, replicas)
+            client.scale(ref, replicas)
         case Evict(pod, options):
-            return client.evict(pod, options=options)
+            client.evict(pod, options=options)
         case Delete(ref, options):
             return client.delete(ref, options=options)
+    return None
