@@ -5,6 +5,7 @@ A `Cluster` knows nothing of scenarios. Its controllers run only when somebody t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -222,6 +223,14 @@ class Cluster:
         self.clock.wait_until(instant)
         for hook in self.instruments.time_advanced:
             hook(instant)
+
+    def fork(self) -> Self:
+        """An independent copy of this world that goes on alike.
+
+        Objects, controllers with all they remember, queues, clock and streams are copied; what
+        never changes is shared. Instruments are copied too, so both sides keep their own record.
+        """
+        return deepcopy(self)
 
     def pod(self, name: str, namespace: str = "default") -> Pod:
         return Pod(self.get("pods", name, namespace))

@@ -221,9 +221,9 @@ def test_nothing_is_touched_by_a_faulty_scenario(cluster: Cluster) -> None:
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
     Engine(cluster, ScenarioResource(cluster.store, record), recorder).run()
     assert cluster.node("mine").name == "mine"
+    assert cluster.get("scenarios", "faulty")["status"]["phase"] == "Failed"
     # The one write is the Scenario's own status.
     assert cluster.store.revision == revision + 1
-    assert cluster.get("scenarios", "faulty")["status"]["phase"] == "Failed"
 
 
 WRONG_TYPES: list[Any] = ["text", 7, [1], [["a", "b"]], {"a": 1}, True]

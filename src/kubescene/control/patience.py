@@ -29,14 +29,16 @@ class Patience:
         self._growing = 0
         self._existing = 0
         self._most = 0
-        self._turns: Counter[str] = Counter()
-        self._writes: Counter[str] = Counter()
+        self._turns: Counter[str] | None = None
+        self._writes: Counter[str] | None = None
 
     def spend(self, turned: Iterable[str], wrote: Iterable[str]) -> None:
         """One more round; raises `LivelockError` when there were too many."""
         self._rounds += 1
         if self._rounds <= self._max_rounds:
             return
+        if self._turns is None or self._writes is None:
+            self._turns, self._writes = Counter(), Counter()
         self._turns.update(turned)
         self._writes.update(wrote)
         before, self._existing = self._existing, self._objects()
@@ -44,11 +46,11 @@ class Patience:
         self._most = max(self._most, self._existing)
         limit = self._max_rounds + ROUNDS_PER_OBJECT * self._most
         if self._rounds > limit or self._growing > self._max_rounds:
-            raise LivelockError(self._complaint())
+            raise LivelockError(self._complaint(self._turns, self._writes))
 
-    def _complaint(self) -> str:
+    def _complaint(self, turns: Counter[str], writes: Counter[str]) -> str:
         allowed = f"{self._max_rounds} and {ROUNDS_PER_OBJECT} for each of {self._most} objects"
-        names = [_busy(name, self._writes[name]) for name, _ in self._turns.most_common()]
+        names = [_busy(name, writes[name]) for name, _ in turns.most_common()]
         return (
             f"the controllers did not come to rest after {self._rounds} rounds "
             f"(allowed are {allowed}); still busy: {', '.join(names) or 'only the event queue'}"

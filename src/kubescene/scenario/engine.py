@@ -13,6 +13,7 @@ the middle of its play is a value that can be copied.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -88,6 +89,10 @@ class Engine:
         """Give up between two moments: what was done stays, outsiders may write again."""
         self._tasks.clear()
         self.world.guard(OpenGate())
+
+    def fork(self) -> "Engine":
+        """A copy of the scenario in its world, at this very moment; both can be played on."""
+        return deepcopy(self)
 
     @property
     def is_over(self) -> bool:

@@ -55,14 +55,29 @@ class ScenarioResource:
         }
 
     def write(self) -> None:
-        """Make the current status visible as a new revision."""
+        """Make the current status visible as a new revision, if anybody may be looking."""
         record: Record = self._record
-        current = self._store.get(record.resource, record.namespace, record.name)
-        if current is None or current.uid != record.uid:
+        if self._store.defer_payload(record, self._payload, phase=self.phase):
+            return
+        current = self._current()
+        if current is None:
             raise ScenarioGoneError(f"scenario {self.name!r} was deleted while it was played")
-        if current is not record:
+        if not self._is_mine(current):
             self._take_over(current)
-        self._record = self._store.update_payload(current, self._payload, phase=self.phase)
+        if not self._store.defer_payload(current, self._payload, phase=self.phase):
+            current = self._store.update_payload(current, self._payload, phase=self.phase)
+        self._record = current
+
+    def _current(self) -> Record | None:
+        """The stored object; None if it is gone, even if another one has its name."""
+        record: Record = self._record
+        found = self._store.get(record.resource, record.namespace, record.name)
+        return found if found is not None and found.uid == record.uid else None
+
+    def _is_mine(self, record: Record) -> bool:
+        """Whether the engine wrote it: then the spec is the one that is known."""
+        payload = record.payload
+        return isinstance(payload, tuple) and any(part is self._spec for part in payload)
 
     def add_result(self, major: int, events: Iterable[TimelineEvent]) -> None:
         """Publish the events of a major step with the next `write`."""
@@ -71,7 +86,7 @@ class ScenarioResource:
     @property
     def data(self) -> bytes:
         """The whole object as JSON, without its revision."""
-        return self._record.unversioned_data
+        return (self._current() or self._record).unversioned_data
 
     def header(self) -> JsonObject:
         """The object without its timeline, however long that is."""

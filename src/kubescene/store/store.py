@@ -74,6 +74,8 @@ class Store:
         self.indexes = Indexes()
         self._revision = 0
         self._newest: dict[GroupResource, int] = {}
+        self._deferred: dict[GroupResource, tuple[Record, Callable[[int], Payload], str]] = {}
+        self._followed: dict[GroupResource, bool] = {}
         self._begun = 0
         self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)
         self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
@@ -105,11 +107,15 @@ class Store:
         return self._revision if self._journal is None else self._journal.durable
 
     def get(self, resource: GroupResource, namespace: str, name: str) -> Record | None:
+        if resource in self._deferred:
+            self._catch_up(resource)
         objects = self._objects.get(resource)
         return None if objects is None else objects.get((namespace, name))
 
     def list(self, resource: GroupResource, namespace: str = "") -> Records:
         """Records ordered by namespace and name, as a real API server lists them."""
+        if resource in self._deferred:
+            self._catch_up(resource)
         objects = self._objects.get(resource)
         if not objects:
             return []
@@ -138,6 +144,7 @@ class Store:
 
     def in_order_of_creation(self, resource: GroupResource) -> Records:
         """Records as they came: what somebody who joins late should be told in which order."""
+        self._catch_up(resource)
         return [*self._objects[resource].values()]
 
     def list_at(self, resource: GroupResource, revision: int, namespace: str = "") -> Records:
@@ -203,21 +210,24 @@ class Store:
         """Replace the encoding of a record by parts made for the next revision."""
         current = self._current(record.resource, record.namespace, record.name, None)
         self._claim()
-        revision = self._revision + 1
-        replacement = Record(
-            resource=current.resource,
-            namespace=current.namespace,
-            name=current.name,
-            uid=current.uid,
-            revision=revision,
-            payload=build(revision),
-            labels=current.labels,
-            node=current.node,
-            phase=phase,
-            owner=current.owner,
-            deleting=current.deleting,
-        )
+        replacement = replaced(current, self._revision + 1, build, phase)
         return self._commit(Change(ChangeType.MODIFIED, replacement, current, self))
+
+    def defer_payload(self, record: Record, build: Callable[[int], Payload], *, phase: str) -> bool:
+        """Like `update_payload`, but made only when somebody reads the resource.
+
+        For the newest record of an object that changes far more often than anybody looks at it.
+        Refused (False) if the record is not the newest, or if somebody may be looking already: a
+        subscriber of the resource, a journal, another thread.
+        """
+        resource = record.resource
+        served = self._journal is not None or self._owner is not None
+        if served or self._is_followed(resource):
+            return False
+        if self._objects[resource].get(record.key) is not record:
+            return False
+        self._deferred[resource] = (record, build, phase)
+        return True
 
     def remove(
         self, resource: GroupResource, namespace: str, name: str, *, expected: int | None = None
@@ -270,15 +280,19 @@ class Store:
     ) -> Subscription:
         """Call ``handler`` for every later change (of ``resources``), synchronously."""
         wanted = None if resources is None else tuple(resources)
+        for resource in wanted or ():
+            self._catch_up(resource)
         subscription = Subscription(self, handler, wanted)
         self._subscriptions.append(subscription)
         self._routes.clear()
+        self._followed.clear()
         return subscription
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
             self._routes.clear()
+            self._followed.clear()
 
     def add_index(self, resource: GroupResource, name: str, key: KeyFunction) -> None:
         """Keep records findable by ``key(record)``; adding the same index again does nothing."""
@@ -306,6 +320,26 @@ class Store:
                 kind=resource.resource,
             )
         return current
+
+    def _is_followed(self, resource: GroupResource) -> bool:
+        """Whether somebody subscribed to this very resource, rather than to everything."""
+        followed = self._followed.get(resource)
+        if followed is None:
+            named = (s.resources for s in self._subscriptions if s.resources is not None)
+            followed = self._followed[resource] = any(resource in each for each in named)
+        return followed
+
+    def _catch_up(self, resource: GroupResource) -> None:
+        """Make the change that was deferred. Nobody follows it, so nobody has to be told."""
+        deferred = self._deferred.pop(resource, None)
+        if deferred is None:
+            return
+        record, build, phase = deferred
+        self._begun = revision = self._revision + 1
+        newest = replaced(record, revision, build, phase)
+        self._objects[resource][record.key] = newest
+        self._revision = self._newest[resource] = revision
+        self.history.append(Change(ChangeType.MODIFIED, newest, record, self))
 
     def _claim(self) -> None:
         if self._notifying is not None:
@@ -411,6 +445,7 @@ class Store:
         twin._objects.update((resource, {**held}) for resource, held in self._objects.items())
         twin._membership.update(self._membership)
         twin._newest.update(self._newest)
+        twin._deferred.update(deepcopy(self._deferred, memo))
         twin._sorted.update(self._sorted)
         twin._subscriptions += [deepcopy(it, memo) for it in self._subscriptions]
         return twin
@@ -423,3 +458,20 @@ class Store:
             keys = sorted(objects.copy())
             self._sorted[resource] = (membership, keys)
         return keys
+
+
+def replaced(record: Record, revision: int, build: Callable[[int], Payload], phase: str) -> Record:
+    """The record with another encoding and phase, at the next revision."""
+    return Record(
+        resource=record.resource,
+        namespace=record.namespace,
+        name=record.name,
+        uid=record.uid,
+        revision=revision,
+        payload=build(revision),
+        labels=record.labels,
+        node=record.node,
+        phase=phase,
+        owner=record.owner,
+        deleting=record.deleting,
+    )

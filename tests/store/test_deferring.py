@@ -1,0 +1,94 @@
+"""Changes that are made only when somebody looks."""
+
+from copy import deepcopy
+
+from kubescene.api.records import Record
+from kubescene.api.scheme import GroupResource
+from kubescene.store import Store, Watch
+
+THINGS = GroupResource("example.dev", "things")
+
+
+class Counter:
+    """Encodes a number that goes up with every change."""
+
+    def __init__(self, store: Store) -> None:
+        self.number = 0
+        self.encoded = 0
+        obj = {"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "t"}}
+        self.record: Record = store.create(THINGS, obj)
+
+    def payload(self, revision: int) -> bytes:
+        self.encoded += 1
+        return b'{"metadata":{"resourceVersion":"%d","name":"t"},"n":%d}' % (revision, self.number)
+
+    def change(self, store: Store) -> bool:
+        self.number += 1
+        current = store.get(THINGS, "", "t")
+        assert current is not None
+        return store.defer_payload(current, self.payload, phase="")
+
+
+def number(store: Store) -> int:
+    record = store.get(THINGS, "", "t")
+    assert record is not None
+    n: int = record.decode()["n"]
+    return n
+
+
+def test_nothing_is_made_until_somebody_reads() -> None:
+    store = Store()
+    counter = Counter(store)
+    before = store.revision
+    for number_ in range(1, 6):
+        counter.number = number_
+        assert store.defer_payload(counter.record, counter.payload, phase="")
+    assert (counter.encoded, store.revision) == (0, before)
+    assert number(store) == 5
+    assert (counter.encoded, store.revision) == (1, before + 1)
+    assert store.history.since(before)[0].revision == before + 1
+
+
+def test_a_list_and_a_late_watch_see_the_newest_state() -> None:
+    store = Store()
+    counter = Counter(store)
+    counter.change(store)
+    assert [record.decode()["n"] for record in store.list(THINGS)] == [1]
+    counter.change(store)
+    watch = Watch(store, [THINGS], since=store.revision)
+    assert number(store) == 2
+    assert watch.drain() == []
+
+
+def test_who_follows_the_resource_is_told_of_every_change() -> None:
+    store = Store()
+    counter = Counter(store)
+    subscription = store.subscribe(lambda change: None, [THINGS])
+    assert not counter.change(store)
+    subscription.cancel()
+    assert counter.change(store)
+
+
+def test_a_served_store_defers_nothing() -> None:
+    store = Store()
+    counter = Counter(store)
+    store.own()
+    assert not counter.change(store)
+
+
+def test_a_record_that_is_not_the_newest_is_not_deferred() -> None:
+    store = Store()
+    counter = Counter(store)
+    old = counter.record
+    store.update(THINGS, old.decode())
+    assert not store.defer_payload(old, counter.payload, phase="")
+
+
+def test_a_copy_catches_up_by_itself() -> None:
+    store = Store()
+    counter = Counter(store)
+    counter.change(store)
+    twin, other = deepcopy((store, counter))
+    counter.number = 7
+    assert (number(store), number(twin)) == (7, 1)
+    assert (counter.encoded, other.encoded) == (1, 1)
