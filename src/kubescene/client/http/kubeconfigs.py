@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
-
-from kubescene.api.yaml_text import parse_documents
+from kubescene.api.reading import ReadingError
+from kubescene.api.yaml_text import read_yaml
 from kubescene.client.http.endpoints import Endpoint
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -140,12 +139,11 @@ def _load(path: Path) -> JsonObject:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_SIZE + 1)
-        documents = parse_documents(data) if len(data) <= MAX_SIZE else []
+        documents = read_yaml(data) if len(data) <= MAX_SIZE else []
     except OSError as error:
         raise ConfigurationError(f"kubeconfig {path} cannot be read: {error}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigurationError(f"kubeconfig {path} is not YAML: {reason}") from None
+    except ReadingError as error:
+        raise ConfigurationError(f"kubeconfig {path} is not YAML: {error}") from None
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise ConfigurationError(f"{path} is not a kubeconfig: it should hold one YAML mapping")
     document: JsonObject = documents[0].value
