@@ -28,7 +28,6 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from api_server import make_pod
 from kubescene.actors import Actor
 from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupVersionKind
@@ -38,6 +37,22 @@ from kubescene.client.interfaces import ObjectRef
 POD = GroupVersionKind("", "v1", "Pod")
 PODS, IMPORTED, SENT, SECONDS = 1_000, 5_000, 50_000, 3.0
 CORE = {"resources": [{"name": "pods", "namespaced": True, "kind": "Pod", "verbs": ["list"]}]}
+
+
+def make_pod(name: str) -> dict[str, Any]:
+    """A pod of everyday size: about 2.6 kB."""
+    env = [{"name": f"NAME_{number}", "value": f"value-{number}"} for number in range(24)]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app": "web", "tier": "front", "release": "stable"},
+            "annotations": {"example.com/notes": "x" * 560},
+        },
+        "spec": {"containers": [{"name": "main", "image": "registry.k8s.io/pause", "env": env}]},
+    }
 
 
 class Count:

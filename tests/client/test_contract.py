@@ -397,6 +397,69 @@ def test_binding_happens_once(client: Client) -> None:
         client.bind(ObjectRef(POD, "b", "default"), "n1")
 
 
+def test_scaling_changes_the_replicas_alone(client: Client) -> None:
+    before = client.create(make_deployment("web").replicas(1).build()).decode()
+    heard, ref = Heard(), ObjectRef.to(before)
+    client.watch(ref.gvk, heard)
+    record = client.scale(ref, 3)
+    client.wait_seen(record.revision)
+    assert record.decode()["spec"] == {**before["spec"], "replicas": 3}
+    assert heard.changes[-1].record == record
+    scale = client.get_scale(ref)
+    assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 3})
+    client.scale(ref, 5, options=WriteOptions(dry_run=True))
+    assert client.get(ref)["spec"]["replicas"] == 3
+
+
+def test_what_has_no_scale_cannot_be_scaled(client: Client) -> None:
+    client.create(make_pod("a").build())
+    with pytest.raises(NotFoundError):
+        client.scale(A, 3)
+    with pytest.raises(NotFoundError):
+        client.get_scale(A)
+    deployment = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "web", "default")
+    with pytest.raises(NotFoundError, match=r'deployments\.apps "web" not found'):
+        client.scale(deployment, 3)
+
+
+def test_an_evicted_pod_goes(client: Client) -> None:
+    heard = Heard()
+    client.watch(POD, heard)
+    created = client.create(make_pod("a").build())
+    client.wait_seen(created.revision)
+    gone = client.evict(A)
+    client.wait_seen(gone.revision)
+    assert (gone.key, gone.uid) == (created.key, created.uid)
+    assert heard.told[-1] == ("DELETED", "a")
+    client.create(make_pod("a").build())
+    client.bind(A, "n1")
+    assert client.evict(A, options=DeleteOptions(grace_period_s=9)).deleting
+    assert client.get(A)["metadata"]["deletionGracePeriodSeconds"] == 9
+
+
+def test_an_eviction_asks_the_budget(client: Client) -> None:
+    client.create(make_pod("a").label(app="web").build())
+    client.bind(A, "n1")
+    client.patch(A, {"status": {"phase": "Running"}}, subresource="status")
+    for name in ("first", "second"):
+        client.create(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+            }
+        )
+        with pytest.raises(ApiError) as caught:
+            client.evict(A)
+        assert caught.value.message.startswith(
+            "Cannot evict pod as it would violate the pod's disruption budget."
+            if name == "first"
+            else "This pod has more than one PodDisruptionBudget"
+        )
+    assert not client.get(A)["metadata"].get("deletionTimestamp")
+
+
 def test_a_dry_run_changes_nothing(client: Client) -> None:
     dry = WriteOptions(dry_run=True)
     assert client.create(config_map("a"), options=dry).name == "a"

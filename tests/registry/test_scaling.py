@@ -26,7 +26,7 @@ def test_a_scale_shows_replicas_and_selector(scaled: DirectClient) -> None:
 
 def test_scaling_changes_the_replicas_alone(scaled: DirectClient) -> None:
     before = scaled.get(WEB)
-    assert scaled.scale(WEB, 5)["spec"] == {"replicas": 5}
+    assert scaled.scale(WEB, 5).decode()["spec"]["replicas"] == 5
     after = scaled.get(WEB)
     assert after["spec"] == {**before["spec"], "replicas": 5}
     assert after["metadata"]["generation"] == 2

@@ -141,19 +141,15 @@ class DirectClient:
             body["metadata"] = {"uid": uid}
         return self._registry.bind(self._actor, pod.namespace, pod.name, body)
 
-    def scale(
-        self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS
-    ) -> JsonObject:
-        resource_type, scales = self._registry.type_of(ref.gvk), self._registry.scales
-        record = scales.resize(
+    def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:
+        return self._registry.scales.resize(
             self._actor,
-            resource_type,
+            self._registry.type_of(ref.gvk),
             ref.namespace,
             ref.name,
             replicas,
             options=self._named(options),
         )
-        return scales.view(record, resource_type)
 
     def evict(
         self,
@@ -161,8 +157,8 @@ class DirectClient:
         *,
         options: DeleteOptions = PLAIN_DELETE,
         origin: OperationOrigin | None = None,
-    ) -> None:
-        self._registry.evictions.evict(
+    ) -> Record:
+        return self._registry.evictions.evict(
             self._actor, pod.namespace, pod.name, options=options, origin=origin
         )
 

@@ -134,10 +134,8 @@ class Writer(Protocol):
         """Assign a pending pod to a node (the ``binding`` subresource)."""
         ...
 
-    def scale(
-        self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS
-    ) -> JsonObject:
-        """Ask for this many replicas (the ``scale`` subresource); returns the new ``Scale``."""
+    def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:
+        """Ask for this many replicas (the ``scale`` subresource); returns the scaled object."""
         ...
 
     def evict(
@@ -146,10 +144,11 @@ class Writer(Protocol):
         *,
         options: DeleteOptions = PLAIN_DELETE,
         origin: OperationOrigin | None = None,
-    ) -> None:
+    ) -> Record:
         """Delete a pod if its disruption budget allows (the ``eviction`` subresource).
 
-        Raises `TooManyRequestsError` if the budget is used up: try again later.
+        Returns the pod's newest state, as `delete` does. Raises `TooManyRequestsError` if the
+        budget is used up: try again later.
         """
         ...
 

@@ -8,6 +8,7 @@ from kubescene.api.records import Record, make_record
 from kubescene.client.http.discovery import ApiResource
 from kubescene.client.http.records import Form, parse_object
 from kubescene.client.http.requests import Reply
+from kubescene.client.http.statuses import error_of
 from kubescene.types import JsonObject
 
 NO_ORIGIN = (
@@ -16,12 +17,17 @@ NO_ORIGIN = (
 )
 
 
+def refuse_origin(origin: object) -> None:
+    """Nothing may be lost silently on the way."""
+    if origin is not None:
+        raise ValueError(NO_ORIGIN)
+
+
 def write_query(
     options: WriteOptions, manager: str, patch_type: PatchType | None
 ) -> dict[str, str]:
     """The parameters of a write."""
-    if options.origin is not None or options.through:
-        raise ValueError(NO_ORIGIN)
+    refuse_origin(options.origin or options.through or None)
     is_forced = options.force and patch_type is PatchType.APPLY
     return {
         "fieldManager": options.field_manager or manager,
@@ -48,6 +54,16 @@ def delete_body(options: DeleteOptions) -> JsonObject:
 
 def read_record(form: Form, reply: Reply) -> Record:
     return parse_object(form, reply.body).record
+
+
+def check_success(reply: Reply) -> None:
+    """Raises the failure that an answer may hold although its status line speaks of success.
+
+    An eviction of a pod with several budgets is answered so.
+    """
+    obj = reply.object()
+    if obj.get("kind") == "Status" and obj.get("status") == "Failure":
+        raise error_of(obj)
 
 
 def read_deleted(api: ApiResource, name: str, namespace: str, reply: Reply) -> tuple[Record, bool]:

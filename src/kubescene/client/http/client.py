@@ -121,6 +121,10 @@ class HttpClient:
         items = [it for it in page.items if it.record.owner == owner_uid]
         return [it.record.decode() for it in sorted(items, key=lambda it: it.order)]
 
+    def get_scale(self, ref: ObjectRef) -> JsonObject:
+        api = self._discovery.find(ref.gvk)
+        return self._requests.read(api.path(ref.namespace, ref.name, "scale"), Reply.object)
+
     # -- Writer ----------------------------------------------------------------------------
 
     def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
@@ -155,8 +159,7 @@ class HttpClient:
         options: DeleteOptions = PLAIN_DELETE,
         origin: OperationOrigin | None = None,
     ) -> Record:
-        if origin is not None:
-            raise ValueError(bodies.NO_ORIGIN)
+        bodies.refuse_origin(origin)
         api = self._discovery.find(ref.gvk)
         request = Request(
             "DELETE",
@@ -181,24 +184,32 @@ class HttpClient:
         self._send("POST", api.path(pod.namespace, pod.name, "binding"), body)
         return self._after(api, pod)
 
-    def scale(self, ref: ObjectRef, replicas: int) -> Record:
+    def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:
         """The record is the object as it is afterwards: the answer is a Scale."""
         api = self._discovery.find(ref.gvk)
+        patch = {"spec": {"replicas": replicas}}
         path = api.path(ref.namespace, ref.name, "scale")
-        self._send("PATCH", path, {"spec": {"replicas": replicas}}, PatchType.MERGE.value)
-        return self._after(api, ref)
+        self._send("PATCH", path, patch, options, PatchType.MERGE)
+        return self._after(api, ref, is_dry=options.dry_run)
 
-    def evict(self, ref: ObjectRef, options: DeleteOptions = PLAIN_DELETE) -> Record:
+    def evict(
+        self,
+        pod: ObjectRef,
+        *,
+        options: DeleteOptions = PLAIN_DELETE,
+        origin: OperationOrigin | None = None,
+    ) -> Record:
         """The record is the pod as it is afterwards, or its last state if it is gone."""
-        api = self._discovery.find(ref.gvk)
+        bodies.refuse_origin(origin)
+        api = self._discovery.find(POD)
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
-            "metadata": {"name": ref.name, "namespace": api.place(ref.namespace)},
+            "metadata": {"name": pod.name, "namespace": api.place(pod.namespace)},
             "deleteOptions": bodies.delete_body(options),
         }
-        self._send("POST", api.path(ref.namespace, ref.name, "eviction"), body)
-        return self._after(api, ref)
+        self._send("POST", api.path(pod.namespace, pod.name, "eviction"), body)
+        return self._after(api, pod, is_dry=options.dry_run)
 
     def wait_seen(self, revision: int) -> None:
         self._following.refuse_writes()
@@ -258,32 +269,46 @@ class HttpClient:
         options: WriteOptions,
         patch_type: PatchType | None = None,
     ) -> Record:
-        query = bodies.write_query(options, self._actor.manager, patch_type)
-        content_type = JSON if patch_type is None else patch_type.value
-        request = Request(method, target(path, **query), bodies.encode(body), content_type)
+        request = self._request(method, path, body, options, patch_type)
         record = self._ask(request, partial(bodies.read_record, api.form))
         return self._noted(record, is_dry=options.dry_run)
 
-    def _send(self, method: str, path: str, body: JsonObject, content_type: str = JSON) -> None:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: JsonObject,
+        options: WriteOptions = NO_OPTIONS,
+        patch_type: PatchType | None = None,
+    ) -> None:
         """A write to a subresource whose answer is not the object."""
-        query = bodies.write_query(NO_OPTIONS, self._actor.manager, None)
-        self._ask(
-            Request(method, target(path, **query), bodies.encode(body), content_type), _ignore
-        )
+        self._ask(self._request(method, path, body, options, patch_type), bodies.check_success)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        options: WriteOptions,
+        patch_type: PatchType | None,
+    ) -> Request:
+        query = bodies.write_query(options, self._actor.manager, patch_type)
+        content_type = JSON if patch_type is None else patch_type.value
+        return Request(method, target(path, **query), bodies.encode(body), content_type)
 
     def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
         self._following.refuse_writes()
         return self._requests.ask(request, read)
 
-    def _after(self, api: ApiResource, ref: ObjectRef) -> Record:
+    def _after(self, api: ApiResource, ref: ObjectRef, *, is_dry: bool = False) -> Record:
         """The object after a write whose answer did not hold it."""
         read = partial(bodies.read_record, api.form)
         try:
             record = self._requests.read(api.path(ref.namespace, ref.name), read)
         except NotFoundError:
             bare = bodies.bare_record(api, ref.name, api.place(ref.namespace))
-            return self._noted(bare, is_gone=True)
-        return self._noted(record)
+            return self._noted(bare, is_gone=True, is_dry=is_dry)
+        return self._noted(record, is_dry=is_dry)
 
     def _noted(self, record: Record, *, is_gone: bool = False, is_dry: bool = False) -> Record:
         """A record to hand out, noted as a write that the watches have yet to deliver."""
@@ -306,7 +331,3 @@ def _namespace(obj: JsonObject) -> str:
 
 def _name(obj: JsonObject) -> str:
     return (obj.get("metadata") or {}).get("name") or ""
-
-
-def _ignore(reply: Reply) -> None:
-    del reply

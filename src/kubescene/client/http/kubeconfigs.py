@@ -143,8 +143,7 @@ def _load(path: Path) -> JsonObject:
     except OSError as error:
         raise ConfigurationError(f"kubeconfig {path} cannot be read: {error}") from None
     except ReadingError as error:
-        reason = " ".join(str(error).split())
-        raise ConfigurationError(f"kubeconfig {path} is not YAML: {reason}") from None
+        raise ConfigurationError(f"kubeconfig {path} is not YAML: {error}") from None
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise ConfigurationError(f"{path} is not a kubeconfig: it should hold one YAML mapping")
     document: JsonObject = documents[0].value

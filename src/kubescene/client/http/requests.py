@@ -106,7 +106,9 @@ class Requests:
                 return reply
             error = error_of_reply(reply.status, reply.body)
             wait_s = put_off_s(reply)
-            if wait_s is None:
+            if wait_s is None or error.causes:
+                # One with causes (a disruption budget) is about this request: asking again is up
+                # to whoever made it.
                 break
             self.clock.wait_until(self.clock.now() + wait_s * SECOND)
         raise error
