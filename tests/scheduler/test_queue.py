@@ -208,6 +208,9 @@ class Between:
     def wait_until(self, instant: int) -> None:
         self._now = max(self._now, instant)
 
+    def seconds_until(self, instant: int) -> float:
+        return max(instant - self._now, 0) / SECOND
+
 
 def test_a_clock_between_boundaries_gets_rejected_pods_tried_again() -> None:
     clock = Between()
