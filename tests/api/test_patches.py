@@ -303,3 +303,35 @@ def test_json_patch_cannot_deepen_a_document_beyond_the_bound() -> None:
     path = "/a" * (MAX_DEPTH // 2)
     with pytest.raises(BadRequestError, match="nested deeper"):
         json_patch(half, [{"op": "add", "path": f"{path}/x", "value": half}])
+
+
+class CountedDict(dict[str, Any]):
+    """A dict that counts its copies."""
+
+    copies = 0
+
+    def copy(self) -> dict[str, Any]:
+        CountedDict.copies += 1
+        return dict(self)
+
+
+def test_a_json_patch_copies_each_container_once() -> None:
+    document = CountedDict(a=CountedDict(l=[1, 2, 3]))
+    operations = [{"op": "add", "path": f"/a/k{number}", "value": number} for number in range(50)]
+    operations += [{"op": "add", "path": "/a/l/-", "value": number} for number in range(50)]
+    operations += [{"op": "remove", "path": "/a/l/0"}] * 50
+    operations += [{"op": "replace", "path": "/a/k1", "value": 5}] * 50
+    CountedDict.copies = 0
+    result = json_patch(document, operations)
+    assert CountedDict.copies == 2
+    assert len(result["a"]["l"]) == 3
+    assert document == {"a": {"l": [1, 2, 3]}}
+
+
+@pytest.mark.parametrize("first", [[], [{"op": "add", "path": "/a/b/y", "value": 1}]])
+def test_a_copied_value_goes_its_own_way(first: list[dict[str, Any]]) -> None:
+    copied = {"op": "copy", "from": "/a", "path": "/c"}
+    changed = {"op": "add", "path": "/a/b/x", "value": 1}
+    result = json_patch({"a": {"b": {}}}, [*first, copied, changed])
+    assert "x" in result["a"]["b"]
+    assert "x" not in result["c"]["b"]

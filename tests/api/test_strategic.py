@@ -10,16 +10,22 @@ type, field, then strategies, merge key and element type.
 import copy
 import gzip
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubescene.api.patches import FieldInfo, TypeRef, strategic_merge
+from kubescene.api.strategic import _insertion_sorted, _itself, merge_objects, same
 from kubescene.errors import ApiError, BadRequestError, InternalError, InvalidError
+from kubescene.types import JsonObject
 
 DATA = Path(__file__).parent / "data"
+DELETE = {"$patch": "delete"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +249,127 @@ def test_patch_that_is_no_object_is_a_bad_request(patch: Any) -> None:
 def test_field_unknown_to_the_schema_is_merge_patched() -> None:
     spec = {"custom": {"list": [1, 2], "kept": 1}}
     assert patch_spec(spec, {"custom": {"list": [3]}}) == {"custom": {"list": [3], "kept": 1}}
+
+
+# Work grows with the patch, not with its square
+
+
+class Counted(str):
+    """A text that counts how often texts like it are compared."""
+
+    __slots__ = ()
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+class MergedLists:
+    """A type whose ``items`` are merged by name and whose ``words`` are a set."""
+
+    def field(self, name: str) -> FieldInfo:
+        if name == "items":
+            return FieldInfo(("merge",), "name", None)
+        return FieldInfo(("merge",) if name == "words" else (), "", None)
+
+
+def counted_items(count: int, **more: str) -> list[dict[str, Any]]:
+    return [{"name": Counted(f"n{number}"), **more} for number in range(count)]
+
+
+def counted_words(count: int) -> list[str]:
+    return [Counted(f"n{number}") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("target", "patch"),
+    [
+        pytest.param(
+            lambda n: {"items": counted_items(n)},
+            lambda n: {"items": counted_items(n, **DELETE)},
+            id="delete",
+        ),
+        pytest.param(
+            lambda n: {"items": counted_items(n)},
+            lambda n: {"items": counted_items(n, v="1")},
+            id="merge",
+        ),
+        pytest.param(
+            lambda n: {"items": counted_items(n)},
+            lambda n: {
+                "items": counted_items(n, **DELETE)[: n // 2] + counted_items(n, v="1")[n // 2 :],
+                "$setElementOrder/items": counted_items(n)[n // 2 :],
+            },
+            id="delete and order",
+        ),
+        pytest.param(
+            lambda n: {"items": counted_items(n // 2)},
+            lambda n: {
+                "items": counted_items(n, v="1"),
+                "$setElementOrder/items": counted_items(n),
+            },
+            id="order",
+        ),
+        pytest.param(
+            lambda n: {"items": counted_items(n // 2)},
+            lambda n: {"items": counted_items(n)[n // 2 :], "$setElementOrder/items": []},
+            id="without order",
+        ),
+        pytest.param(
+            lambda n: {"words": counted_words(n)[::-1]},
+            lambda n: {"words": counted_words(n), "$setElementOrder/words": counted_words(n)},
+            id="words",
+        ),
+        pytest.param(
+            lambda n: {"words": counted_words(n)},
+            lambda n: {"$deleteFromPrimitiveList/words": counted_words(n)},
+            id="words deleted",
+        ),
+        pytest.param(
+            lambda n: dict.fromkeys(counted_words(n), 1),
+            lambda n: {"$retainKeys": counted_words(n)},
+            id="retained keys",
+        ),
+    ],
+)
+def test_work_grows_with_the_patch(
+    target: Callable[[int], JsonObject], patch: Callable[[int], JsonObject]
+) -> None:
+    compared = []
+    for count in (200, 400):
+        arguments = target(count), patch(count)
+        Counted.compared = 0
+        merge_objects(*arguments, MergedLists())
+        compared.append(Counted.compared)
+    assert compared[1] < 2.5 * compared[0] + 100
+
+
+def test_equality_looks_at_each_value_once() -> None:
+    left: Any = counted_words(10)
+    right: Any = counted_words(10)
+    for _ in range(50):
+        left, right = [left], [right]
+    Counted.compared = 0
+    assert same(left, right)
+    assert Counted.compared == 10
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), max_size=8), st.lists(st.sampled_from("abcd"), max_size=5)
+)
+def test_elements_without_a_rank_stand_where_inserting_puts_them(
+    items: list[str], order: list[str]
+) -> None:
+    ranks = {word: at for at, word in reversed(list(enumerate(order)))}
+    placed: list[str] = []
+    for item in items:
+        at = len(placed)
+        while at and (
+            item not in ranks or placed[at - 1] not in ranks or ranks[item] < ranks[placed[at - 1]]
+        ):
+            at -= 1
+        placed.insert(at, item)
+    identities = {_itself(word): rank for word, rank in ranks.items()}
+    assert _insertion_sorted(list(items), identities, _itself) == placed

@@ -1,5 +1,6 @@
 """A server from start to end, what it says of itself, and the commands around it."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -74,12 +75,13 @@ def test_discovery_follows_custom_kinds(http: Http) -> None:
     assert http.get(index["apis/example.com/v1"]["serverRelativeURL"]).status == 200
 
 
-def test_other_applications_can_be_mounted(server: Server, http: Http) -> None:
-    async def guest(scope: Any, receive: Any, send: Any) -> None:
-        del scope, receive
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"mounted"})
+async def guest(scope: Any, receive: Any, send: Any) -> None:
+    del scope, receive
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"mounted"})
 
+
+def test_other_applications_can_be_mounted(server: Server, http: Http) -> None:
     server.app.mount("/guest", guest)
     assert http.get("/guest/any/path").body == b"mounted"
     assert http.get("/guests").status == 404
@@ -105,6 +107,102 @@ class TestOrigins:
         reply = http.request("POST", CONFIG_MAPS, config_map("a"), headers=headers)
         assert (reply.status, reply.reason) == (403, "Forbidden")
         assert http.get(f"{CONFIG_MAPS}/a").status == 404
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Origin": "http://localhost:3000"},
+            {"Origin": "http://127.0.0.1"},
+            {"Sec-Fetch-Site": "same-site"},
+            {"Sec-Fetch-Site": "cross-site"},
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("POST", CONFIG_MAPS),
+            ("PATCH", f"{CONFIG_MAPS}/kept"),
+            ("DELETE", f"{CONFIG_MAPS}/kept"),
+            ("POST", "/simulator/v1/import"),
+            ("PUT", "/simulator/v1/reset"),
+            ("POST", "/guest/page"),
+        ],
+    )
+    def test_other_pages_of_this_machine_change_nothing(
+        self, server: Server, http: Http, method: str, path: str, headers: dict[str, str]
+    ) -> None:
+        server.app.mount("/guest", guest)
+        http.post(CONFIG_MAPS, config_map("kept"))
+        reply = http.request(method, path, config_map("a"), headers=headers)
+        assert (reply.status, reply.reason) == (403, "Forbidden")
+        assert [it["metadata"]["name"] for it in http.get(CONFIG_MAPS).json["items"]] == ["kept"]
+
+    def test_other_pages_of_this_machine_may_read(self, http: Http) -> None:
+        headers = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"}
+        assert http.request("GET", "/version", headers=headers).status == 200
+
+    def test_pages_of_this_server_may_write(self, server: Server, http: Http) -> None:
+        server.app.mount("/guest", guest)
+        headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+        assert http.request("POST", CONFIG_MAPS, config_map("a"), headers=headers).status == 201
+        form = {"Content-Type": "text/plain", **headers}
+        assert http.request("POST", "/guest/page", b"x", headers=form).body == b"mounted"
+
+    @pytest.mark.parametrize(
+        "headers", [{"Host": "rebound.example.com"}, {"Origin": "https://example.com"}], ids=str
+    )
+    def test_mounted_applications_are_for_this_machine(
+        self, server: Server, http: Http, headers: dict[str, str]
+    ) -> None:
+        server.app.mount("/guest", guest)
+        assert http.request("GET", "/guest/page", headers=headers).status == 403
+
+    @pytest.mark.parametrize("path", ["/simulator/v1/import", "/guest/page", CONFIG_MAPS])
+    @pytest.mark.parametrize(
+        "content_type", ["text/plain", "text/plain; charset=utf-8", "multipart/form-data"]
+    )
+    def test_what_a_form_could_send_is_not_taken(
+        self, server: Server, http: Http, path: str, content_type: str
+    ) -> None:
+        server.app.mount("/guest", guest)
+        reply = http.post(path, b"{}", content_type=content_type)
+        assert (reply.status, reply.reason) == (415, "UnsupportedMediaType")
+
+    @pytest.mark.parametrize("path", ["/simulator/v1/import", "/guest/page"])
+    def test_a_body_without_a_type_is_not_taken(
+        self, server: Server, http: Http, path: str
+    ) -> None:
+        server.app.mount("/guest", guest)
+        assert http.post(path, b"{}", content_type="").status == 415
+
+    def test_a_reset_takes_no_form(self, http: Http) -> None:
+        assert (
+            http.request("PUT", "/simulator/v1/reset", b"", content_type="text/plain").status == 415
+        )
+        assert http.request("PUT", "/simulator/v1/reset").status == 200
+
+    async def opened_socket(self, server: Server, origin: bytes) -> list[Any]:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"127.0.0.1:1"), (b"origin", origin)]
+        scope = {"type": "websocket", "path": "/guest/socket", "headers": headers}
+        await server.app(scope, never, send)
+        return sent
+
+    def test_sockets_of_mounted_applications_are_for_their_pages(self, server: Server) -> None:
+        server.app.mount("/guest", guest)
+        refused = asyncio.run(self.opened_socket(server, b"http://127.0.0.1:2"))
+        assert [message["type"] for message in refused] == ["websocket.close"]
+        served = asyncio.run(self.opened_socket(server, b"http://127.0.0.1:1"))
+        assert served[-1].get("body") == b"mounted"
+
+
+async def never() -> Any:
+    raise AssertionError("nothing is read")
 
 
 def run_command(command: Any, *arguments: str) -> Any:

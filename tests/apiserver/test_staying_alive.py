@@ -85,9 +85,8 @@ def test_a_rejected_pod_is_tried_again_and_the_server_goes_on() -> None:
 
 def impatient_queue(server: Server) -> SchedulingQueue:
     """The scheduler's queue, told to try pods that nothing helps ten times a second."""
-    [scheduler] = [
-        slot.controller for slot in server.cluster.slots if isinstance(slot.controller, Scheduler)
-    ]
+    found = [slot.controller for slot in server.cluster.slots]
+    [scheduler] = [each for each in found if isinstance(each, Scheduler)]
     scheduler.queue.unschedulable_limit = 100 * MILLISECOND
     scheduler.queue.leftover_period = 50 * MILLISECOND
     return scheduler.queue

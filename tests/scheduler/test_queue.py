@@ -208,8 +208,8 @@ class Between:
     def wait_until(self, instant: int) -> None:
         self._now = max(self._now, instant)
 
-    def seconds_until(self, instant: int) -> float | None:
-        return 0.0 if instant <= self._now else None
+    def seconds_until(self, instant: int) -> float:
+        return max(instant - self._now, 0) / SECOND
 
 
 def test_a_clock_between_boundaries_gets_rejected_pods_tried_again() -> None:

@@ -111,10 +111,10 @@ def json_patch(target: JsonValue, operations: JsonValue) -> JsonValue:
     of an absent member adds it, ``copy`` of one yields null, and ``test`` finds it equal to null.
     """
     steps = _decode(operations)
-    budget = _CopyBudget()
+    draft = _Draft()
     result = target
     for step in steps:
-        result = _OPERATIONS.get(step.kind, _unexpected)(result, step, budget)
+        result = _OPERATIONS.get(step.kind, _unexpected)(result, step, draft)
     check_depth(result)
     return result
 
@@ -178,20 +178,38 @@ class _Step(NamedTuple):
     value: JsonValue
 
 
-class _CopyBudget:
-    """Bytes that copies have added so far."""
+class _Draft:
+    """What a JSON patch has made so far: its own containers, which it may change in place.
+
+    Each container of the document is copied at most once, however many operations meet in it.
+    """
 
     def __init__(self) -> None:
-        self.spent = 0
+        self._own: dict[int, Container] = {}
+        self._spent = 0
 
-    def spend(self, value: JsonValue) -> None:
+    def own(self, container: Container) -> Any:
+        """The container itself if it is the patch's own, or else a copy that is."""
+        if id(container) in self._own:
+            return container
+        copy = container.copy()
+        self._own[id(copy)] = copy
+        return copy
+
+    def share(self, value: JsonValue) -> None:
+        """The value will stand in two places: from now on it belongs to neither."""
         check_depth(value)
-        self.spent += 0 if value is None else len(orjson.dumps(value))
-        if self.spent > MAX_COPY_BYTES:
+        self._spent += 0 if value is None else len(orjson.dumps(value))
+        if self._spent > MAX_COPY_BYTES:
             raise InvalidError(
                 "Unable to complete the copy, the accumulated size increase of copy is "
-                f"{self.spent}, exceeding the limit {MAX_COPY_BYTES}"
+                f"{self._spent}, exceeding the limit {MAX_COPY_BYTES}"
             )
+        shared = [value]
+        while shared:
+            each = shared.pop()
+            if isinstance(each, dict | list) and self._own.pop(id(each), None) is not None:
+                shared += each.values() if isinstance(each, dict) else each
 
 
 class _Place(NamedTuple):
@@ -201,10 +219,10 @@ class _Place(NamedTuple):
     container: Container
     key: str
 
-    def rebuild(self, container: Container) -> Container:
-        """The document with the last container exchanged; the others are copied."""
+    def rebuild(self, container: Container, draft: _Draft) -> Container:
+        """The document with the last container exchanged; the others are the draft's own."""
         for parent, key in reversed(self.trail):
-            copy: Any = parent.copy()
+            copy = draft.own(parent)
             copy[key] = container
             container = copy
         return container
@@ -239,51 +257,54 @@ def _decode_step(operation: JsonObject) -> _Step:
     )
 
 
-def _add(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
+def _add(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     path = _required(step.path, "add operation failed to decode path: missing value")
     lost = f'add operation does not apply: doc is missing path: "{path}": missing value'
     place = _locate(document, path, lost)
-    return place.rebuild(_added(place, step.value, f"error in add for path: '{path}'"))
+    added = _added(place, step.value, draft, f"error in add for path: '{path}'")
+    return place.rebuild(added, draft)
 
 
-def _remove(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
+def _remove(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     path = _required(step.path, "remove operation failed to decode path: missing value")
     lost = f'remove operation does not apply: doc is missing path: "{path}": missing value'
     place = _locate(document, path, lost)
-    return place.rebuild(_removed(place, f"error in remove for path: '{path}'"))
+    removed = _removed(place, draft, f"error in remove for path: '{path}'")
+    return place.rebuild(removed, draft)
 
 
-def _replace(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
+def _replace(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     missing = "replace operation failed to decode path: operation missing path field: missing value"
     path = _required(step.path, missing)
     if path == "":
         return _whole(step.value)
     lost = f"replace operation does not apply: doc is missing path: {path}: missing value"
     place = _locate(document, path, lost)
-    copy: Any = place.container.copy()
+    copy = draft.own(place.container)
     try:
         copy[_position(place.container, place.key)] = step.value
     except ValueError:
         raise InvalidError(lost.replace("missing path", "missing key", 1)) from None
-    return place.rebuild(copy)
+    return place.rebuild(copy, draft)
 
 
-def _move(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
+def _move(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     missing = "move operation failed to decode from: operation, missing from field: missing value"
     source = _required(step.source, missing)
     lost = f"move operation does not apply: doc is missing from path: {source}: missing value"
     origin = _locate(document, source, lost)
     where = f"error in move for path: '{origin.key}'"
     value = _got(origin, where)
-    document = origin.rebuild(_removed(origin, where))
+    document = origin.rebuild(_removed(origin, draft, where), draft)
     missing = "move operation failed to decode path: operation missing path field: missing value"
     path = _required(step.path, missing)
     lost = f"move operation does not apply: doc is missing destination path: {path}: missing value"
     place = _locate(document, path, lost)
-    return place.rebuild(_added(place, value, f"error in move for path: '{path}'"))
+    added = _added(place, value, draft, f"error in move for path: '{path}'")
+    return place.rebuild(added, draft)
 
 
-def _copy(document: JsonValue, step: _Step, budget: _CopyBudget) -> JsonValue:
+def _copy(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     missing = "copy operation failed to decode from: operation, missing from field: missing value"
     source = _required(step.source, missing)
     lost = f"copy operation does not apply: doc is missing from path: {source}: missing value"
@@ -291,11 +312,12 @@ def _copy(document: JsonValue, step: _Step, budget: _CopyBudget) -> JsonValue:
     path = _required(step.path, "copy operation failed to decode path: missing value")
     lost = f"copy operation does not apply: doc is missing destination path: {path}: missing value"
     place = _locate(document, path, lost)
-    budget.spend(value)
-    return place.rebuild(_added(place, value, "error while adding value during copy"))
+    draft.share(value)
+    added = _added(place, value, draft, "error while adding value during copy")
+    return place.rebuild(added, draft)
 
 
-def _test(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
+def _test(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     missing = "test operation failed to decode path: operation missing path field: missing value"
     path = _required(step.path, missing)
     if path == "":
@@ -308,11 +330,11 @@ def _test(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
     return document
 
 
-def _unexpected(document: JsonValue, step: _Step, _: _CopyBudget) -> JsonValue:
+def _unexpected(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     raise InvalidError(f"Unexpected kind: {step.kind}")
 
 
-_OPERATIONS: dict[str, Callable[[JsonValue, _Step, _CopyBudget], JsonValue]] = {
+_OPERATIONS: dict[str, Callable[[JsonValue, _Step, _Draft], JsonValue]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,
@@ -375,23 +397,24 @@ def _got(place: _Place, where: str) -> JsonValue:
     return place.container.get(key) if isinstance(place.container, dict) else place.container[key]
 
 
-def _added(place: _Place, value: JsonValue, where: str) -> Container:
-    if isinstance(place.container, dict):
-        return {**place.container, place.key: value}
-    if place.key == "-":
-        return [*place.container, value]
+def _added(place: _Place, value: JsonValue, draft: _Draft, where: str) -> Container:
+    copy: Container = draft.own(place.container)
+    if isinstance(copy, dict):
+        copy[place.key] = value
+        return copy
     try:
-        index = _position(place.container, place.key, room=1)
+        index = len(copy) if place.key == "-" else _position(copy, place.key, room=1)
     except ValueError as error:
         detail = str(error)
         if detail.startswith("strconv"):
             detail = f"value was not a proper array index: '{place.key}': {detail}"
         raise InvalidError(f"{where}: {detail}") from None
-    return [*place.container[:index], value, *place.container[index:]]
+    copy.insert(index, value)
+    return copy
 
 
-def _removed(place: _Place, where: str) -> Container:
-    copy = place.container.copy()
+def _removed(place: _Place, draft: _Draft, where: str) -> Container:
+    copy: Container = draft.own(place.container)
     try:
         del copy[_position(place.container, place.key)]
     except KeyError:

@@ -24,6 +24,7 @@ is fixed (fields first, then deletions from primitive lists).
 """
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
 
 from kubescene.errors import BadRequestError, InternalError, InvalidError
@@ -85,13 +86,15 @@ def same(left: JsonValue, right: JsonValue) -> bool:
     """JSON equality: unlike Python's ``==``, true is not 1 and 1 is not 1.0."""
     if left is right:
         return True
-    if type(left) is not type(right) or left != right:
+    if type(left) is not type(right):
         return False
     if isinstance(left, dict):
-        return all(same(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(
+            same(value, right[key]) for key, value in left.items()
+        )
     if isinstance(left, list):
-        return all(map(same, left, right))
-    return True
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
 
 
 # Objects
@@ -111,12 +114,13 @@ def _retained(target: JsonObject, patch: JsonObject) -> JsonObject:
     if RETAIN_KEYS not in patch:
         return dict(target)
     keys = patch[RETAIN_KEYS]
-    if not isinstance(keys, list) or any(_escapes(key, patch[key], keys) for key in patch):
+    retained = {key for key in keys if isinstance(key, str)} if isinstance(keys, list) else None
+    if retained is None or any(_escapes(key, patch[key], retained) for key in patch):
         raise BadRequestError("invalid patch format of retainKeys")
-    return {key: value for key, value in target.items() if key in keys}
+    return {key: value for key, value in target.items() if key in retained}
 
 
-def _escapes(key: str, value: JsonValue, retained: JsonList) -> bool:
+def _escapes(key: str, value: JsonValue, retained: set[str]) -> bool:
     if value is None or key == RETAIN_KEYS:
         return False
     return key not in retained and not key.startswith(
@@ -272,20 +276,42 @@ def _overwritten(server: JsonList, patch: JsonList, merge_key: str) -> JsonList:
     """
     if not merge_key or any(item.get(DIRECTIVE) == "replace" for item in patch):
         patch = [item for item in patch if merge_key and item.get(DIRECTIVE) == "delete"]
-    array, length = list(server), len(server)
-    for item in patch:
-        if item.get(DIRECTIVE) == "delete":
-            doomed = _keyed(item, merge_key)
-            while (at := _find(array[:length], doomed, merge_key)) >= 0:
-                array[at : length - 1] = array[at + 1 : length]
-                length -= 1
+    if not patch:
+        return server
+    doomed = [_keyed(item, merge_key) for item in patch if item.get(DIRECTIVE) == "delete"]
+    kept, left_behind = _deleted_in_place(server, doomed, merge_key)
+    array, length = kept + left_behind, len(kept)
+    present = {_itself(item[merge_key]) for item in kept if merge_key in item}
     for item in patch:
         if DIRECTIVE in item or length >= len(array):
             continue
-        if _find(array[:length], _keyed(item, merge_key), merge_key) < 0:
+        if (identity := _keyed(item, merge_key)) not in present:
             array[length] = item
+            present.add(identity)
             length += 1
     return array
+
+
+def _deleted_in_place(
+    server: JsonList, doomed: list[Identity], merge_key: str
+) -> tuple[JsonList, JsonList]:
+    """What remains of an array, and what stands behind it in the places that are given up.
+
+    Taking an element out moves those behind it forward and leaves the last one standing twice.
+    """
+    places: dict[Identity, list[int]] = {}
+    for at, item in enumerate(server):
+        if doomed and merge_key in item:
+            places.setdefault(_itself(item[merge_key]), []).append(at)
+    gone, last = set[int](), len(server) - 1
+    left_behind: JsonList = []
+    for identity in doomed:
+        for at in places.pop(identity, ()):
+            while last in gone:
+                last -= 1
+            left_behind.append(server[last])
+            gone.add(at)
+    return [item for at, item in enumerate(server) if at not in gone], left_behind[::-1]
 
 
 # Merging lists
@@ -308,18 +334,19 @@ def _merge_lists(server: JsonList, patch: JsonList, info: FieldInfo) -> JsonList
 def _apply_marked(server: JsonList, patch: JsonList, merge_key: str) -> tuple[JsonList, JsonList]:
     """Carry out the elements marked ``$patch``; the server's list and the patch without them."""
     unmarked = [item for item in patch if DIRECTIVE not in item]
-    replace = False
+    replace, doomed = False, set[Identity]()
     for item in patch:
         directive = item.get(DIRECTIVE, _DROPPED)
         if directive == "delete":
-            doomed = _keyed(item, merge_key)
-            server = [it for it in server if not _has_key(it, doomed, merge_key)]
+            doomed.add(_keyed(item, merge_key))
         elif directive == "replace":
             replace = True
         elif directive == "merge":
             raise InternalError("merging lists cannot yet be specified in the patch")
         elif directive is not _DROPPED:
             raise _unknown_directive(item)
+    if doomed:
+        server = [item for item in server if not _is_one_of(item, doomed, merge_key)]
     return (unmarked, []) if replace else (server, unmarked)
 
 
@@ -390,17 +417,38 @@ def _sorted_by(items: JsonList, ranks: dict[Identity, int], identify: Identify) 
 
 
 def _insertion_sorted(items: JsonList, ranks: dict[Identity, int], identify: Identify) -> JsonList:
-    """Upstream's order for elements without a rank, which is where its sort happens to put them."""
-    placed: JsonList = []
-    for item in items:
-        rank = ranks.get(identify(item))
-        at = len(placed)
-        while at and (
-            rank is None or (other := ranks.get(identify(placed[at - 1]))) is None or rank < other
-        ):
-            at -= 1
-        placed.insert(at, item)
+    """Upstream's order for elements without a rank, which is where its sort happens to put them.
+
+    It inserts one after the other: an element without a rank at the very front, one with a rank
+    right behind the last of those before it that rank no higher.
+    """
+    given = [ranks.get(identify(item)) for item in items]
+    before = _ranked_before(given)
+    following: dict[int, int] = {}
+    for at in range(len(items)):
+        place = before.get(at, -1)
+        following[at] = following.get(place, -1)
+        following[place] = at
+    at, placed = -1, []
+    while (at := following.get(at, -1)) >= 0:
+        placed.append(items[at])
     return placed
+
+
+def _ranked_before(given: list[int | None]) -> dict[int, int]:
+    """For each place with a rank: which earlier place ranks next below it, or the same; or -1.
+
+    Taken out from the last to the first, each finds only earlier ones beside it.
+    """
+    ranked = [(rank, at) for at, rank in enumerate(given) if rank is not None]
+    order = [-1, *(at for _, at in sorted(ranked)), len(given)]
+    above = dict(pairwise(order))
+    below = {upper: lower for lower, upper in pairwise(order)}
+    before = {}
+    for _, at in reversed(ranked):
+        before[at] = below[at]
+        above[below[at]], below[above[at]] = above[at], below[at]
+    return before
 
 
 def _ranks(order: JsonList, identify: Identify) -> dict[Identity, int]:
@@ -433,12 +481,8 @@ def _keyed(item: JsonValue, merge_key: str) -> Identity:
     return _itself(item[merge_key])
 
 
-def _has_key(item: JsonValue, identity: Identity, merge_key: str) -> bool:
-    return merge_key in item and _itself(item[merge_key]) == identity
-
-
-def _find(items: JsonList, identity: Identity, merge_key: str) -> int:
-    return next((at for at, it in enumerate(items) if _has_key(it, identity, merge_key)), -1)
+def _is_one_of(item: JsonValue, identities: set[Identity], merge_key: str) -> bool:
+    return merge_key in item and _itself(item[merge_key]) in identities
 
 
 def _check_keys(items: Iterable[JsonValue], merge_key: str) -> None:

@@ -16,7 +16,7 @@ from kubescene.apiserver.health import Health, is_health_path
 from kubescene.apiserver.listing import Lister
 from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
-from kubescene.apiserver.origins import check_local
+from kubescene.apiserver.origins import check_form, check_sender
 from kubescene.apiserver.rendering import Renderer
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
@@ -82,11 +82,22 @@ class ApiServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.mounted and (app := self._mounted_at(scope.get("path", ""))):
-            await app(scope, receive, send)
+            await self._serve_mounted(app, scope, receive, send)
         elif scope["type"] == "http":
             await self.serve(Request(scope, receive), send)
         elif scope["type"] == "lifespan":
             await _live(receive, send)
+
+    async def _serve_mounted(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a mounted application answer what a page of another server did not ask."""
+        try:
+            check_sender(scope, only_local=self.only_local)
+            if scope["type"] == "http":
+                check_form(scope)
+        except ApiError as error:
+            await _refuse(error, scope, send)
+        else:
+            await app(scope, receive, send)
 
     def _mounted_at(self, path: str) -> App | None:
         return self.mounted.get("/" + path[1:].partition("/")[0])
@@ -113,8 +124,7 @@ class ApiServer:
             await response.send(send, request.warnings)
 
     async def _answer(self, request: Request, send: Send) -> Response | None:
-        if self.only_local:
-            check_local(request.scope)
+        check_sender(request.scope, only_local=self.only_local)
         path = request.path
         if path.startswith(("/api/", "/apis/")):
             target = find_target(self.scheme, path)
@@ -281,6 +291,13 @@ def _revalidated(response: Response, etag: str, request: Request) -> Response:
     if etag and etag in request.header(b"if-none-match"):
         return Response(b"", 304, response.media_type, response.headers)
     return response
+
+
+async def _refuse(error: ApiError, scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
+    else:
+        await error_response(error).send(send)
 
 
 async def _live(receive: Receive, send: Send) -> None:

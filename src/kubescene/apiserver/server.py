@@ -120,10 +120,7 @@ class Server:
 
     def _stop_engine(self) -> None:
         """Let the engine finish what was submitted; go on without one that never does."""
-        stopping = Thread(target=self.engine.stop, name="kubescene-stopping", daemon=True)
-        stopping.start()
-        stopping.join(GRACE_S)
-        if stopping.is_alive():
+        if not self.engine.stop(GRACE_S):
             _log.error(
                 "the engine is stuck and did not end within %d s: leaving without it", GRACE_S
             )

@@ -3,15 +3,18 @@
 ::
 
     GET  /simulator/v1/export    every object, as a Kubernetes List
-    POST /simulator/v1/import    put the objects of a List into the world; nothing if one is bad
+    POST /simulator/v1/import    put the objects of a List (application/json or application/yaml)
+                                 into the world; nothing if one is bad
     PUT  /simulator/v1/reset     back to an empty cluster
 """
 
 from collections.abc import Awaitable, Callable
 
+from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.apiserver.writing import as_object
 from kubescene.errors import MethodNotAllowedError
 from kubescene.registry import exports
 
@@ -46,14 +49,25 @@ class Simulator:
         return Response(await self._engine.submit(cluster.export))
 
     async def _import(self, request: Request) -> Response:
-        body = await request.body(MAX_IMPORT)
-        registry = self._engine.cluster.registry
+        content_type = _checked_type(request)
+        body = bodies.decode_body(await request.body(MAX_IMPORT), content_type)
+        registry, document = self._engine.cluster.registry, as_object(body.value)
         count = await self._engine.submit(
-            lambda: exports.import_objects(registry, request.actor, body)
+            lambda: exports.import_objects(registry, request.actor, document)
         )
         return json_response({"imported": count})
 
     async def _reset(self, request: Request) -> Response:
-        del request
+        if request.header(b"content-type"):
+            _checked_type(request)
         await self._engine.submit(self._engine.reset)
         return json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
+
+
+def _checked_type(request: Request) -> str:
+    """The type of the body; 415 unless it is one that a web page cannot send unasked."""
+    accepted = (*bodies.JSON_TYPES[1:], *bodies.YAML_TYPES)
+    given = bodies.media_type(request.header(b"content-type"))
+    if given not in accepted:
+        raise bodies.unsupported(*accepted)
+    return given
