@@ -68,4 +68,4 @@ def test_the_command_shows_the_table(run: Path) -> None:
 def test_an_unknown_pod_is_bad_input(run: Path) -> None:
     shown = CliRunner().invoke(app, ["explain", "nobody", "--run", str(run)])
     assert shown.exit_code == 2
-    assert "explains no attempt at nobody" in shown.output
+    assert "tells of no attempt at nobody" in shown.output

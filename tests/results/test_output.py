@@ -10,9 +10,11 @@ import yaml
 
 import kubescene
 from kubescene.errors import ConfigurationError
+from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.loading import load_yaml
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import Timeline
 from kubescene.types import JsonObject
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -26,7 +28,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(out: Path) -> kubescene.Run:
-    return kubescene.run(EXAMPLE, out=out)
+    return kubescene.run(EXAMPLE, out=out, full_status=True)
 
 
 def lines(file: Path) -> list[Any]:
@@ -47,7 +49,7 @@ def test_the_scenario_file_is_the_scenario(run: kubescene.Run, out: Path) -> Non
 def test_the_timeline_file_is_the_timeline_of_the_status(run: kubescene.Run, out: Path) -> None:
     timeline = run.scenario["status"]["scenarioResult"]["timeline"]
     told = [event for major in sorted(timeline, key=int) for event in timeline[major]]
-    assert lines(out / "timeline.jsonl") == told == list(run.timeline)
+    assert list(Timeline(read_log(out))) == told == list(run.timeline)
 
 
 def test_the_summary_file_is_the_summary(run: kubescene.Run, out: Path) -> None:
@@ -55,7 +57,7 @@ def test_the_summary_file_is_the_summary(run: kubescene.Run, out: Path) -> None:
 
 
 def test_every_attempt_is_explained(run: kubescene.Run, out: Path) -> None:
-    explanations = lines(out / "explanations.jsonl")
+    _, *explanations = lines(out / "explanations.jsonl")
     assert [orjson.loads(row) for row in run.explanations] == explanations
     attempts = [e for e in run.timeline if e["operation"].startswith("Pod")]
     explained = [row for row in explanations if "pod" in row]
@@ -66,7 +68,7 @@ def test_every_attempt_is_explained(run: kubescene.Run, out: Path) -> None:
 
 def test_an_explanation_gives_a_verdict_on_every_node(run: kubescene.Run, out: Path) -> None:
     nodes: list[str] = []
-    for row in lines(out / "explanations.jsonl"):
+    for row in lines(out / "explanations.jsonl")[1:]:
         if "pod" not in row:
             nodes = row["nodes"]
             continue
@@ -102,14 +104,16 @@ def awkward() -> JsonObject:
     ],
 )
 def test_any_scenario_is_written_as_it_is(scenario: ScenarioBuilder, tmp_path: Path) -> None:
-    run = kubescene.run(scenario, out=tmp_path)
+    run = kubescene.run(scenario, out=tmp_path, full_status=True)
     text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "scenario.yaml") == [run.scenario]
 
 
 @pytest.mark.parametrize("spec", [{}, {"operations": []}, {"events": []}], ids=str)
 def test_an_empty_spec_is_written_as_it_is(spec: JsonObject, tmp_path: Path) -> None:
-    run = kubescene.run({**ScenarioBuilder("s").build(), "spec": spec}, out=tmp_path)
+    run = kubescene.run(
+        {**ScenarioBuilder("s").build(), "spec": spec}, out=tmp_path, full_status=True
+    )
     text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "x") == [run.scenario]
     assert run.scenario["spec"] == spec

@@ -10,7 +10,7 @@ from kubescene.errors import RecorderError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import Instrument, Instruments, ObjectWrite, TimelineEvent, TimelineRecorder
+from kubescene.timeline import Fact, Instrument, Instruments, ObjectWrite, TimelineRecorder
 
 SCENARIO = (
     ScenarioBuilder("s")
@@ -20,23 +20,31 @@ SCENARIO = (
 )
 
 
-def play_until(broken_at: int) -> tuple[Cluster, Engine, list[TimelineEvent]]:
-    """Play with a disk that is full when the event of that number comes."""
-    cluster = Cluster()
-    kept: list[TimelineEvent] = []
+class Disk:
+    """Takes so many facts, then it is full."""
 
-    def sink(event: TimelineEvent) -> None:
-        if len(kept) == broken_at:
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.kept: list[Fact] = []
+
+    def write(self, fact: Fact) -> None:
+        if len(self.kept) == self.room:
             raise OSError(28, "No space left on device")
-        kept.append(event)
+        self.kept.append(fact)
 
-    recorder = TimelineRecorder(cluster.clock, sink)
+
+def play_until(broken_at: int) -> tuple[Cluster, Engine, list[Fact]]:
+    """Play with a disk that is full when the fact of that number comes."""
+    cluster = Cluster()
+    disk = Disk(broken_at)
+    recorder = TimelineRecorder(cluster.clock)
+    recorder.log.follow(disk.write)
     cluster.observe(recorder)
     cluster.create(SCENARIO)
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
     engine = Engine(cluster, ScenarioResource(cluster.store, record), recorder)
     engine.run()
-    return cluster, engine, kept
+    return cluster, engine, disk.kept
 
 
 @pytest.mark.parametrize(
