@@ -9,12 +9,17 @@ import pytest
 import yaml
 
 import kubescene
-from kubescene.errors import ConfigurationError
+from kubescene.clock import ScenarioStep
+from kubescene.errors import ConfigurationError, RecorderError
+from kubescene.results import Summary
+from kubescene.results.explaining import read_attempts
+from kubescene.results.output import OutputDirectory
 from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.loading import load_yaml
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import Timeline
+from kubescene.timeline import Fact, Instrument, PodScheduled, Timeline, TimelineLog
+from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -74,6 +79,59 @@ def test_an_explanation_gives_a_verdict_on_every_node(run: kubescene.Run, out: P
             continue
         rejected = [index for group in row["filters"] for index in group["nodes"]]
         assert sorted([*rejected, *row["feasible"]]) == list(range(len(nodes)))
+
+
+def test_the_scenario_file_is_small_unless_asked_otherwise(tmp_path: Path) -> None:
+    run = kubescene.run(EXAMPLE, out=tmp_path)
+    (written,) = load_yaml((tmp_path / "scenario.yaml").read_text(encoding="utf-8"), "x")
+    result = written["status"]["scenarioResult"]
+    assert result == {"simulatorVersion": kubescene.__version__}
+    whole = run.scenario
+    del whole["status"]["scenarioResult"]["timeline"]
+    assert written == whole
+
+
+class Reader(Instrument):
+    """Reads the directory of the run that it looks on."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.seen: list[tuple[int, list[str]]] = []
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        attempts = read_attempts(self.run, "a")
+        self.seen.append((len(read_log(self.run)), [attempt.node for attempt in attempts]))
+
+
+def test_results_can_be_read_while_the_run_goes_on(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n")).step(2).create(make_pod("a"))
+    reader = Reader(tmp_path)
+    kubescene.run(scenario, out=tmp_path, instruments=[reader])
+    assert reader.seen == [(1, []), (4, ["n"])]
+
+
+class Gap(OutputDirectory):
+    """On a disk that is full when a pod is bound, and has room again afterwards."""
+
+    def write_line(self, fact: Fact) -> None:
+        if isinstance(fact, PodScheduled):
+            raise OSError(28, "No space left on device")
+        super().write_line(fact)
+
+
+def test_a_gap_in_the_timeline_leaves_no_summary(tmp_path: Path) -> None:
+    output, log = Gap(tmp_path, Header()), TimelineLog()
+    log.follow(output.record)
+    facts = list(kubescene.run(EXAMPLE).log)
+    placed = next(place for place, fact in enumerate(facts) if isinstance(fact, PodScheduled))
+    for fact in facts[:placed]:
+        log.append(fact)
+    with pytest.raises(OSError, match="No space left"):
+        log.append(facts[placed])
+    with pytest.raises(RecorderError, match=r"results could not be written .* No space left"):
+        output.finish({"status": {}}, None, Summary())
+    output.close()
+    assert not (tmp_path / "summary.json").exists()
 
 
 AWKWARD = ["\u2028\u2029\x85", "\x7f\x00\t\n", "ü € 🙂", "'\"\\", "yes", "1e3", "12:30", "# no", ""]

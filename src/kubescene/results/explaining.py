@@ -13,6 +13,7 @@ from kubescene.results.explanations import ExplainedLine, ExplanationFile, Expla
 from kubescene.results.mapping import line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, TIMELINE_FILE
 from kubescene.timeline import PodAttempt, TimelineLog
+from kubescene.timeline.files import read_header
 from kubescene.timeline.pod_facts import PodLine
 
 ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
@@ -87,6 +88,7 @@ def _attempts_in(path: Path, pod: str) -> list[PodLine]:
     named = orjson.dumps({"namespace": namespace, "name": name})[1:-1] + b',"uid":'
     found = []
     with mapped(path) as data:
+        read_header(data[: max(data.find(b"\n"), 0)], path)
         for place in occurrences(data, named):
             start, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
             line = data[start : max(end, start)]

@@ -54,10 +54,13 @@ class OutputDirectory(Instrument):
     def record(self, fact: Fact) -> None:
         """A follower of the log."""
         try:
-            self._writer.write(fact)
+            self.write_line(fact)
         except OSError as error:
             self._fault = error
             raise
+
+    def write_line(self, fact: Fact) -> None:
+        self._writer.write(fact)
 
     def explain(self, pod: str, line: bytes) -> None:
         """The sink of the explanation recorder."""

@@ -42,7 +42,6 @@ class ObjectKey(NamedTuple):
 class Fact(
     msgspec.Struct,
     frozen=True,
-    kw_only=True,
     eq=False,
     gc=False,
     tag=True,

@@ -63,10 +63,7 @@ class TimelineFile(TimelineLog):
         before = len(self)
         for line in self._complete_lines():
             self._line += 1
-            try:
-                self._take(line)
-            except msgspec.DecodeError as error:
-                raise self._damaged(str(error)) from error
+            self._take(line)
             self._offset += len(line) + 1
         return len(self) - before
 
@@ -83,30 +80,39 @@ class TimelineFile(TimelineLog):
 
     def _take(self, line: bytes) -> None:
         if self._line == 1:
-            self.header = self._checked(msgspec.json.decode(line, type=_FirstLine))
-        else:
+            self.header = read_header(line, self.path)
+            return
+        try:
             self.append(self._reader.read(line))
-
-    def _checked(self, first: "_FirstLine") -> Header:
-        if first.schema != SCHEMA:
-            raise self._damaged(f"this is no timeline: its schema should be {SCHEMA}")
-        if first.version != VERSION:
-            raise self._damaged(
-                f"the timeline has version {first.version}, this Kubescene reads {VERSION}; "
-                f"it was written by Kubescene {first.kubescene}"
-            )
-        return Header(first.schema, first.version, first.kubescene, first.scenario, first.seed)
-
-    def _damaged(self, fault: str) -> ConfigurationError:
-        return ConfigurationError(f"{self.path}, line {self._line}: {fault}")
+        except msgspec.DecodeError as error:
+            raise ConfigurationError(f"{self.path}, line {self._line}: {error}") from error
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         raise TypeError("a log that follows a file is not copied; copy TimelineLog(log) instead")
 
 
-class _FirstLine(msgspec.Struct, frozen=True):
+def read_header(line: bytes, path: Path) -> Header:
+    """The header of a timeline that this Kubescene can read."""
+    try:
+        seen = msgspec.json.decode(line, type=_Schema)
+    except msgspec.DecodeError:
+        seen = _Schema()
+    if seen.schema != SCHEMA:
+        raise ConfigurationError(f"{path}, line 1: this is no timeline: its schema is not {SCHEMA}")
+    if seen.version != VERSION:
+        raise ConfigurationError(
+            f"{path}, line 1: the timeline has version {seen.version}, this Kubescene reads "
+            f"{VERSION}; it was written by Kubescene {seen.kubescene}"
+        )
+    try:
+        return msgspec.json.decode(line, type=Header)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{path}, line 1: {error}") from error
+
+
+class _Schema(msgspec.Struct, frozen=True):
+    """What every version's first line has."""
+
     schema: str = ""
     version: int = 0
     kubescene: str = "unknown"
-    scenario: str = ""
-    seed: int = 0

@@ -36,7 +36,7 @@ class ObjectState(Protocol):
     def deleting(self) -> bool: ...
 
 
-class ObjectFact(Fact, frozen=True, kw_only=True):
+class ObjectFact(Fact, frozen=True):
     """An accepted write.
 
     ``origin`` is the operation that asked for it, and says what was asked; without one a controller
@@ -48,8 +48,8 @@ class ObjectFact(Fact, frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str
-    subresource: str = ""
-    origin: OperationOrigin | None = None
+    subresource: str
+    origin: OperationOrigin | None
 
     @property
     def key(self) -> ObjectKey:
@@ -111,7 +111,7 @@ class ObjectFact(Fact, frozen=True, kw_only=True):
         return {}
 
 
-class ObjectCreated(ObjectFact, frozen=True, kw_only=True):
+class ObjectCreated(ObjectFact, frozen=True):
     """``record`` is what was stored."""
 
     record: ObjectState
@@ -125,7 +125,7 @@ class ObjectCreated(ObjectFact, frozen=True, kw_only=True):
         return {"body": bytes(line.body), "record": state_of(line.object, gvk)}
 
 
-class ObjectPatched(ObjectFact, frozen=True, kw_only=True):
+class ObjectPatched(ObjectFact, frozen=True):
     """A patch, an update or a bind; ``record`` is the object after it."""
 
     record: ObjectState
@@ -156,7 +156,7 @@ class ObjectPatched(ObjectFact, frozen=True, kw_only=True):
         }
 
 
-class ObjectDeleted(ObjectFact, frozen=True, kw_only=True):
+class ObjectDeleted(ObjectFact, frozen=True):
     """A deletion was accepted; finalizers and grace may still hold the object."""
 
 

@@ -24,7 +24,7 @@ from kubescene.timeline.object_facts import (
 from kubescene.timeline.schedule_results import ScheduleResult
 
 
-class PodFact(Fact, frozen=True, kw_only=True):
+class PodFact(Fact, frozen=True):
     """``record`` is the pod afterwards. ``bound_at`` is None as long as nobody bound it."""
 
     namespace: str
@@ -32,8 +32,8 @@ class PodFact(Fact, frozen=True, kw_only=True):
     uid: str
     record: ObjectState
     created_at: ScenarioStep
-    bound_at: ScenarioStep | None = None
-    node: str = ""
+    bound_at: ScenarioStep | None
+    node: str
 
     def objects(self) -> Iterable[ObjectKey]:
         return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)

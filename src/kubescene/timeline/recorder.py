@@ -36,6 +36,8 @@ from kubescene.timeline.pod_histories import PodHistories
 from kubescene.timeline.schedule_results import schedule_result
 from kubescene.timeline.significance import is_significant
 
+MERGE = PatchType.MERGE.value
+
 RoleOf: TypeAlias = Callable[[Actor], Role]
 
 
@@ -120,47 +122,46 @@ class TimelineRecorder(Instrument):
     # -- inside ----------------------------------------------------------------------------
 
     def _object_fact(self, write: ObjectWrite) -> ObjectFact:
-        origin, record = write.origin, write.record
-        fields: dict[str, Any] = {
-            "id": self._next_id() if origin is None else origin.id,
-            "step": self.step,
-            "time": self._clock.now(),
-            "actor": write.actor.name,
-            "role": write.role,
-            "gvk": write.gvk,
-            "namespace": record.namespace,
-            "name": record.name,
-            "uid": record.uid,
-            "subresource": write.subresource,
-            "origin": origin,
-        }
-        if write.verb == "delete":
-            return ObjectDeleted(**fields)
-        body = b"" if origin is not None else sent_body(write.body)
-        if write.verb == "create":
-            return ObjectCreated(record=record, body=body, **fields)
-        if write.verb == "update" and write.previous is not None:
-            merge = PatchType.MERGE.value
-            return ObjectPatched(record=record, previous=write.previous, patch_type=merge, **fields)
-        return ObjectPatched(record=record, body=body, patch_type=str(write.patch_type), **fields)
+        origin, record, verb = write.origin, write.record, write.verb
+        told = (
+            self._next_id() if origin is None else origin.id,
+            self.step,
+            self._clock.now(),
+            write.actor.name,
+            write.role,
+            write.gvk,
+            record.namespace,
+            record.name,
+            record.uid,
+            write.subresource,
+            origin,
+        )
+        if verb == "delete":
+            return ObjectDeleted(*told)
+        if verb == "update" and write.previous is not None:
+            return ObjectPatched(*told, record, b"", MERGE, write.previous)
+        body = sent_body(write.body) if origin is None else b""
+        if verb == "create":
+            return ObjectCreated(*told, record, body)
+        return ObjectPatched(*told, record, body, str(write.patch_type))
 
     def _attempt_fact(self, attempt: SchedulingAttempt) -> PodAttempt:
         pod, node, explanation = attempt.pod, attempt.node, attempt.explanation
         history = self._pods.of(pod.uid, self.step)
         kind = PodScheduled if node else PodUnscheduled
         return kind(
-            id=self._next_id(),
-            step=self.step,
-            time=self._clock.now(),
-            actor=attempt.actor.name,
-            role=self._role_of(attempt.actor),
-            namespace=pod.namespace,
-            name=pod.name,
-            uid=pod.uid,
-            record=pod,
-            created_at=history.created_at,
-            bound_at=history.bound_at,
-            node=node,
+            self._next_id(),
+            self.step,
+            self._clock.now(),
+            attempt.actor.name,
+            self._role_of(attempt.actor),
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            pod,
+            history.created_at,
+            history.bound_at,
+            node,
             profile=attempt.profile,
             attempt=history.attempts + 1,
             evaluated=attempt.evaluated,
