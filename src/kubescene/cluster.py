@@ -118,8 +118,7 @@ class Cluster:
         self.store = Store()
         self.scheme = builtin_scheme()
         self.scheme.register(SCENARIO_TYPE)
-        self._instruments = tuple(instruments)
-        self.instruments = Instruments(*self._instruments)
+        self.instruments = Instruments(*instruments)
         self.registry = Registry(
             scheme=self.scheme,
             store=self.store,
@@ -158,10 +157,8 @@ class Cluster:
         return self.store.revision
 
     def observe(self, *instruments: Instrument) -> None:
-        """Attach instruments; before controllers start, since those keep what they were given."""
-        self._instruments += instruments
-        self.instruments = Instruments(*self._instruments)
-        self.registry.instruments = self.instruments
+        """Attach instruments, at any time; ``cluster.instruments.detach`` lets them go."""
+        self.instruments.attach(*instruments)
 
     def guard(self, gate: WriteGate) -> None:
         """From now on this gate has the last word before every write."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -18,15 +17,18 @@ from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ScenarioError
+from kubescene.results.explaining import ExplainedAttempt, attempts_of
+from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
-from kubescene.results.summary import Summary, summarize
+from kubescene.results.summary import Summary, SummaryFold
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
-from kubescene.timeline import Instrument, TimelineEvent, TimelineRecorder
-from kubescene.timeline.explanations import ExplanationRecorder
+from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
+from kubescene.timeline.explanations import ExplanationRecorder, Sink
+from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
 USER = Actor("kubescene-run")
@@ -34,12 +36,12 @@ USER = Actor("kubescene-run")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run."""
+    """A finished run. ``log`` has its facts, ``timeline`` shows them as KEP-140's events."""
 
     phase: ScenarioPhase
     message: str
-    timeline: "Timeline"
-    explanations: tuple[bytes, ...]
+    log: TimelineLog
+    explanations: Explanations
     summary: Summary
     bad_input: bool
     cluster: Cluster
@@ -56,25 +58,18 @@ class Run:
     def ok(self) -> bool:
         return self.phase in (ScenarioPhase.SUCCEEDED, ScenarioPhase.PAUSED)
 
-
-class Timeline:
-    """Every event of a run, encoded; iterating decodes."""
-
-    def __init__(self) -> None:
-        self.events: list[TimelineEvent] = []
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (event.to_dict() for event in self.events)
-
-    def __len__(self) -> int:
-        return len(self.events)
-
     @property
-    def lines(self) -> Iterator[bytes]:
-        return (event.data for event in self.events)
+    def timeline(self) -> Timeline:
+        """The events as KEP-140 shows them."""
+        return Timeline(self.log)
 
-    def record(self, event: TimelineEvent) -> None:
-        self.events.append(event)
+    def explain(self, pod: str) -> list[ExplainedAttempt]:
+        """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``), node by node."""
+        return attempts_of(self.log, self.explanations, pod)
+
+    def __repr__(self) -> str:
+        bound = self.summary.placements_total
+        return f"<Run {self.summary.scenario}: {self.phase}, {len(self.log)} facts, {bound} bound>"
 
 
 def run(
@@ -85,47 +80,65 @@ def run(
     controllers: Mapping[str, ControllerFactory] | None = None,
     instruments: Iterable[Instrument] = (),
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+    full_status: bool = False,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
     A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read
     raises `ScenarioError`. With ``out``, the results are also written there.
-    ``controllers`` join the built-in ones; one of the same name takes its place.
+    ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
+    puts the whole timeline into the Scenario that is written, too.
     """
     obj = read(scenario)
     options = cluster_options(obj, seed)
-    timeline = Timeline()
-    output = OutputDirectory(out) if out is not None else None
-    explanations = ExplanationRecorder()
+    log, fold = TimelineLog(), SummaryFold()
+    log.follow(fold.add)
+    output = None
+    if out is not None:
+        name = obj["metadata"]["name"]
+        output = OutputDirectory(out, Header(scenario=name, seed=options.seed))
+    explanations, explain = explanations_of(output)
     try:
         cluster = Cluster(
             options,
             controllers=registrations(options, controllers or {}),
         )
-        recorder = TimelineRecorder(cluster.clock, both(timeline, output))
-        cluster.observe(recorder, explanations, *instruments)
+        recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
+        cluster.observe(recorder)
+        if output is not None:
+            log.follow(output.record)
+            cluster.observe(output)
+        cluster.observe(ExplanationRecorder(explain), *instruments)
         record = cluster.client(USER).create(without_status(obj))
         live = ScenarioResource(cluster.store, record)
         engine = Engine(cluster, live, recorder, results)
         with rare_collections():
             phase = engine.run()
-        message = live.message
-        summary = summarize(timeline.lines, scenario=record.name, phase=str(phase), message=message)
+        summary = fold.finish(record.name)
         if output is not None:
-            output.finish(live.header(), timeline.events, explanations.lines, summary)
+            events = Timeline(log).events if full_status else None
+            output.finish(live.header(), events, summary)
     finally:
         if output is not None:
             output.close()
     return Run(
         phase=phase,
-        message=message,
-        timeline=timeline,
-        explanations=tuple(explanations.lines),
+        message=live.message,
+        log=log,
+        explanations=explanations,
         summary=summary,
         bad_input=engine.bad_input,
         live=live,
         cluster=cluster,
     )
+
+
+def explanations_of(output: OutputDirectory | None) -> tuple[Explanations, Sink]:
+    """Where explanations can be found afterwards, and where they go meanwhile."""
+    if output is not None:
+        return ExplanationFile(output.explanations_path), output.explain
+    memory = ExplanationMemory()
+    return memory, memory.explain
 
 
 @contextmanager
@@ -177,15 +190,3 @@ def cluster_options(scenario: JsonObject, seed: int | None) -> ClusterOptions:
 
 def without_status(scenario: JsonObject) -> JsonObject:
     return {key: value for key, value in scenario.items() if key != "status"}
-
-
-def both(timeline: Timeline, output: OutputDirectory | None) -> Any:
-    """One sink for memory and, if wanted, disk."""
-    if output is None:
-        return timeline.record
-
-    def record(event: TimelineEvent) -> None:
-        timeline.record(event)
-        output.record(event)
-
-    return record

@@ -20,6 +20,8 @@ from kubescene.types import JsonObject
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
 
+EXAMPLES = sorted(EXAMPLE.parents[1].glob("*/scenario.yaml"))
+
 CROWD = (
     ScenarioBuilder("crowd")
     .create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=7)
@@ -37,9 +39,10 @@ def files_of(directory: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(directory.iterdir())}
 
 
-def run_in_process(out: Path, hash_seed: str) -> dict[str, bytes]:
+def run_in_process(example: Path, out: Path, hash_seed: str) -> dict[str, bytes]:
+    command = [sys.executable, "-m", "kubescene", "run", str(example), "--quiet", "--full-status"]
     subprocess.run(
-        [sys.executable, "-m", "kubescene", "run", str(EXAMPLE), "--quiet", "--out", str(out)],
+        [*command, "--out", str(out)],
         check=True,
         timeout=60,
         env={**os.environ, "PYTHONHASHSEED": hash_seed, "TZ": f"UTC+{hash_seed}"},
@@ -47,9 +50,10 @@ def run_in_process(out: Path, hash_seed: str) -> dict[str, bytes]:
     return files_of(out)
 
 
-def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
-    first = run_in_process(tmp_path / "first", "1")
-    second = run_in_process(tmp_path / "second", "2")
+@pytest.mark.parametrize("example", EXAMPLES, ids=[path.parent.name for path in EXAMPLES])
+def test_two_processes_write_the_same_files(example: Path, tmp_path: Path) -> None:
+    first = run_in_process(example, tmp_path / "first", "1")
+    second = run_in_process(example, tmp_path / "second", "2")
     assert sorted(first) == [
         "explanations.jsonl",
         "scenario.yaml",
@@ -64,7 +68,9 @@ def status_of(scenario: Any, **options: Any) -> bytes:
     return kubescene.run(scenario, **options).live.data
 
 
-@pytest.mark.parametrize("scenario", [EXAMPLE, CROWD], ids=["example", "crowd"])
+@pytest.mark.parametrize(
+    "scenario", [*EXAMPLES, CROWD], ids=[*(path.parent.name for path in EXAMPLES), "crowd"]
+)
 def test_a_second_run_in_the_same_process_gives_the_same_status(scenario: Any) -> None:
     first = status_of(scenario)
     status_of(ScenarioBuilder("between").create(make_node("n"), make_replica_set("web")))

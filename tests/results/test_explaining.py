@@ -68,4 +68,112 @@ def test_the_command_shows_the_table(run: Path) -> None:
 def test_an_unknown_pod_is_bad_input(run: Path) -> None:
     shown = CliRunner().invoke(app, ["explain", "nobody", "--run", str(run)])
     assert shown.exit_code == 2
-    assert "explains no attempt at nobody" in shown.output
+    assert "tells of no attempt at nobody" in shown.output
+
+
+# -- what was not explained --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Above 200 nodes only failures are explained."""
+    out = tmp_path_factory.mktemp("large")
+    scenario = (
+        ScenarioBuilder("s")
+        .create(make_node("n-$(INDEX)").cpu("2"), count=201)
+        .create(make_pod("a").cpu("1"))
+        .create(make_pod("late").cpu("3"))
+        .step(2)
+        .create(make_node("big").cpu("4"))
+    )
+    kubescene.run(scenario, out=out)
+    return out
+
+
+def test_a_pod_whose_scores_were_not_kept_is_told_where_it_went(large: Path) -> None:
+    (attempt,) = read_attempts(large, "a")
+    assert attempt.node.startswith("n-")
+    assert not attempt.explained
+    assert attempt.feasible == attempt.evaluated > 50
+    shown = CliRunner().invoke(app, ["explain", "a", "--run", str(large)])
+    assert shown.exit_code == 0
+    assert f"default/a at step 1.1: bound to {attempt.node}" in shown.output
+    assert "scores were not kept" in " ".join(shown.output.split())
+    assert "spec.simulation.explain: Full" in " ".join(shown.output.split())
+
+
+def test_a_pod_that_waited_is_told_to_its_end(large: Path) -> None:
+    failed, bound = read_attempts(large, "late")
+    assert (failed.explained, failed.node) == (True, "")
+    assert failed.message.startswith("0/201 nodes are available:")
+    assert len(failed.verdicts) == 201
+    assert (bound.explained, bound.node) == (False, "big")
+
+
+def test_a_run_explains_from_python(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n").cpu("1"), make_node("m").cpu("4"))
+    scenario = scenario.create(make_pod("a").cpu("2")).step(2).create(make_pod("b").cpu("9"))
+    in_memory, on_disk = kubescene.run(scenario), kubescene.run(scenario, out=tmp_path)
+    for pod in ("a", "default/b", "nobody"):
+        assert in_memory.explain(pod) == on_disk.explain(pod) == read_attempts(tmp_path, pod)
+    (attempt,) = in_memory.explain("a")
+    assert (attempt.node, attempt.explained) == ("m", True)
+    assert list(in_memory.explanations) == list(on_disk.explanations)
+
+
+def test_pods_of_other_names_are_not_confused(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n").pods("9"), make_pod("a"), make_pod("aa"))
+    run = kubescene.run(scenario.create(make_pod("a").namespace("kube-system")), out=tmp_path)
+    assert run.ok, run.message
+    assert [attempt.step for attempt in read_attempts(tmp_path, "a")] == ["1.1"]
+    assert [attempt.step for attempt in read_attempts(tmp_path, "aa")] == ["1.2"]
+    assert [attempt.step for attempt in read_attempts(tmp_path, "kube-system/a")] == ["1.3"]
+
+
+def test_node_lists_belong_to_the_attempts_after_them(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("b").cpu("1"), make_pod("first"))
+    scenario = scenario.step(2).create(make_node("a").cpu("8"), make_pod("second").cpu("2"))
+    kubescene.run(scenario, out=tmp_path)
+    assert [v.node for v in read_attempts(tmp_path, "first")[0].verdicts] == ["b"]
+    assert {v.node for v in read_attempts(tmp_path, "second")[0].verdicts} == {"a", "b"}
+
+
+# -- damaged files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (b'"totals":', b'"tot', r"explanations\.jsonl, line 3: "),
+        (b'"scored":[', b'"scored":["x",', r"explanations\.jsonl, line 3: .*scored"),
+        (b'"scored":[', b'"scored":[77,', r"explanations\.jsonl, line 3: the list of nodes"),
+        (b'{"nodes":["', b'{"knots":["', r"explanations\.jsonl, line 3: the list of nodes"),
+        (b'{"schema":', b'{"scheme":', r"explanations\.jsonl, line 1: these are not explanations"),
+    ],
+    ids=["cut", "type", "index", "no nodes", "schema"],
+)
+def test_damaged_explanations_are_named(run: Path, old: bytes, new: bytes, fault: str) -> None:
+    file = run / "explanations.jsonl"
+    file.write_bytes(file.read_bytes().replace(old, new, 1))
+    with pytest.raises(ConfigurationError, match=fault):
+        read_attempts(run, "a")
+
+
+def test_a_damaged_timeline_is_named(run: Path) -> None:
+    file = run / "timeline.jsonl"
+    lines = file.read_bytes().split(b"\n")
+    number = next(
+        n for n, line in enumerate(lines, 1) if line.startswith(b'{"fact":"PodScheduled"')
+    )
+    lines[number - 1] = lines[number - 1].replace(b'"attempt":1', b'"attempt":"one"')
+    file.write_bytes(b"\n".join(lines))
+    with pytest.raises(ConfigurationError, match=rf"timeline\.jsonl, line {number}: .*attempt"):
+        read_attempts(run, "a")
+
+
+@pytest.mark.parametrize("name", ["explanations.jsonl", "timeline.jsonl"])
+@pytest.mark.parametrize("content", [b"", b"\x00\xff", b"{", b"[]\n[]\n"], ids=str)
+def test_no_content_of_a_file_is_a_traceback(run: Path, name: str, content: bytes) -> None:
+    (run / name).write_bytes(content)
+    with pytest.raises(ConfigurationError, match=rf"{name}, line 1: "):
+        read_attempts(run, "a")

@@ -9,10 +9,17 @@ import pytest
 import yaml
 
 import kubescene
-from kubescene.errors import ConfigurationError
+from kubescene.clock import ScenarioStep
+from kubescene.errors import ConfigurationError, RecorderError
+from kubescene.results import Summary
+from kubescene.results.explaining import read_attempts
+from kubescene.results.output import OutputDirectory
+from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.loading import load_yaml
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import Fact, Instrument, PodScheduled, Timeline, TimelineLog
+from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -26,7 +33,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(out: Path) -> kubescene.Run:
-    return kubescene.run(EXAMPLE, out=out)
+    return kubescene.run(EXAMPLE, out=out, full_status=True)
 
 
 def lines(file: Path) -> list[Any]:
@@ -47,7 +54,7 @@ def test_the_scenario_file_is_the_scenario(run: kubescene.Run, out: Path) -> Non
 def test_the_timeline_file_is_the_timeline_of_the_status(run: kubescene.Run, out: Path) -> None:
     timeline = run.scenario["status"]["scenarioResult"]["timeline"]
     told = [event for major in sorted(timeline, key=int) for event in timeline[major]]
-    assert lines(out / "timeline.jsonl") == told == list(run.timeline)
+    assert list(Timeline(read_log(out))) == told == list(run.timeline)
 
 
 def test_the_summary_file_is_the_summary(run: kubescene.Run, out: Path) -> None:
@@ -55,7 +62,7 @@ def test_the_summary_file_is_the_summary(run: kubescene.Run, out: Path) -> None:
 
 
 def test_every_attempt_is_explained(run: kubescene.Run, out: Path) -> None:
-    explanations = lines(out / "explanations.jsonl")
+    _, *explanations = lines(out / "explanations.jsonl")
     assert [orjson.loads(row) for row in run.explanations] == explanations
     attempts = [e for e in run.timeline if e["operation"].startswith("Pod")]
     explained = [row for row in explanations if "pod" in row]
@@ -66,12 +73,65 @@ def test_every_attempt_is_explained(run: kubescene.Run, out: Path) -> None:
 
 def test_an_explanation_gives_a_verdict_on_every_node(run: kubescene.Run, out: Path) -> None:
     nodes: list[str] = []
-    for row in lines(out / "explanations.jsonl"):
+    for row in lines(out / "explanations.jsonl")[1:]:
         if "pod" not in row:
             nodes = row["nodes"]
             continue
         rejected = [index for group in row["filters"] for index in group["nodes"]]
         assert sorted([*rejected, *row["feasible"]]) == list(range(len(nodes)))
+
+
+def test_the_scenario_file_is_small_unless_asked_otherwise(tmp_path: Path) -> None:
+    run = kubescene.run(EXAMPLE, out=tmp_path)
+    (written,) = load_yaml((tmp_path / "scenario.yaml").read_text(encoding="utf-8"), "x")
+    result = written["status"]["scenarioResult"]
+    assert result == {"simulatorVersion": kubescene.__version__}
+    whole = run.scenario
+    del whole["status"]["scenarioResult"]["timeline"]
+    assert written == whole
+
+
+class Reader(Instrument):
+    """Reads the directory of the run that it looks on."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.seen: list[tuple[int, list[str]]] = []
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        attempts = read_attempts(self.run, "a")
+        self.seen.append((len(read_log(self.run)), [attempt.node for attempt in attempts]))
+
+
+def test_results_can_be_read_while_the_run_goes_on(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n")).step(2).create(make_pod("a"))
+    reader = Reader(tmp_path)
+    kubescene.run(scenario, out=tmp_path, instruments=[reader])
+    assert reader.seen == [(1, []), (4, ["n"])]
+
+
+class Gap(OutputDirectory):
+    """On a disk that is full when a pod is bound, and has room again afterwards."""
+
+    def write_line(self, fact: Fact) -> None:
+        if isinstance(fact, PodScheduled):
+            raise OSError(28, "No space left on device")
+        super().write_line(fact)
+
+
+def test_a_gap_in_the_timeline_leaves_no_summary(tmp_path: Path) -> None:
+    output, log = Gap(tmp_path, Header()), TimelineLog()
+    log.follow(output.record)
+    facts = list(kubescene.run(EXAMPLE).log)
+    placed = next(place for place, fact in enumerate(facts) if isinstance(fact, PodScheduled))
+    for fact in facts[:placed]:
+        log.append(fact)
+    with pytest.raises(OSError, match="No space left"):
+        log.append(facts[placed])
+    with pytest.raises(RecorderError, match=r"results could not be written .* No space left"):
+        output.finish({"status": {}}, None, Summary())
+    output.close()
+    assert not (tmp_path / "summary.json").exists()
 
 
 AWKWARD = ["\u2028\u2029\x85", "\x7f\x00\t\n", "ü € 🙂", "'\"\\", "yes", "1e3", "12:30", "# no", ""]
@@ -102,14 +162,16 @@ def awkward() -> JsonObject:
     ],
 )
 def test_any_scenario_is_written_as_it_is(scenario: ScenarioBuilder, tmp_path: Path) -> None:
-    run = kubescene.run(scenario, out=tmp_path)
+    run = kubescene.run(scenario, out=tmp_path, full_status=True)
     text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "scenario.yaml") == [run.scenario]
 
 
 @pytest.mark.parametrize("spec", [{}, {"operations": []}, {"events": []}], ids=str)
 def test_an_empty_spec_is_written_as_it_is(spec: JsonObject, tmp_path: Path) -> None:
-    run = kubescene.run({**ScenarioBuilder("s").build(), "spec": spec}, out=tmp_path)
+    run = kubescene.run(
+        {**ScenarioBuilder("s").build(), "spec": spec}, out=tmp_path, full_status=True
+    )
     text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "x") == [run.scenario]
     assert run.scenario["spec"] == spec

@@ -1,25 +1,25 @@
 """``PodResult`` is bounded: few attempts, few nodes, and a marker where something was left out."""
 
-import orjson
-
 import kubescene
 from kubescene.actors import Actor
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
-from kubescene.clock import ScenarioStep
+from kubescene.clock import ScenarioStep, VirtualClock
 from kubescene.scenario import ScenarioBuilder
 from kubescene.store import Store
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import Explanation, FilterGroup, SchedulingAttempt, ScoreColumn
-from kubescene.timeline.pod_results import (
-    ATTEMPTS_LISTED,
-    NODES_LISTED,
-    PodHistories,
-    schedule_result,
+from kubescene.timeline import (
+    Explanation,
+    FilterGroup,
+    SchedulingAttempt,
+    ScoreColumn,
+    StepPhaseChange,
+    Timeline,
+    TimelineRecorder,
 )
+from kubescene.timeline.kep import ATTEMPTS_LISTED
+from kubescene.timeline.schedule_results import NODES_LISTED
 from kubescene.types import JsonObject
-
-STEP = ScenarioStep(2, 1)
 
 
 def stored_pod() -> Record:
@@ -56,8 +56,25 @@ def explained(nodes: int, chosen: int | None) -> SchedulingAttempt:
     )
 
 
+def told(*attempts: SchedulingAttempt) -> JsonObject:
+    """The PodResult after these attempts, made at the steps 2.1, 2.2 and so on."""
+    recorder = TimelineRecorder(VirtualClock())
+    for minor, attempt in enumerate(attempts, 1):
+        recorder.phase_changed(StepPhaseChange(ScenarioStep(2, minor), "", ""))
+        recorder.pod_attempted(attempt)
+    event = Timeline(recorder.log)[-1]
+    result: JsonObject = event.get("podScheduled") or event["podUnscheduled"]
+    return result
+
+
+def schedule_result(attempt: SchedulingAttempt) -> JsonObject:
+    (result,) = told(attempt)["scheduleResult"]
+    found: JsonObject = result
+    return found
+
+
 def test_a_small_result_is_whole() -> None:
-    result = schedule_result(explained(3, chosen=2), STEP)
+    result = schedule_result(explained(3, chosen=2))
     assert result == {
         "step": {"major": 2, "minor": 1},
         "allCandidateNodes": ["n0", "n1", "n2"],
@@ -77,18 +94,18 @@ def test_a_small_result_is_whole() -> None:
 
 
 def test_as_many_nodes_as_are_listed_need_no_marker() -> None:
-    assert "cut" not in schedule_result(explained(NODES_LISTED, chosen=0), STEP)
+    assert "cut" not in schedule_result(explained(NODES_LISTED, chosen=0))
 
 
 def test_a_long_result_is_cut_and_says_so() -> None:
-    result = schedule_result(explained(100, chosen=98), STEP)
+    result = schedule_result(explained(100, chosen=98))
     assert len(result["allCandidateNodes"]) == NODES_LISTED
     assert len(result["allFilteredNodes"]) <= NODES_LISTED
     assert result["cut"] == {"candidateNodes": 100, "feasibleNodes": 50, "listed": NODES_LISTED}
 
 
 def test_the_chosen_node_is_always_listed() -> None:
-    result = schedule_result(explained(100, chosen=98), STEP)
+    result = schedule_result(explained(100, chosen=98))
     assert "n98" in result["allCandidateNodes"]
     assert result["pluginResults"]["score"]["n98"]["Fit"]["rawScore"] == 980
 
@@ -102,24 +119,19 @@ def test_an_attempt_without_explanation_keeps_its_counts() -> None:
         evaluated=9,
         feasible=0,
     )
-    assert schedule_result(attempt, STEP) == {
+    assert schedule_result(attempt) == {
         "step": {"major": 2, "minor": 1},
         "cut": {"candidateNodes": 9, "feasibleNodes": 0, "listed": 0},
     }
 
 
 def results_of(attempts: int) -> JsonObject:
-    histories = PodHistories()
-    result: JsonObject = {}
-    for minor in range(attempts):
-        result = histories.attempted(explained(2, chosen=None), ScenarioStep(1, minor))
-    decoded: JsonObject = orjson.loads(orjson.dumps(result))
-    return decoded
+    return told(*(explained(2, chosen=None) for _ in range(attempts)))
 
 
 def test_the_newest_attempts_are_listed() -> None:
     result = results_of(attempts=ATTEMPTS_LISTED + 2)
-    assert [r["step"]["minor"] for r in result["scheduleResult"]] == [2, 3, 4]
+    assert [r["step"]["minor"] for r in result["scheduleResult"]] == [3, 4, 5]
     assert result["cut"] == {"attempts": ATTEMPTS_LISTED + 2, "listed": ATTEMPTS_LISTED}
     assert result["message"] == "no"
     assert "boundTo" not in result
@@ -159,6 +171,7 @@ def test_a_status_stays_small_however_many_nodes_there_are() -> None:
             .create(make_node("n-$(INDEX)").cpu("4"), count=nodes)
             .create(make_pod("a").cpu("1"))
         )
-        return len(kubescene.run(scenario).timeline.events[-1].data)
+        *_, last = kubescene.run(scenario).timeline.lines
+        return len(last)
 
     assert size_of_result(300) < size_of_result(20) * 1.2

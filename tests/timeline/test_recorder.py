@@ -5,12 +5,21 @@ from pathlib import Path
 import pytest
 
 import kubescene
+from kubescene.clock import ScenarioStep
 from kubescene.cluster import Cluster
-from kubescene.errors import RecorderError
+from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import Instrument, Instruments, ObjectWrite, TimelineEvent, TimelineRecorder
+from kubescene.timeline import (
+    Fact,
+    Instrument,
+    Instruments,
+    ObjectWrite,
+    SchedulingAttempt,
+    Timeline,
+    TimelineRecorder,
+)
 
 SCENARIO = (
     ScenarioBuilder("s")
@@ -20,23 +29,31 @@ SCENARIO = (
 )
 
 
-def play_until(broken_at: int) -> tuple[Cluster, Engine, list[TimelineEvent]]:
-    """Play with a disk that is full when the event of that number comes."""
-    cluster = Cluster()
-    kept: list[TimelineEvent] = []
+class Disk:
+    """Takes so many facts, then it is full."""
 
-    def sink(event: TimelineEvent) -> None:
-        if len(kept) == broken_at:
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.kept: list[Fact] = []
+
+    def write(self, fact: Fact) -> None:
+        if len(self.kept) == self.room:
             raise OSError(28, "No space left on device")
-        kept.append(event)
+        self.kept.append(fact)
 
-    recorder = TimelineRecorder(cluster.clock, sink)
+
+def play_until(broken_at: int) -> tuple[Cluster, Engine, list[Fact]]:
+    """Play with a disk that is full when the fact of that number comes."""
+    cluster = Cluster()
+    disk = Disk(broken_at)
+    recorder = TimelineRecorder(cluster.clock)
+    recorder.log.follow(disk.write)
     cluster.observe(recorder)
     cluster.create(SCENARIO)
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
     engine = Engine(cluster, ScenarioResource(cluster.store, record), recorder)
     engine.run()
-    return cluster, engine, kept
+    return cluster, engine, disk.kept
 
 
 @pytest.mark.parametrize(
@@ -83,6 +100,77 @@ def test_only_overridden_hooks_are_called() -> None:
     instruments = Instruments(Instrument(), broken)
     assert instruments.object_written == (broken.object_written,)
     assert instruments.phase_changed == ()
+
+
+class Listener(Instrument):
+    """Notes the pods that schedulers attempted, and whether they explained it."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, bool]] = []
+
+    def pod_attempted(self, attempt: SchedulingAttempt) -> None:
+        self.heard.append((attempt.pod.name, attempt.explanation is not None))
+
+
+def test_instruments_come_and_go_while_the_world_runs() -> None:
+    cluster, listener = Cluster(), Listener()
+    cluster.create(make_node("n").cpu("4"))
+    cluster.create(make_pod("before"))
+    cluster.settle()
+    cluster.observe(listener)
+    cluster.create(make_pod("meanwhile"))
+    cluster.settle()
+    cluster.instruments.detach(listener)
+    cluster.create(make_pod("after"))
+    cluster.settle()
+    assert [pod["spec"]["nodeName"] for pod in cluster.list("pods")] == ["n"] * 3
+    assert listener.heard == [("meanwhile", True)]
+    assert cluster.instruments.pod_attempted == ()
+
+
+def test_an_instrument_is_attached_once() -> None:
+    listener = Listener()
+    instruments = Instruments(listener)
+    with pytest.raises(ConfigurationError, match="is attached already"):
+        instruments.attach(listener)
+    instruments.detach(listener, Listener())
+    instruments.attach(listener)
+    assert instruments.pod_attempted == (listener.pod_attempted,)
+
+
+class Once(Instrument):
+    """Leaves after the first step."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.instruments = Instruments()
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        self.calls += 1
+        self.instruments.detach(self)
+
+
+def test_an_instrument_may_leave_from_within_a_hook() -> None:
+    first, second = Once(), Once()
+    first.instruments = second.instruments = instruments = Instruments(first, second)
+    for _ in range(2):
+        for hook in instruments.step_finished:
+            hook(ScenarioStep(1, 0))
+    assert (first.calls, second.calls) == (1, 1)
+
+
+def test_what_a_writer_sent_is_told_as_it_was_then() -> None:
+    cluster = Cluster()
+    recorder = TimelineRecorder(cluster.clock)
+    cluster.observe(recorder)
+    cluster.create(make_node("n"))
+    patch = {"metadata": {"labels": {"a": "1"}}}
+    for value in "12":
+        patch["metadata"]["labels"]["a"] = value
+        cluster.patch("nodes", "n", patch)
+    patch.clear()
+    told = [event["patch"]["operation"]["patch"] for event in list(Timeline(recorder.log))[1:]]
+    assert told == ['{"metadata":{"labels":{"a":"1"}}}', '{"metadata":{"labels":{"a":"2"}}}']
 
 
 def test_every_decoded_object_is_as_it_was_stored_after_a_run() -> None:

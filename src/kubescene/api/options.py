@@ -1,16 +1,42 @@
 """What may be said beside the object of a write: options, preconditions, where it comes from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import msgspec
+import orjson
+
+from kubescene.api.encoding import encode
+
+INDEX_MARK = b"$(INDEX)"
 
 
-class OperationOrigin(msgspec.Struct, frozen=True):
-    """The scenario operation that asked for a write, as written by its author."""
+class OperationOrigin(msgspec.Struct, frozen=True, gc=False):
+    """The scenario operation that asked for a write, as written by its author, encoded.
+
+    A create with a count has one encoding for all its instances: ``index`` says which one this is,
+    and ``$(INDEX)`` in the operation's object stands for it.
+    """
 
     id: str
-    operation: dict[str, Any]
+    operation: bytes
+    index: int | None = None
+
+    @classmethod
+    def of(cls, operation_id: str, operation: Mapping[str, Any]) -> Self:
+        return cls(operation_id, encode(operation))
+
+    @property
+    def rendered(self) -> bytes:
+        """The operation of this one write."""
+        if self.index is None or INDEX_MARK not in self.operation:
+            return self.operation
+        operation = orjson.loads(self.operation)
+        text = orjson.dumps(operation["object"]).replace(INDEX_MARK, str(self.index).encode())
+        # Decoded once more, since two keys may have become one.
+        operation["object"] = orjson.loads(text)
+        return orjson.dumps(operation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ def run(
         Path | None, typer.Option(help="Write scenario, timeline, explanations and summary here.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of spec.simulation.seed.")] = None,
+    full_status: Annotated[
+        bool,
+        typer.Option("--full-status", help="Put the whole timeline into scenario.yaml, too."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Play a scenario and show what happened.
@@ -55,7 +59,7 @@ def run(
     """
     from kubescene.cli.run import run_scenario
 
-    raise typer.Exit(run_scenario(file, out=out, seed=seed, quiet=quiet))
+    raise typer.Exit(run_scenario(file, out=out, seed=seed, full_status=full_status, quiet=quiet))
 
 
 @app.command()

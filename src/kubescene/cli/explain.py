@@ -19,8 +19,7 @@ def explain_pod(pod: str, run: Path) -> int:
     attempts = read_attempts(run, pod)
     if not attempts:
         sys.stderr.write(
-            f"kubescene: {run} explains no attempt at {pod}: check the name (NAMESPACE/NAME), and "
-            "spec.simulation.explain for runs with more than 200 nodes\n"
+            f"kubescene: {run} tells of no attempt at {pod}: check the name (NAMESPACE/NAME)\n"
         )
         return NOT_FOUND
     console = Console()
@@ -36,11 +35,24 @@ def print_attempt(attempt: ExplainedAttempt, console: Console) -> None:
     else:
         title.append(attempt.message, style="yellow")
     console.print(title)
+    if attempt.explained:
+        print_verdicts(attempt, console)
+    else:
+        console.print(
+            f"{attempt.feasible} of {attempt.evaluated} nodes that were looked at fit; scores were "
+            "not kept: run again with spec.simulation.explain: Full to keep them",
+            style="dim",
+            highlight=False,
+            markup=False,
+        )
+    console.print()
+
+
+def print_verdicts(attempt: ExplainedAttempt, console: Console) -> None:
     console.print(verdicts_table(attempt))
     left = len(attempt.verdicts) - NODES_SHOWN
     if left > 0:
         console.print(f"and {left} more nodes", style="dim")
-    console.print()
 
 
 def verdicts_table(attempt: ExplainedAttempt) -> Table:

@@ -14,13 +14,22 @@ from kubescene.scenario.phases import ResultsStrategy
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
 
 
-def run_scenario(file: Path, *, out: Path | None, seed: int | None, quiet: bool) -> int:
+def run_scenario(
+    file: Path, *, out: Path | None, seed: int | None, full_status: bool, quiet: bool
+) -> int:
     """Play one file; returns the exit code."""
     console, errors = Console(quiet=quiet), Console(stderr=True, quiet=quiet)
     results = ResultsStrategy.of_environment(os.environ)
     scenario = read(file)
     with ProgressReporter(errors, steps=count_steps(scenario)) as progress:
-        result = run(scenario, out=out, seed=seed, instruments=(progress,), results=results)
+        result = run(
+            scenario,
+            out=out,
+            seed=seed,
+            instruments=(progress,),
+            results=results,
+            full_status=full_status,
+        )
     print_summary(result.summary, console)
     if out is not None:
         console.print(f"\nResults are in {out}", highlight=False, markup=False)

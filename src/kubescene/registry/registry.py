@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
 from kubescene.api.gates import OpenGate, WriteGate
@@ -252,6 +252,10 @@ class Registry:
             self.tell(request, record, current)
         self.consequences.updated(record)
         return record
+
+    def role_of(self, actor: Actor) -> Role:
+        """What the actor is in the scenario that runs now, if one does."""
+        return self.gate.role_of(actor)
 
     # -- shared by the verbs, and by imports -------------------------------------------------
 

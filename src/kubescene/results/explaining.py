@@ -1,14 +1,22 @@
-"""Why a pod went where it went: the attempts of a run's ``explanations.jsonl``, node by node."""
+"""Why a pod went where it went: its attempts from the log, with what was explained of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import orjson
 
+from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
-from kubescene.results.output import EXPLANATIONS_FILE
+from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
+from kubescene.results.mapping import line_number, mapped, occurrences
+from kubescene.results.output import EXPLANATIONS_FILE, TIMELINE_FILE
+from kubescene.timeline import PodAttempt, TimelineLog
+from kubescene.timeline.files import read_header
+from kubescene.timeline.pod_facts import PodLine
+
+ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,69 +32,168 @@ class NodeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedAttempt:
-    """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores."""
+    """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
+
+    Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
+    """
 
     pod: str
     step: str
     node: str
     message: str
-    plugins: tuple[str, ...]
-    verdicts: tuple[NodeVerdict, ...]
+    plugins: tuple[str, ...] = ()
+    verdicts: tuple[NodeVerdict, ...] = ()
+    evaluated: int = 0
+    feasible: int = 0
+    explained: bool = False
 
 
 def read_attempts(run: str | Path, pod: str) -> list[ExplainedAttempt]:
-    """The explained attempts at ``NAMESPACE/NAME`` (or a name in ``default``), in order."""
-    file = Path(run) / EXPLANATIONS_FILE
-    wanted = pod if "/" in pod else f"default/{pod}"
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot read {file}: {error.strerror}; name the --out directory of a run"
-        ) from error
-    return [attempt for attempt in _attempts(lines) if attempt.pod == wanted]
+    """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``) in a run's directory."""
+    name = qualified(pod)
+    attempts = _attempts_in(Path(run) / TIMELINE_FILE, name)
+    return explained_attempts(attempts, ExplanationFile(Path(run) / EXPLANATIONS_FILE), name)
 
 
-def _attempts(lines: list[bytes]) -> Iterator[ExplainedAttempt]:
-    names: list[str] = []
-    for line in lines:
-        row = orjson.loads(line)
-        if "nodes" in row:
-            names = row["nodes"]
+def attempts_of(log: TimelineLog, explanations: Explanations, pod: str) -> list[ExplainedAttempt]:
+    """The same from a log."""
+    name = qualified(pod)
+    facts = log.of_object("Pod", *name.split("/", 1))
+    attempts = [fact for fact in facts if isinstance(fact, PodAttempt)]
+    return explained_attempts(attempts, explanations, name)
+
+
+def qualified(pod: str) -> str:
+    return pod if "/" in pod else f"default/{pod}"
+
+
+def explained_attempts(
+    attempts: Iterable[PodAttempt | PodLine], explanations: Explanations, pod: str
+) -> list[ExplainedAttempt]:
+    """Every attempt, together with its explanation if there is one."""
+    found = []
+    lines = explanations.of(pod)
+    for attempt in attempts:
+        row = _row(explanations, lines[0]) if lines else None
+        if row is not None and row.tells_of(attempt):
+            found.append(_explained(row, explanations, lines.pop(0)))
         else:
-            yield _attempt(row, names)
+            found.append(_unexplained(pod, attempt))
+    return found
 
 
-def _attempt(row: dict[str, Any], names: list[str]) -> ExplainedAttempt:
-    step = row["step"]
-    columns = row["scores"]
+def _attempts_in(path: Path, pod: str) -> list[PodLine]:
+    """The lines of a timeline about attempts at a pod, found without reading the others."""
+    namespace, _, name = pod.partition("/")
+    named = orjson.dumps({"namespace": namespace, "name": name})[1:-1] + b',"uid":'
+    found = []
+    with mapped(path) as data:
+        read_header(data[: max(data.find(b"\n"), 0)], path)
+        for place in occurrences(data, named):
+            start, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+            line = data[start : max(end, start)]
+            if line.startswith(ATTEMPTS):
+                try:
+                    found.append(msgspec.json.decode(line, type=PodLine))
+                except msgspec.DecodeError as error:
+                    where = f"{path}, line {line_number(data, start)}"
+                    raise ConfigurationError(f"{where}: {error}") from error
+    return found
+
+
+class _Group(msgspec.Struct, frozen=True):
+    plugin: str
+    reasons: list[str]
+    nodes: list[int]
+
+
+class _Column(msgspec.Struct, frozen=True):
+    weight: int
+    normalized: list[int]
+
+
+class _Step(msgspec.Struct, frozen=True):
+    major: int
+    minor: int
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A line about an attempt, as it is read."""
+
+    pod: str
+    step: _Step
+    feasible: list[int]
+    filters: list[_Group]
+    scored: list[int]
+    scores: dict[str, _Column]
+    totals: list[int]
+    node: str = ""
+    message: str = ""
+
+    def tells_of(self, attempt: PodAttempt | PodLine) -> bool:
+        step = ScenarioStep(self.step.major, self.step.minor)
+        return step == attempt.step and self.node == attempt.node
+
+
+class _Nodes(msgspec.Struct, frozen=True):
+    nodes: list[str]
+
+
+def _row(explanations: Explanations, line: ExplainedLine) -> _Row:
+    try:
+        return msgspec.json.decode(line.line, type=_Row)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{explanations.place(line)}: {error}") from error
+
+
+def _explained(row: _Row, explanations: Explanations, line: ExplainedLine) -> ExplainedAttempt:
+    try:
+        names = msgspec.json.decode(line.nodes, type=_Nodes).nodes
+        verdicts = (*_fitting(row, names), *_rejected(row, names))
+    except (msgspec.DecodeError, IndexError) as error:
+        raise ConfigurationError(
+            f"{explanations.place(line)}: the list of nodes before it is not its own: {error}"
+        ) from error
     return ExplainedAttempt(
-        pod=row["pod"],
-        step=f"{step['major']}.{step['minor']}",
-        node=row.get("node", ""),
-        message=row.get("message", ""),
-        plugins=tuple(columns),
-        verdicts=(*_fitting(row, names), *_rejected(row, names)),
+        pod=row.pod,
+        step=f"{row.step.major}.{row.step.minor}",
+        node=row.node,
+        message=row.message,
+        plugins=tuple(row.scores),
+        verdicts=verdicts,
+        evaluated=len(verdicts),
+        feasible=len(row.feasible),
+        explained=True,
     )
 
 
-def _fitting(row: dict[str, Any], names: list[str]) -> list[NodeVerdict]:
+def _unexplained(pod: str, attempt: PodAttempt | PodLine) -> ExplainedAttempt:
+    return ExplainedAttempt(
+        pod=pod,
+        step=str(attempt.step),
+        node=attempt.node,
+        message=attempt.message,
+        evaluated=attempt.evaluated,
+        feasible=attempt.feasible,
+    )
+
+
+def _fitting(row: _Row, names: list[str]) -> list[NodeVerdict]:
     """The nodes that passed, the best first; a single one is taken without scoring."""
-    columns = row["scores"].values()
+    columns = row.scores.values()
     scored = [
         NodeVerdict(
             names[index],
-            scores=tuple(c["normalized"][place] * c["weight"] for c in columns),
-            total=row["totals"][place],
+            scores=tuple(column.normalized[place] * column.weight for column in columns),
+            total=row.totals[place],
         )
-        for place, index in enumerate(row["scored"])
+        for place, index in enumerate(row.scored)
     ]
-    chosen = row.get("node", "")
-    scored.sort(key=lambda v: (-(v.total or 0), v.node != chosen))
-    return scored or [NodeVerdict(names[index]) for index in row["feasible"]]
+    scored.sort(key=lambda verdict: (-(verdict.total or 0), verdict.node != row.node))
+    return scored or [NodeVerdict(names[index]) for index in row.feasible]
 
 
-def _rejected(row: dict[str, Any], names: list[str]) -> Iterator[NodeVerdict]:
-    for group in row["filters"]:
-        for index in group["nodes"]:
-            yield NodeVerdict(names[index], group["plugin"], ", ".join(group["reasons"]))
+def _rejected(row: _Row, names: list[str]) -> Iterator[NodeVerdict]:
+    for group in row.filters:
+        for index in group.nodes:
+            yield NodeVerdict(names[index], group.plugin, ", ".join(group.reasons))

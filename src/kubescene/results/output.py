@@ -2,9 +2,9 @@
 
 ::
 
-    DIR/scenario.yaml        the Scenario with its status, one timeline event a line
-    DIR/timeline.jsonl       every event as it happened, written during the run
-    DIR/explanations.jsonl   every explained attempt: nodes, filters, scores
+    DIR/scenario.yaml        the Scenario with its status; its timeline only if asked for
+    DIR/timeline.jsonl       every fact as it happened, written during the run
+    DIR/explanations.jsonl   every explained attempt: nodes, filters, scores; written during the run
     DIR/summary.json         the short account; written last, so its presence means a complete run
 """
 
@@ -14,9 +14,13 @@ from typing import BinaryIO
 
 import orjson
 
+from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.results.summary import Summary
-from kubescene.timeline import TimelineEvent
+from kubescene.timeline import Fact, Instrument
+from kubescene.timeline.explanations import FIRST_LINE
+from kubescene.timeline.files import Header, TimelineWriter
+from kubescene.timeline.kep import KepEvent
 from kubescene.types import JsonObject
 
 SCENARIO_FILE = "scenario.yaml"
@@ -25,60 +29,97 @@ EXPLANATIONS_FILE = "explanations.jsonl"
 SUMMARY_FILE = "summary.json"
 
 
-class OutputDirectory:
-    """Opened before the run, closed after it."""
+class OutputDirectory(Instrument):
+    """Opened before the run, closed after it. Attached to the run, it flushes at every step."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, header: Header) -> None:
         self.path = Path(path)
+        self._fault: OSError | None = None
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / SUMMARY_FILE).unlink(missing_ok=True)
             self._timeline: BinaryIO = (self.path / TIMELINE_FILE).open("wb")
+            self._explanations: BinaryIO = self.explanations_path.open("wb")
         except OSError as error:
             raise ConfigurationError(
                 f"cannot write results to {self.path}: {error.strerror}; choose another --out"
             ) from error
+        self._writer = TimelineWriter(self._timeline, header)
+        self._explanations.write(FIRST_LINE + b"\n")
 
-    def record(self, event: TimelineEvent) -> None:
-        """The sink of the timeline recorder."""
-        self._timeline.write(event.data)
-        self._timeline.write(b"\n")
+    @property
+    def explanations_path(self) -> Path:
+        return self.path / EXPLANATIONS_FILE
+
+    def record(self, fact: Fact) -> None:
+        """A follower of the log."""
+        try:
+            self.write_line(fact)
+        except OSError as error:
+            self._fault = error
+            raise
+
+    def write_line(self, fact: Fact) -> None:
+        self._writer.write(fact)
+
+    def explain(self, pod: str, line: bytes) -> None:
+        """The sink of the explanation recorder."""
+        del pod
+        try:
+            self._explanations.write(line)
+            self._explanations.write(b"\n")
+        except OSError as error:
+            self._fault = error
+            raise
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        """Let those who read along see the step."""
+        try:
+            self._timeline.flush()
+            self._explanations.flush()
+        except OSError as error:
+            self._fault = error
+            raise RecorderError(
+                f"the timeline could not be written at step {step}: {error}"
+            ) from error
 
     def finish(
-        self,
-        header: JsonObject,
-        events: Iterable[TimelineEvent],
-        explanations: Iterable[bytes],
-        summary: Summary,
+        self, header: JsonObject, events: Iterable[KepEvent] | None, summary: Summary
     ) -> None:
-        """Write the rest and close. ``header`` is the Scenario with its status but no timeline."""
+        """Write the rest and close.
+
+        ``header`` is the Scenario with its status but no timeline; ``events`` go into it if given.
+        """
         try:
-            self._finish(header, events, explanations, summary)
+            if self._fault is not None:
+                # What could not be written is missing, even if there is room again.
+                raise self._fault
+            self._finish(header, events, summary)
         except OSError as error:
             raise RecorderError(
                 f"the results could not be written to {self.path}: {error.strerror}"
             ) from error
 
     def _finish(
-        self,
-        header: JsonObject,
-        events: Iterable[TimelineEvent],
-        explanations: Iterable[bytes],
-        summary: Summary,
+        self, header: JsonObject, events: Iterable[KepEvent] | None, summary: Summary
     ) -> None:
         self._timeline.close()
+        self._explanations.close()
         with (self.path / SCENARIO_FILE).open("wb") as file:
             file.writelines(scenario_yaml(header, events))
-        with (self.path / EXPLANATIONS_FILE).open("wb") as file:
-            file.writelines(row + b"\n" for row in explanations)
         indent = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         (self.path / SUMMARY_FILE).write_bytes(orjson.dumps(summary.to_dict(), option=indent))
 
     def close(self) -> None:
-        self._timeline.close()
+        """Close the files. What could not be written was told when it happened."""
+        for file in (self._timeline, self._explanations):
+            try:
+                file.close()
+            except OSError as error:
+                self._fault = self._fault or error
 
 
-def scenario_yaml(header: JsonObject, events: Iterable[TimelineEvent]) -> Iterator[bytes]:
+def scenario_yaml(header: JsonObject, events: Iterable[KepEvent] | None) -> Iterator[bytes]:
     """Readable YAML whose long lists hold one JSON line per item (JSON is YAML).
 
     Writing every event in block style would take longer than the run.
@@ -96,10 +137,11 @@ def scenario_yaml(header: JsonObject, events: Iterable[TimelineEvent]) -> Iterat
     yield from block(status, indent=2)
     yield b"  scenarioResult:\n"
     yield from block({"simulatorVersion": result["simulatorVersion"]}, indent=4)
-    yield from timeline_yaml(events)
+    if events is not None:
+        yield from timeline_yaml(events)
 
 
-def timeline_yaml(events: Iterable[TimelineEvent]) -> Iterator[bytes]:
+def timeline_yaml(events: Iterable[KepEvent]) -> Iterator[bytes]:
     """``timeline``, keyed by the major step; an empty one is an empty map."""
     major = 0
     for event in events:

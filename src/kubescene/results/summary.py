@@ -5,8 +5,27 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kubescene.api.resource_requests import node_allocatable, pod_requests
-from kubescene.results.reading import Event, Object, PodResult, read_events
+import orjson
+
+from kubescene.actors import Role
+from kubescene.api.kinds import NODE, POD
+from kubescene.api.resource_requests import node_allocatable
+from kubescene.clock import format_micro_time
+from kubescene.results.requests import PodRequests, known_resources
+from kubescene.timeline import (
+    Advanced,
+    Done,
+    Fact,
+    ObjectCreated,
+    ObjectDeleted,
+    ObjectFact,
+    ObjectPatched,
+    PodAttempt,
+    PodPreempted,
+    PodScheduled,
+    ScenarioEnded,
+)
+from kubescene.timeline.object_facts import ObjectState
 from kubescene.version import __version__
 
 PLACEMENTS_KEPT = 1000
@@ -82,134 +101,135 @@ class Summary:
         return asdict(self)
 
 
-def summarize(lines: Iterable[bytes], *, scenario: str, phase: str, message: str) -> Summary:
-    """Fold the encoded timeline into its summary."""
-    fold = _Fold()
-    for event in read_events(lines):
-        fold.add(event)
-    summary = fold.finish()
-    summary.scenario, summary.phase, summary.message = scenario, phase, message
-    return summary
+def summarize(facts: Iterable[Fact], *, scenario: str) -> Summary:
+    """Fold a log, from memory or from disk, into its summary."""
+    fold = SummaryFold()
+    for fact in facts:
+        fold.add(fact)
+    return fold.finish(scenario)
 
 
-class _Fold:
-    """The state of the world as far as the summary needs it, event by event."""
+class SummaryFold:
+    """Follows a log: the state of the world as far as the summary needs it, fact by fact."""
 
     def __init__(self) -> None:
         self._summary = Summary()
+        self._started: int | None = None
+        self._ended = 0
         self._steps: dict[int, StepSummary] = {}
-        self._nodes: dict[str, Object] = {}
+        self._nodes: dict[str, ObjectState] = {}
         self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._waiting: dict[PodKey, PendingPod] = {}
-        self._placements: deque[Placement] = deque(maxlen=PLACEMENTS_KEPT)
+        self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
+        self._requests = PodRequests()
 
-    def add(self, event: Event) -> None:
-        summary = self._summary
-        summary.events += 1
-        summary.started = summary.started or event.time
-        summary.ended = event.time
-        major = event.step.major
-        step = self._steps.get(major) or self._steps.setdefault(major, StepSummary(major))
-        step.minor_steps = max(step.minor_steps, event.step.minor)
-        self._count(event, step)
-        if event.scheduled is not None:
-            self._scheduled(event, event.scheduled)
-        elif event.unscheduled is not None:
-            self._unscheduled(event.unscheduled)
-        elif event.delete is not None:
-            target = event.delete.operation
-            self._gone(target.type_meta.kind, target.object_meta.namespace, target.object_meta.name)
-        elif (changed := event.create or event.patch) is not None:
-            self._changed(changed.result)
+    def add(self, fact: Fact) -> None:
+        """Take in the next fact; kinds that the summary knows nothing of leave no trace."""
+        if isinstance(fact, PodAttempt):
+            self._attempted(fact, self._count(fact))
+        elif isinstance(fact, ObjectFact):
+            self._wrote(fact, self._count(fact))
+        elif isinstance(fact, Done | Advanced):
+            self._count(fact).operations += 1
+        elif isinstance(fact, PodPreempted):
+            self._count(fact).controller_writes += 1
+        elif isinstance(fact, ScenarioEnded):
+            self._summary.phase, self._summary.message = fact.phase, fact.message
 
-    def finish(self) -> Summary:
+    def finish(self, scenario: str) -> Summary:
+        """The account so far."""
         summary = self._summary
+        summary.scenario = scenario
+        if self._started is not None:
+            summary.started = format_micro_time(self._started)
+            summary.ended = format_micro_time(self._ended)
         summary.steps = [self._steps[major] for major in sorted(self._steps)]
-        uses = {
-            name: NodeUse(
-                name, allocatable=known_resources(node_allocatable({"status": node.status}))
-            )
-            for name, node in self._nodes.items()
-        }
+        summary.nodes = self._node_uses()
+        summary.placements = [placement(fact) for fact in self._placements]
+        summary.pending = [self._waiting[key] for key in sorted(self._waiting)]
+        return summary
+
+    def _count(self, fact: Fact) -> StepSummary:
+        self._summary.events += 1
+        if self._started is None:
+            self._started = fact.time
+        self._ended = fact.time
+        major, minor = fact.step
+        step = self._steps.get(major)
+        if step is None:
+            step = self._steps[major] = StepSummary(major)
+        step.minor_steps = max(step.minor_steps, minor)
+        return step
+
+    def _attempted(self, fact: PodAttempt, step: StepSummary) -> None:
+        key = (fact.namespace, fact.name)
+        if isinstance(fact, PodScheduled):
+            step.scheduled += 1
+            self._waiting.pop(key, None)
+            self._assign(key, fact.record, fact.node)
+            self._summary.placements_total += 1
+            self._placements.append(fact)
+            return
+        step.failed_attempts += 1
+        attempts = self._waiting[key].attempts if key in self._waiting else 0
+        self._waiting[key] = PendingPod("/".join(key), attempts + 1, fact.message)
+
+    def _wrote(self, fact: ObjectFact, step: StepSummary) -> None:
+        if fact.role is Role.ENGINE:
+            step.operations += 1
+        else:
+            step.controller_writes += 1
+        if isinstance(fact, ObjectDeleted):
+            step.deleted += 1
+            self._gone(fact)
+        elif isinstance(fact, ObjectCreated | ObjectPatched):
+            self._changed(fact, fact.record)
+
+    def _gone(self, fact: ObjectDeleted) -> None:
+        if fact.gvk == NODE:
+            self._nodes.pop(fact.name, None)
+        elif fact.gvk == POD:
+            key = (fact.namespace, fact.name)
+            self._bound.pop(key, None)
+            self._waiting.pop(key, None)
+
+    def _changed(self, fact: ObjectFact, record: ObjectState) -> None:
+        if fact.gvk == NODE:
+            self._nodes[fact.name] = record
+        elif fact.gvk == POD and record.node and not record.deleting:
+            self._assign((fact.namespace, fact.name), record, record.node)
+
+    def _assign(self, key: PodKey, pod: ObjectState, node: str) -> None:
+        if key not in self._bound:
+            self._bound[key] = (node, self._requests.of(pod))
+
+    def _node_uses(self) -> list[NodeUse]:
+        uses = {name: NodeUse(name, allocatable=offered(self._nodes[name])) for name in self._nodes}
         for node, requests in self._bound.values():
             if (use := uses.get(node)) is not None:
                 use.pods += 1
                 for resource, amount in requests.items():
                     use.requested[resource] = use.requested.get(resource, 0) + amount
-        summary.placements = list(self._placements)
-        summary.nodes = [uses[name] for name in sorted(uses)]
-        summary.pending = [self._waiting[key] for key in sorted(self._waiting)]
-        return summary
-
-    def _count(self, event: Event, step: StepSummary) -> None:
-        if event.scheduled is not None:
-            step.scheduled += 1
-        elif event.unscheduled is not None:
-            step.failed_attempts += 1
-        elif event.actor == "scenario-engine":
-            step.operations += 1
-        else:
-            step.controller_writes += 1
-        step.deleted += event.delete is not None
-
-    def _scheduled(self, event: Event, result: PodResult) -> None:
-        key = pod_key(result.pod)
-        self._waiting.pop(key, None)
-        self._assigned(result.pod, result.bound_to)
-        self._summary.placements_total += 1
-        self._placements.append(placement(event, result))
-
-    def _unscheduled(self, result: PodResult) -> None:
-        key = pod_key(result.pod)
-        attempts = self._waiting[key].attempts if key in self._waiting else 0
-        self._waiting[key] = PendingPod("/".join(key), attempts + 1, result.message)
-
-    def _gone(self, kind: str, namespace: str, name: str) -> None:
-        if kind == "Node":
-            self._nodes.pop(name, None)
-        elif kind == "Pod":
-            key = (namespace or "default", name)
-            self._bound.pop(key, None)
-            self._waiting.pop(key, None)
-
-    def _changed(self, result: Object) -> None:
-        if result.kind == "Node":
-            self._nodes[result.metadata.name] = result
-        elif result.kind == "Pod" and not result.metadata.deleted and result.spec.get("nodeName"):
-            self._assigned(result, result.spec["nodeName"])
-
-    def _assigned(self, pod: Object, node: str) -> None:
-        key = pod_key(pod)
-        if key not in self._bound:
-            requests = known_resources(pod_requests({"spec": pod.spec}))
-            self._bound[key] = (node, requests)
+        return [uses[name] for name in sorted(uses)]
 
 
-def pod_key(pod: Object) -> PodKey:
-    return (pod.metadata.namespace, pod.metadata.name)
+def offered(node: ObjectState) -> dict[str, int]:
+    return known_resources(node_allocatable(orjson.loads(node.unversioned_data)))
 
 
-def known_resources(amounts: Any) -> dict[str, int]:
-    return {name: int(amount) for name, amount in sorted(amounts.items()) if amount}
-
-
-def placement(event: Event, result: PodResult) -> Placement:
-    """The last attempt of a pod that was bound, with the two best totals if it was explained."""
-    last = result.schedule_result[-1]
-    totals = {
-        node: sum(score.final for score in plugins.values())
-        for node, plugins in last.plugins.score.items()
-    }
-    others = [(total, node) for node, total in totals.items() if node != result.bound_to]
+def placement(fact: PodScheduled) -> Placement:
+    """A pod on its node, with the two best totals if the attempt was explained."""
+    result = fact.result
+    totals = result.totals() if result is not None else {}
+    others = [(total, node) for node, total in totals.items() if node != fact.node]
     best = max(others, key=lambda pair: pair[0], default=None)
-    cut = last.cut
     return Placement(
-        pod="/".join(pod_key(result.pod)),
-        step=str(event.step),
-        node=result.bound_to,
-        candidates=cut.candidate_nodes if cut else len(last.candidates),
-        feasible=cut.feasible_nodes if cut else len(last.feasible),
-        score=totals.get(result.bound_to),
+        pod=f"{fact.namespace}/{fact.name}",
+        step=str(fact.step),
+        node=fact.node,
+        candidates=result.examined if result is not None else fact.evaluated,
+        feasible=result.feasible if result is not None else fact.feasible,
+        score=totals.get(fact.node),
         runner_up=best[1] if best else "",
         runner_up_score=best[0] if best else None,
     )

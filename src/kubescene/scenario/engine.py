@@ -30,7 +30,7 @@ from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario, World
-from kubescene.timeline import StepPhaseChange, TimelineRecorder
+from kubescene.timeline import KepView, StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import is_significant
 
 Task = tuple[Callable[..., None], tuple[Any, ...]]
@@ -58,6 +58,7 @@ class Engine:
         self.bad_input = False
         self._results = results
         self._recorder = recorder
+        self._view = KepView(recorder.log, len(recorder.log))
         self._spec = ScenarioSpec(())
         self._operations = OperationRunner(world.client(ENGINE), world.scheme)
         self._simulation: Sequence[Slot] = ()
@@ -186,12 +187,9 @@ class Engine:
         self._then(self._operate, operations, *((index, instance + 1) if more else (index + 1, 0)))
 
     def _note(self, operation: Operation) -> None:
-        self._recorder.record(
-            operation.kind.value,
-            {"operation": operation.body},
-            actor=ENGINE,
-            origin=OperationOrigin(operation.id, operation.body),
-        )
+        told = self._recorder
+        tell = told.done if operation.kind is OperationKind.DONE else told.advanced
+        tell(OperationOrigin.of(operation.id, operation.body))
 
     def _finish_step(self, operations: Sequence[Operation]) -> None:
         self._publish()
@@ -312,10 +310,9 @@ class Engine:
             hook(StepPhaseChange(scenario.step, str(phase), scenario.controller))
 
     def _publish(self) -> None:
-        """Move what was recorded into ``status.scenarioResult``, if it is time for that."""
+        """Show what was recorded in ``status.scenarioResult``, if it is time for that."""
         if self._results.publishes(self.scenario.phase):
-            for major, events in self._recorder.take():
-                self.scenario.add_result(major, events)
+            self.scenario.timeline = self._view.until(len(self._recorder.log))
 
     # -- the gate ----------------------------------------------------------------------------------
 

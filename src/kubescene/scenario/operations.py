@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from kubescene.actors import ENGINE
-from kubescene.api.options import OperationOrigin, WriteOptions
+from kubescene.api.encoding import encode
+from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.reading import Document, ReadingError, read_json
 from kubescene.api.scheme import GroupVersionKind, Scheme
@@ -16,8 +17,6 @@ from kubescene.errors import ApiError, BadRequestError, ScenarioError
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.spec import Operation, OperationKind
 from kubescene.types import JsonObject
-
-INDEX_MARK = b"$(INDEX)"
 
 
 class OperationRunner:
@@ -62,14 +61,14 @@ class OperationRunner:
             ref,
             decode_patch(operation.body["patch"]),
             patch_type=patch_type,
-            options=told(options, OperationOrigin(operation.id, operation.body)),
+            options=told(options, OperationOrigin.of(operation.id, operation.body)),
         )
 
     def _delete(self, operation: Operation, _: int) -> None:
         self._client.delete(
             self._target(operation.body),
             options=delete_options(operation.body.get("deleteOptions"), operation.where),
-            origin=OperationOrigin(operation.id, operation.body),
+            origin=OperationOrigin.of(operation.id, operation.body),
         )
 
     def _target(self, body: JsonObject) -> ObjectRef:
@@ -121,18 +120,20 @@ class Creation:
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        self._body = {name: part for name, part in operation.body.items() if name != "count"}
-        self._options = write_options(self._body.get("createOptions"), operation.where)
+        body = {name: part for name, part in operation.body.items() if name != "count"}
+        self._object = body["object"]
+        self._asked = encode(body)
+        self._options = write_options(body.get("createOptions"), operation.where)
         # Without a count, $(INDEX) is a variable of the author's container.
         counted = "count" in operation.body
-        self._template = Template(self._body["object"]) if counted else None
+        self._template = Template(self._object) if counted else None
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""
-        operation, body = self.operation, self._body
-        obj = self._template.instance(index) if self._template else body["object"]
+        operation, template = self.operation, self._template
+        obj = template.instance(index) if template else self._object
         name = operation.id if operation.instances == 1 else f"{operation.id}[{index}]"
-        origin = OperationOrigin(name, {**body, "object": obj})
+        origin = OperationOrigin(name, self._asked, index if template else None)
         return obj, told(self._options, origin)
 
 

@@ -8,8 +8,7 @@ and the result is a log that only grows plus the length that belongs to this rev
 change costs the same at the first step and after a million events.
 """
 
-from collections.abc import Iterable
-from itertools import islice
+from typing import SupportsBytes
 
 import orjson
 
@@ -21,9 +20,12 @@ from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
-from kubescene.timeline import TimelineEvent
 from kubescene.types import JsonObject
 from kubescene.version import __version__
+
+NO_TIMELINE = b"{}"
+RESULT_OPENS = b',"scenarioResult":{"simulatorVersion":"%s","timeline":' % __version__.encode()
+RESULT_CLOSES = b"}}}"
 
 
 class ScenarioResource:
@@ -32,13 +34,13 @@ class ScenarioResource:
     def __init__(self, store: Store, record: Record) -> None:
         self._store = store
         self._record = record
-        self._results = ResultLog()
         self._take_over(record)
         self.phase = ScenarioPhase.PENDING
         self.message = ""
         self.step = ScenarioStep(0, 0)
         self.step_phase: StepPhase | None = None
         self.controller = ""
+        self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
     def name(self) -> str:
@@ -79,10 +81,6 @@ class ScenarioResource:
         payload = record.payload
         return isinstance(payload, tuple) and any(part is self._spec for part in payload)
 
-    def add_result(self, major: int, events: Iterable[TimelineEvent]) -> None:
-        """Publish the events of a major step with the next `write`."""
-        self._results.append(major, events)
-
     @property
     def data(self) -> bytes:
         """The whole object as JSON, without its revision."""
@@ -106,8 +104,9 @@ class ScenarioResource:
 
     def _payload(self, revision: int) -> Payload:
         status = StatusPart(self.phase, self.message, self.step, self.step_phase, self.controller)
-        results = ResultPart(self._results, len(self._results))
-        return (self._head, str(revision).encode(), self._tail, self._spec, status, results)
+        revision_text = str(revision).encode()
+        spec = (self._head, revision_text, self._tail, self._spec)
+        return (*spec, status, RESULT_OPENS, self.timeline, RESULT_CLOSES)
 
     def _status(self) -> JsonObject:
         return status_of(self.phase, self.message, self.step, self.step_phase, self.controller)
@@ -130,39 +129,6 @@ class StatusPart:
 
     def __bytes__(self) -> bytes:
         return encode(status_of(*self._state))[:-1]
-
-
-class ResultLog:
-    """The events of each major step, encoded; only grows."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def append(self, major: int, events: Iterable[TimelineEvent]) -> None:
-        opening = f'{"," if self._parts else ""}"{major}":['.encode()
-        lines = [part for event in events for part in (b",", event.data)]
-        self._parts += (opening, *lines[1:], b"]")
-
-    def upto(self, length: int) -> bytes:
-        return b"".join(islice(self._parts, length))
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-
-class ResultPart:
-    """What a revision holds of the log: its first ``length`` parts."""
-
-    __slots__ = ("_length", "_log")
-
-    def __init__(self, log: ResultLog, length: int) -> None:
-        self._log = log
-        self._length = length
-
-    def __bytes__(self) -> bytes:
-        version = __version__.encode()
-        opening = b',"scenarioResult":{"simulatorVersion":"' + version + b'","timeline":{'
-        return opening + self._log.upto(self._length) + b"}}}}"
 
 
 def status_of(

@@ -20,7 +20,7 @@ from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import ScenarioError
 from kubescene.scenario.options import check_members, delete_options, write_options
 from kubescene.scenario.simulation import Simulation, parse_simulation
-from kubescene.timeline.events import GENERATED_ID
+from kubescene.timeline.facts import GENERATED_ID
 from kubescene.types import JsonObject
 
 DEFAULT_SIMULATION_CONTROLLER = "kube-scheduler"

@@ -5,7 +5,7 @@ not ours can be another. The engine knows only this.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, SupportsBytes
 
 from kubescene.actors import Actor, Role
 from kubescene.api.gates import WriteGate
@@ -14,7 +14,7 @@ from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
-from kubescene.timeline import Instruments, TimelineEvent
+from kubescene.timeline import Instruments
 from kubescene.types import JsonObject
 
 
@@ -69,6 +69,8 @@ class LiveScenario(Protocol):
     step: ScenarioStep
     step_phase: StepPhase | None
     controller: str
+    timeline: SupportsBytes
+    """``status.scenarioResult.timeline``, published with the next `write`."""
 
     @property
     def name(self) -> str: ...
@@ -80,8 +82,4 @@ class LiveScenario(Protocol):
 
     def write(self) -> None:
         """Make the status visible; raises `ScenarioGoneError` if the object was deleted."""
-        ...
-
-    def add_result(self, major: int, events: Iterable[TimelineEvent]) -> None:
-        """Publish the events of a major step with the next `write`."""
         ...

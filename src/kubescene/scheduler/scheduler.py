@@ -67,7 +67,7 @@ class Scheduler:
         self._timers = context.timers
         self._instruments = context.instruments
         self._recorder = context.recorder
-        self._explain = explain if context.instruments.pod_attempted else None
+        self._explain = explain
         self.nodes = NodeTable()
         self.nominations = Nominations()
         self.start_index = StartIndex()
@@ -145,7 +145,9 @@ class Scheduler:
                 self._recorder.tell(notices.skipped(pod))
             self.queue.done(entry)
             return False
-        decision = self._cycles[pod.scheduler_name].decide(pod, explain=self._explain)
+        # Nobody listens, nobody explains; somebody may come at any time.
+        explain = self._explain if self._instruments.pod_attempted else None
+        decision = self._cycles[pod.scheduler_name].decide(pod, explain=explain)
         if decision.node:
             self._place(entry, decision)
         if decision.node:

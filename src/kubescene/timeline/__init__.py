@@ -1,23 +1,57 @@
-"""What happened, in order. Components call instruments; the recorder is one of them.
+"""What happened: a log of facts. Components call instruments; the recorder is one of them.
 
-Append-only. Whoever analyses a run reads the timeline and nothing else, so a recorder that
-fails stops the run.
+Append-only and open: a package adds its own kinds of facts by subclassing `Fact`. Whoever
+analyses a run reads the log and nothing else, so a recorder that fails stops the run.
 """
 
-from kubescene.timeline.attempts import Explanation, FilterGroup, SchedulingAttempt, ScoreColumn
-from kubescene.timeline.events import TimelineEvent
+from kubescene.timeline.attempts import (
+    Explanation,
+    FilterGroup,
+    Preemption,
+    SchedulingAttempt,
+    ScoreColumn,
+)
+from kubescene.timeline.facts import Advanced, Done, Fact, ScenarioEnded, UnknownFact
 from kubescene.timeline.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
+from kubescene.timeline.log import TimelineLog
+from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectFact, ObjectPatched
+from kubescene.timeline.pod_facts import (
+    PodAttempt,
+    PodFact,
+    PodPreempted,
+    PodScheduled,
+    PodUnscheduled,
+)
 from kubescene.timeline.recorder import TimelineRecorder
+from kubescene.timeline.views import KepTimeline, KepView, Timeline
 
 __all__ = [
+    "Advanced",
+    "Done",
     "Explanation",
+    "Fact",
     "FilterGroup",
     "Instrument",
     "Instruments",
+    "KepTimeline",
+    "KepView",
+    "ObjectCreated",
+    "ObjectDeleted",
+    "ObjectFact",
+    "ObjectPatched",
     "ObjectWrite",
+    "PodAttempt",
+    "PodFact",
+    "PodPreempted",
+    "PodScheduled",
+    "PodUnscheduled",
+    "Preemption",
+    "ScenarioEnded",
     "SchedulingAttempt",
     "ScoreColumn",
     "StepPhaseChange",
-    "TimelineEvent",
+    "Timeline",
+    "TimelineLog",
     "TimelineRecorder",
+    "UnknownFact",
 ]

@@ -4,7 +4,7 @@ The scheduler fills an `Explanation` only if an instrument wants one; turning in
 and building the KEP's ``pluginResults`` happens here, lazily.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,26 +57,26 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """The compact form of the side file: groups and columns over node indexes."""
         return {
-            "feasible": [int(index) for index in self.feasible],
+            "feasible": integers(self.feasible),
             "filters": [
                 {
                     "plugin": group.plugin,
                     "code": group.code,
                     "reasons": list(group.reasons),
-                    "nodes": [int(index) for index in group.nodes],
+                    "nodes": integers(group.nodes),
                 }
                 for group in self.filters
             ],
-            "scored": [int(index) for index in self.scored],
+            "scored": integers(self.scored),
             "scores": {
                 column.plugin: {
                     "weight": column.weight,
-                    "raw": [int(value) for value in column.raw],
-                    "normalized": [int(value) for value in column.normalized],
+                    "raw": integers(column.raw),
+                    "normalized": integers(column.normalized),
                 }
                 for column in self.scores
             },
-            "totals": [int(total) for total in self.totals],
+            "totals": integers(self.totals),
         }
 
 
@@ -94,3 +94,17 @@ class SchedulingAttempt(msgspec.Struct, frozen=True):
     evaluated: int = 0
     feasible: int = 0
     explanation: Explanation | None = None
+
+
+class Preemption(msgspec.Struct, frozen=True):
+    """A scheduler removed ``pod`` from its node to make room for ``preemptor``, NAMESPACE/NAME."""
+
+    actor: Actor
+    pod: Record
+    preemptor: str
+
+
+def integers(column: Sequence[int]) -> list[int]:
+    """A column as plain integers; arrays know how to do that at once."""
+    convert: Callable[[], list[int]] | None = getattr(column, "tolist", None)
+    return [int(value) for value in column] if convert is None else convert()

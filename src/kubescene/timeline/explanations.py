@@ -1,20 +1,29 @@
 """The side file of explanations: every attempt, every node and plugin, in compact columns.
 
-One JSON line per attempt. Node names are written once per node list: a line ``{"nodes": [...]}``
-stands before the first attempt that refers to it, and later indexes point into the newest such
-line.
+The first line names the schema; then comes one JSON line per attempt. Node names are written once
+per node list: a line ``{"nodes": [...]}`` stands before the first attempt that refers to it, and
+later indexes point into the newest such line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import TypeAlias
 
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
+from kubescene.errors import RecorderError
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.instruments import Instrument, StepPhaseChange
 
 AUTO_FULL_NODES = 200
 """``Auto`` explains every attempt up to this many nodes, beyond it only failures."""
+
+SCHEMA = "kubescene.dev/explanations"
+VERSION = 1
+FIRST_LINE = encode({"schema": SCHEMA, "version": VERSION})
+
+Sink: TypeAlias = Callable[[str, bytes], None]
+"""Takes a line and the pod it is about, which is empty for a list of nodes."""
 
 
 class Explain(StrEnum):
@@ -32,10 +41,10 @@ class Explain(StrEnum):
 
 
 class ExplanationRecorder(Instrument):
-    """Collects the lines of ``explanations.jsonl``."""
+    """Hands every line to ``sink`` as it comes and keeps none."""
 
-    def __init__(self) -> None:
-        self.lines: list[bytes] = []
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
         self._step = ScenarioStep(0, 0)
         self._nodes: Sequence[str] | None = None
 
@@ -48,15 +57,16 @@ class ExplanationRecorder(Instrument):
             return
         if explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
-            self.lines.append(encode({"nodes": list(explanation.nodes)}))
+            self._write("", encode({"nodes": list(explanation.nodes)}))
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
-        self.lines.append(
-            encode(
-                {
-                    "pod": f"{attempt.pod.namespace}/{attempt.pod.name}",
-                    "step": self._step.to_dict(),
-                    **outcome,
-                    **explanation.to_dict(),
-                }
-            )
-        )
+        pod = f"{attempt.pod.namespace}/{attempt.pod.name}"
+        row = {"pod": pod, "step": self._step.to_dict(), **outcome, **explanation.to_dict()}
+        self._write(pod, encode(row))
+
+    def _write(self, pod: str, line: bytes) -> None:
+        try:
+            self._sink(pod, line)
+        except OSError as error:
+            raise RecorderError(
+                f"the explanations could not be written at step {self._step}: {error}"
+            ) from error

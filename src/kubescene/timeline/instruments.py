@@ -1,12 +1,15 @@
 """Hooks that let an observer follow a run without the run knowing the observer.
 
 An `Instrument` overrides the hooks it wants; `Instruments` groups them per hook, so that a hook
-nobody overrides costs one attribute look-up. Hooks run synchronously on the engine thread. They
-must not write. An exception in a hook ends the run: a run without its record is worth nothing.
+nobody overrides costs one attribute look-up. Components keep the one `Instruments` of their world;
+instruments are attached to it and detached from it at any time. Hooks run synchronously on the
+engine thread. They must not write. An exception in a hook ends the run: a run without its record is
+worth nothing.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
 
 import msgspec
 
@@ -14,10 +17,11 @@ from kubescene.actors import Actor, Role
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.clock import ScenarioStep
+from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.api.options import OperationOrigin
-    from kubescene.timeline.attempts import SchedulingAttempt
+    from kubescene.timeline.attempts import Preemption, SchedulingAttempt
 
 
 class ObjectWrite(msgspec.Struct, frozen=True):
@@ -53,11 +57,17 @@ class StepPhaseChange(msgspec.Struct, frozen=True):
 class Instrument:
     """Subclass and override what you want to see. Every hook is optional."""
 
+    goes_with_fork: ClassVar[bool] = False
+    """Whether a fork of the world gets a copy; otherwise the instrument stays with the original."""
+
     def object_written(self, write: ObjectWrite) -> None:
         """A write was accepted and its subscribers were told."""
 
     def pod_attempted(self, attempt: "SchedulingAttempt") -> None:
         """A scheduler finished one attempt at one pod; its writes were already made."""
+
+    def pod_preempted(self, preemption: "Preemption") -> None:
+        """A scheduler made a pod leave its node; its deletion was already written."""
 
     def phase_changed(self, change: StepPhaseChange) -> None:
         """A step phase begins."""
@@ -76,15 +86,42 @@ P = ParamSpec("P")
 
 
 class Instruments:
-    """A fixed set of instruments; each attribute is the tuple of overridden hooks of that name."""
+    """Those who look on; each hook attribute is the tuple of overridden hooks of that name."""
 
     def __init__(self, *instruments: Instrument) -> None:
+        self._attached: tuple[Instrument, ...] = ()
+        self._group()
+        self.attach(*instruments)
+
+    def attach(self, *instruments: Instrument) -> None:
+        """From now on they are told what happens."""
+        for instrument in instruments:
+            if instrument in self._attached:
+                raise ConfigurationError(f"{instrument!r} is attached already: detach it first")
+            self._attached += (instrument,)
+        self._group()
+
+    def detach(self, *instruments: Instrument) -> None:
+        """They are told nothing more; who was not attached is not an error."""
+        self._attached = tuple(each for each in self._attached if each not in instruments)
+        self._group()
+
+    def _group(self) -> None:
+        # Whoever is calling hooks right now goes on with the tuple it began with.
+        instruments = self._attached
         self.object_written = _overridden(instruments, Instrument.object_written)
         self.pod_attempted = _overridden(instruments, Instrument.pod_attempted)
+        self.pod_preempted = _overridden(instruments, Instrument.pod_preempted)
         self.phase_changed = _overridden(instruments, Instrument.phase_changed)
         self.time_advanced = _overridden(instruments, Instrument.time_advanced)
         self.step_finished = _overridden(instruments, Instrument.step_finished)
         self.run_ended = _overridden(instruments, Instrument.run_ended)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Instruments":
+        """For a fork of the world: those who say so come along as copies."""
+        copy = memo[id(self)] = Instruments()
+        copy.attach(*(deepcopy(each, memo) for each in self._attached if each.goes_with_fork))
+        return copy
 
 
 def _overridden(

@@ -1,4 +1,4 @@
-"""Turns what instruments see into timeline events.
+"""Turns what instruments see into facts.
 
 Which writes are recorded follows the table "What counts" of the Scenario API: everything that
 operations and controllers do, except status written by the kubelet stand-in, node status, and
@@ -6,36 +6,63 @@ objects that are bookkeeping rather than cluster state (Events, Leases, reviews)
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-import orjson
-
-from kubescene.actors import Actor
+from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.options import OperationOrigin
-from kubescene.api.patches import PatchType, diff_merge_patch
-from kubescene.api.records import Record, cut_revision
+from kubescene.api.patches import PatchType
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.timeline.attempts import SchedulingAttempt
-from kubescene.timeline.events import GENERATED_ID, TimelineEvent
+from kubescene.timeline.attempts import Preemption, SchedulingAttempt
+from kubescene.timeline.facts import (
+    GENERATED_ID,
+    Advanced,
+    Done,
+    Fact,
+    ScenarioEnded,
+    operation_of,
+)
 from kubescene.timeline.instruments import Instrument, ObjectWrite, StepPhaseChange
-from kubescene.timeline.pod_results import PodHistories
+from kubescene.timeline.log import TimelineLog
+from kubescene.timeline.object_facts import (
+    ObjectCreated,
+    ObjectDeleted,
+    ObjectFact,
+    ObjectPatched,
+    sent_body,
+)
+from kubescene.timeline.pod_facts import PodAttempt, PodPreempted, PodScheduled, PodUnscheduled
+from kubescene.timeline.pod_histories import PodHistories
+from kubescene.timeline.schedule_results import schedule_result
 from kubescene.timeline.significance import is_significant
 
-Sink = Callable[[TimelineEvent], None]
+MERGE = PatchType.MERGE.value
+
+RoleOf: TypeAlias = Callable[[Actor], Role]
+
+
+def own_role(actor: Actor) -> Role:
+    """The role of an actor where no scenario gives it another."""
+    return actor.role
 
 
 class TimelineRecorder(Instrument):
-    """Keeps events, encoded, by major step until they are taken; ``sink`` receives each at once."""
+    """Appends to ``log``. ``role_of`` says what an actor is in the scenario that runs now."""
 
-    def __init__(self, clock: Clock, sink: Sink | None = None) -> None:
-        self.events: dict[int, list[TimelineEvent]] = {}
+    goes_with_fork = True
+
+    def __init__(
+        self, clock: Clock, log: TimelineLog | None = None, *, role_of: RoleOf = own_role
+    ) -> None:
+        self.log = TimelineLog() if log is None else log
         self.step = ScenarioStep(0, 0)
         self._clock = clock
-        self._sink = sink
+        self._role_of = role_of
         self._pods = PodHistories()
         self._ordinal = 0
         self._ordinal_step = self.step
+
+    # -- hooks -----------------------------------------------------------------------------
 
     def phase_changed(self, change: StepPhaseChange) -> None:
         self.step = change.step
@@ -43,47 +70,116 @@ class TimelineRecorder(Instrument):
     def object_written(self, write: ObjectWrite) -> None:
         self._pods.observe(write, self.step)
         if is_significant(write.actor, write.gvk, write.subresource):
-            operation, body = describe_write(write)
-            self.record(operation, body, actor=write.actor, origin=write.origin)
+            self._append(self._object_fact(write))
 
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
-        result = self._pods.attempted(attempt, self.step)
-        operation = "PodScheduled" if attempt.node else "PodUnscheduled"
-        self.record(operation, result, actor=attempt.actor)
+        fact = self._attempt_fact(attempt)
+        self._pods.attempted(fact)
+        self._append(fact)
 
-    def record(
-        self,
-        operation: str,
-        body: dict[str, Any],
-        *,
-        actor: Actor,
-        origin: OperationOrigin | None = None,
-    ) -> None:
-        """Append one event at the current step."""
-        event = TimelineEvent.encode(
-            event_id=origin.id if origin else self._next_id(),
-            step=self.step,
-            time=self._clock.now(),
-            actor=actor.name,
-            operation=operation,
-            body=body,
+    def pod_preempted(self, preemption: Preemption) -> None:
+        pod = preemption.pod
+        history = self._pods.of(pod.uid, self.step)
+        self.record(
+            PodPreempted,
+            preemption.actor,
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            record=pod,
+            created_at=history.created_at,
+            bound_at=history.bound_at,
+            node=pod.node,
+            preempted_by=preemption.preemptor,
         )
-        self.events.setdefault(self.step.major, []).append(event)
-        if self._sink is not None:
-            self._pass_on(event)
 
-    def take(self) -> list[tuple[int, list[TimelineEvent]]]:
-        """Hand over the events by major step; the recorder forgets them."""
-        taken, self.events = sorted(self.events.items()), {}
-        return taken
+    def run_ended(self, phase: str, message: str) -> None:
+        self.record(ScenarioEnded, ENGINE, phase=phase, message=message)
 
-    def _pass_on(self, event: TimelineEvent) -> None:
-        assert self._sink is not None
+    # -- for the engine, and for those who bring facts of their own --------------------------
+
+    def done(self, origin: OperationOrigin) -> None:
+        """A done operation was reached."""
+        self.record(Done, ENGINE, id=origin.id, operation=operation_of(origin))
+
+    def advanced(self, origin: OperationOrigin) -> None:
+        """An advance operation was reached."""
+        self.record(Advanced, ENGINE, id=origin.id, operation=operation_of(origin))
+
+    def record(self, kind: type[Fact], actor: Actor, *, id: str = "", **fields: Any) -> None:
+        """Append a fact of any kind, at the current step and time."""
+        self._append(
+            kind(
+                id=id or self._next_id(),
+                step=self.step,
+                time=self._clock.now(),
+                actor=actor.name,
+                role=self._role_of(actor),
+                **fields,
+            )
+        )
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _object_fact(self, write: ObjectWrite) -> ObjectFact:
+        origin, record, verb = write.origin, write.record, write.verb
+        told = (
+            self._next_id() if origin is None else origin.id,
+            self.step,
+            self._clock.now(),
+            write.actor.name,
+            write.role,
+            write.gvk,
+            record.namespace,
+            record.name,
+            record.uid,
+            write.subresource,
+            origin,
+        )
+        if verb == "delete":
+            return ObjectDeleted(*told)
+        if verb == "update" and write.previous is not None:
+            return ObjectPatched(*told, record, b"", MERGE, write.previous)
+        body = sent_body(write.body) if origin is None else b""
+        if verb == "create":
+            return ObjectCreated(*told, record, body)
+        return ObjectPatched(*told, record, body, str(write.patch_type))
+
+    def _attempt_fact(self, attempt: SchedulingAttempt) -> PodAttempt:
+        pod, node, explanation = attempt.pod, attempt.node, attempt.explanation
+        history = self._pods.of(pod.uid, self.step)
+        kind = PodScheduled if node else PodUnscheduled
+        return kind(
+            self._next_id(),
+            self.step,
+            self._clock.now(),
+            attempt.actor.name,
+            self._role_of(attempt.actor),
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            pod,
+            history.created_at,
+            history.bound_at,
+            node,
+            profile=attempt.profile,
+            attempt=history.attempts + 1,
+            evaluated=attempt.evaluated,
+            feasible=attempt.feasible,
+            message=attempt.message,
+            reason=attempt.reason,
+            nominated=attempt.nominated,
+            plugins=attempt.plugins,
+            result=None if explanation is None else schedule_result(explanation, node),
+            previous=history.waiting,
+        )
+
+    def _append(self, fact: Fact) -> None:
         try:
-            self._sink(event)
+            self.log.append(fact)
         except OSError as error:
             raise RecorderError(
-                f"the timeline could not be written at step {event.step}: {error}"
+                f"the timeline could not be written at step {fact.step}: {error}"
             ) from error
 
     def _next_id(self) -> str:
@@ -92,46 +188,3 @@ class TimelineRecorder(Instrument):
             self._ordinal = 0
         self._ordinal += 1
         return f"{GENERATED_ID}{self.step}-{self._ordinal}"
-
-
-def describe_write(write: ObjectWrite) -> tuple[str, dict[str, Any]]:
-    """The operation type and the event body of a write."""
-    origin = write.origin
-    if write.verb == "create":
-        return "Create", {
-            "operation": origin.operation if origin else {"object": write.body},
-            "result": fragment(write.record),
-        }
-    if write.verb == "delete":
-        return "Delete", {"operation": origin.operation if origin else target(write)}
-    operation = origin.operation if origin else {**target(write), **described_patch(write)}
-    return "Patch", {"operation": operation, "result": fragment(write.record)}
-
-
-def described_patch(write: ObjectWrite) -> dict[str, str]:
-    """The patch as sent; an update as the merge patch that would have done the same."""
-    patch, patch_type = write.body, write.patch_type
-    if write.verb == "update" and write.previous is not None:
-        patch, patch_type = update_patch(write.previous, write.record), PatchType.MERGE.value
-    return {"patch": orjson.dumps(patch).decode(), "patchType": patch_type}
-
-
-def update_patch(old: Record, new: Record) -> Any:
-    before, after = (orjson.loads(cut_revision(record.data)) for record in (old, new))
-    return diff_merge_patch(before, after)
-
-
-def target(write: ObjectWrite) -> dict[str, Any]:
-    """The typeMeta and objectMeta that KEP-140 uses to name an object."""
-    metadata = {"name": write.record.name}
-    if write.record.namespace:
-        metadata["namespace"] = write.record.namespace
-    return {
-        "typeMeta": {"apiVersion": write.gvk.api_version, "kind": write.gvk.kind},
-        "objectMeta": metadata,
-    }
-
-
-def fragment(record: Record) -> orjson.Fragment:
-    """The stored bytes without their revision, embedded as they are."""
-    return orjson.Fragment(cut_revision(record.data))

@@ -1,0 +1,112 @@
+"""The explanations of a run, in memory or in its file, found by pod.
+
+A file needs no index: every line about a pod begins with its name, so a search through the mapped
+bytes finds it without decoding the rest. That works while the run goes on, too.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import orjson
+
+from kubescene.errors import ConfigurationError
+from kubescene.results.mapping import Mapped, line_number, mapped, occurrences
+from kubescene.timeline.explanations import FIRST_LINE, SCHEMA, VERSION
+
+NODES_BEGIN = b'\n{"nodes":'
+
+
+class ExplainedLine(NamedTuple):
+    """A line, the list of nodes that its indexes point into, and where it stands."""
+
+    nodes: bytes
+    line: bytes
+    position: int
+
+
+class Explanations(Protocol):
+    """What was explained. Iterating gives all lines."""
+
+    def of(self, pod: str) -> list[ExplainedLine]:
+        """The lines about ``NAMESPACE/NAME``, in order."""
+        ...
+
+    def place(self, line: ExplainedLine) -> str:
+        """Where a line stands, for an error about it."""
+        ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+class ExplanationMemory:
+    """Explanations of a run without a directory."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._nodes = b""
+        self._by_pod: dict[str, list[ExplainedLine]] = {}
+
+    def explain(self, pod: str, line: bytes) -> None:
+        """The sink of the explanation recorder."""
+        self._lines.append(line)
+        if pod:
+            explained = ExplainedLine(self._nodes, line, len(self._lines))
+            self._by_pod.setdefault(pod, []).append(explained)
+        else:
+            self._nodes = line
+
+    def of(self, pod: str) -> list[ExplainedLine]:
+        return list(self._by_pod.get(pod, ()))
+
+    def place(self, line: ExplainedLine) -> str:
+        return f"explanation {line.position}"
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._lines)
+
+
+class ExplanationFile:
+    """Explanations in an ``explanations.jsonl``, which may still grow."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def of(self, pod: str) -> list[ExplainedLine]:
+        begin = b"\n" + orjson.dumps({"pod": pod})[:-1] + b","
+        found = []
+        with mapped(self.path) as data:
+            self._check(data)
+            for before in occurrences(data, begin):
+                start = before + 1
+                end = data.find(b"\n", start)
+                if end >= 0:
+                    found.append(ExplainedLine(self._nodes(data, start), data[start:end], start))
+        return found
+
+    def place(self, line: ExplainedLine) -> str:
+        with mapped(self.path) as data:
+            return f"{self.path}, line {line_number(data, line.position)}"
+
+    def __iter__(self) -> Iterator[bytes]:
+        """All complete lines after the first."""
+        with mapped(self.path) as data:
+            self._check(data)
+            start = data.find(b"\n") + 1
+            while (end := data.find(b"\n", start)) >= 0:
+                yield data[start:end]
+                start = end + 1
+
+    def _check(self, data: Mapped) -> None:
+        first = data[: max(data.find(b"\n"), 0)]
+        if first != FIRST_LINE:
+            raise ConfigurationError(
+                f"{self.path}, line 1: these are not explanations as this Kubescene writes them "
+                f"({SCHEMA}, version {VERSION})"
+            )
+
+    @staticmethod
+    def _nodes(data: Mapped, before: int) -> bytes:
+        """The newest list of nodes before a line; empty if there is none."""
+        start = data.rfind(NODES_BEGIN, 0, before)
+        return b"" if start < 0 else data[start + 1 : data.find(b"\n", start + 1)]

@@ -1,0 +1,169 @@
+"""Facts: what happened, one struct for each kind of thing that can happen.
+
+A fact has an envelope (id, step, time, who did it in which role) and what its kind adds. Writers
+and readers use the same struct. A package adds a kind by subclassing; nothing lists them all::
+
+    class ReplicasRecommended(Fact, frozen=True, kw_only=True):
+        target: str
+        replicas: int
+
+Facts are immutable, and what they refer to is too: a fork of a world shares those of its past.
+Two facts are equal if they are the same one; to compare logs, compare their lines.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import msgspec
+
+from kubescene.actors import Role
+from kubescene.api.options import OperationOrigin
+from kubescene.clock import ScenarioStep
+
+if TYPE_CHECKING:
+    from kubescene.timeline.lines import LineReader, LineWriter
+
+GENERATED_ID = "@"
+"""How the ids of facts begin that no operation asked for; operations may not use it."""
+
+_KINDS: dict[str, type["Fact"]] = {}
+
+
+class ObjectKey(NamedTuple):
+    """The object that a fact is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class Fact(
+    msgspec.Struct,
+    frozen=True,
+    eq=False,
+    gc=False,
+    tag=True,
+    tag_field="fact",
+    rename="camel",
+):
+    """One thing that happened. ``time`` is virtual, in nanoseconds since 1970.
+
+    ``gc=False`` is sound because a fact refers to older, immutable values only.
+    """
+
+    id: str
+    step: ScenarioStep
+    time: int
+    actor: str
+    role: Role
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        name = cls.__name__
+        if name in _KINDS:
+            raise TypeError(f"there is a fact called {name} already: {_KINDS[name].__module__}")
+        _KINDS[name] = cls
+
+    def objects(self) -> Iterable[ObjectKey]:
+        """The objects that it is about, for those who look for one."""
+        return ()
+
+    def to_line(self, writer: "LineWriter") -> bytes:
+        """One line of JSON. Kinds whose fields are plain need not override this."""
+        del writer
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_line(cls, line: bytes, reader: "LineReader") -> Self:
+        """The inverse of `to_line`; raises `msgspec.DecodeError` for what is not one."""
+        del reader
+        return msgspec.json.decode(line, type=cls)
+
+    def envelope(self) -> dict[str, Any]:
+        """How every line begins."""
+        return {
+            "fact": type(self).__name__,
+            "id": self.id,
+            "step": [self.step.major, self.step.minor],
+            "time": self.time,
+            "actor": self.actor,
+            "role": self.role,
+        }
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} at {self.step} by {self.actor}>"
+
+
+class Done(Fact, frozen=True, kw_only=True):
+    """A done operation was reached: the scenario succeeds when its step is complete."""
+
+    operation: msgspec.Raw
+
+
+class Advanced(Fact, frozen=True, kw_only=True):
+    """An advance operation was reached: time passes once its step has come to rest."""
+
+    operation: msgspec.Raw
+
+
+class ScenarioEnded(Fact, frozen=True, kw_only=True):
+    """The scenario succeeded, paused or failed. A paused one may go on."""
+
+    phase: str
+    message: str = ""
+
+
+class UnknownFact(Fact, frozen=True, kw_only=True):
+    """A fact of a kind that nobody here knows: kept, and passed on byte for byte."""
+
+    kind: str
+    line: bytes
+
+    def to_line(self, writer: "LineWriter") -> bytes:
+        del writer
+        return self.line
+
+    @classmethod
+    def from_line(cls, line: bytes, reader: "LineReader") -> Self:
+        del reader
+        seen = msgspec.json.decode(line, type=Envelope)
+        return cls(
+            id=seen.id,
+            step=seen.step,
+            time=seen.time,
+            actor=seen.actor,
+            role=seen.role,
+            kind=seen.fact,
+            line=line,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} (unknown here) {self.id} at {self.step} by {self.actor}>"
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """What can be read of every line."""
+
+    fact: str
+    id: str
+    step: ScenarioStep
+    time: int
+    actor: str
+    role: Role
+
+
+def kind_of(name: str) -> type[Fact]:
+    """The struct of a kind; `UnknownFact` for those that nobody here has defined."""
+    return _KINDS.get(name, UnknownFact)
+
+
+def operation_of(origin: OperationOrigin) -> msgspec.Raw:
+    return msgspec.Raw(origin.rendered)

@@ -1,0 +1,118 @@
+"""``timeline.jsonl``: a header, then one fact a line.
+
+The header names the schema and its version, and what the run was: scenario, seed, Kubescene. A file
+is written as facts come and may be read while it grows; a last line without its end is not there
+yet.
+"""
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from kubescene.errors import ConfigurationError
+from kubescene.timeline.facts import Fact
+from kubescene.timeline.lines import LineReader, LineWriter
+from kubescene.timeline.log import TimelineLog
+from kubescene.version import __version__
+
+SCHEMA = "kubescene.dev/timeline"
+VERSION = 1
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The first line."""
+
+    schema: str = SCHEMA
+    version: int = VERSION
+    kubescene: str = __version__
+    scenario: str = ""
+    seed: int = 0
+
+
+class TimelineWriter:
+    """Follows a log and writes it to an open file."""
+
+    def __init__(self, file: BinaryIO, header: Header) -> None:
+        self._file = file
+        self._lines = LineWriter()
+        self._write(msgspec.json.encode(header))
+
+    def write(self, fact: Fact) -> None:
+        self._write(self._lines.line(fact))
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.write(b"\n")
+
+
+class TimelineFile(TimelineLog):
+    """The log in a file. `refresh` takes in what was written since."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self.header = Header()
+        self._reader = LineReader(self._facts)
+        self._offset = 0
+        self._line = 0
+        self.refresh()
+
+    def refresh(self) -> int:
+        """Read the lines that were completed since; returns how many facts came."""
+        before = len(self)
+        for line in self._complete_lines():
+            self._line += 1
+            self._take(line)
+            self._offset += len(line) + 1
+        return len(self) - before
+
+    def _complete_lines(self) -> list[bytes]:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                *lines, _ = file.read().split(b"\n")
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot read {self.path}: {error.strerror}; name the --out directory of a run"
+            ) from error
+        return lines
+
+    def _take(self, line: bytes) -> None:
+        if self._line == 1:
+            self.header = read_header(line, self.path)
+            return
+        try:
+            self.append(self._reader.read(line))
+        except msgspec.DecodeError as error:
+            raise ConfigurationError(f"{self.path}, line {self._line}: {error}") from error
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        raise TypeError("a log that follows a file is not copied; copy TimelineLog(log) instead")
+
+
+def read_header(line: bytes, path: Path) -> Header:
+    """The header of a timeline that this Kubescene can read."""
+    try:
+        seen = msgspec.json.decode(line, type=_Schema)
+    except msgspec.DecodeError:
+        seen = _Schema()
+    if seen.schema != SCHEMA:
+        raise ConfigurationError(f"{path}, line 1: this is no timeline: its schema is not {SCHEMA}")
+    if seen.version != VERSION:
+        raise ConfigurationError(
+            f"{path}, line 1: the timeline has version {seen.version}, this Kubescene reads "
+            f"{VERSION}; it was written by Kubescene {seen.kubescene}"
+        )
+    try:
+        return msgspec.json.decode(line, type=Header)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{path}, line 1: {error}") from error
+
+
+class _Schema(msgspec.Struct, frozen=True):
+    """What every version's first line has."""
+
+    schema: str = ""
+    version: int = 0
+    kubescene: str = "unknown"

@@ -1,0 +1,247 @@
+"""Facts about objects: created, patched, deleted.
+
+In memory a fact refers to the record that the store made and to the operation that asked for it.
+In a line the object stands once, and the instances of a counted create refer to the line that
+holds their operation.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, Self
+
+import msgspec
+import orjson
+
+from kubescene.actors import Role
+from kubescene.api.encoding import encode
+from kubescene.api.kinds import POD
+from kubescene.api.options import OperationOrigin
+from kubescene.api.patches import diff_merge_patch
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.clock import ScenarioStep
+from kubescene.timeline.facts import Fact, ObjectKey
+from kubescene.timeline.lines import LineReader, LineWriter
+
+OPERATION = "operation"
+OBJECT = "object"
+
+
+class ObjectState(Protocol):
+    """An object at one moment: a `Record`, or what a line says of it."""
+
+    @property
+    def unversioned_data(self) -> bytes: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def deleting(self) -> bool: ...
+
+
+class ObjectFact(Fact, frozen=True):
+    """An accepted write.
+
+    ``origin`` is the operation that asked for it, and says what was asked; without one a controller
+    did, and ``body`` is what it sent.
+    ``gvk`` is the version that the writer used.
+    """
+
+    gvk: GroupVersionKind
+    namespace: str
+    name: str
+    uid: str
+    subresource: str
+    origin: OperationOrigin | None
+
+    @property
+    def key(self) -> ObjectKey:
+        gvk = self.gvk
+        return ObjectKey(gvk.api_version, gvk.kind, self.namespace, self.name, self.uid)
+
+    def objects(self) -> Iterable[ObjectKey]:
+        return (self.key,)
+
+    def target(self) -> dict[str, Any]:
+        """The typeMeta and objectMeta that KEP-140 uses to name an object."""
+        metadata = {"name": self.name}
+        if self.namespace:
+            metadata["namespace"] = self.namespace
+        return {
+            "typeMeta": {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind},
+            "objectMeta": metadata,
+        }
+
+    def to_line(self, writer: LineWriter) -> bytes:
+        line = self.envelope() | {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
+        if self.namespace:
+            line["namespace"] = self.namespace
+        line |= {"name": self.name, "uid": self.uid}
+        if self.subresource:
+            line["subresource"] = self.subresource
+        if self.origin is not None:
+            line |= _asked(self.origin, writer)
+        return orjson.dumps(line | self._told(writer))
+
+    def _told(self, writer: LineWriter) -> dict[str, Any]:
+        """What the kind adds to its line."""
+        del writer
+        return {}
+
+    @classmethod
+    def from_line(cls, line: bytes, reader: LineReader) -> Self:
+        seen = msgspec.json.decode(line, type=ObjectLine)
+        gvk = GroupVersionKind.of(seen.api_version, seen.kind)
+        return cls(
+            id=seen.id,
+            step=seen.step,
+            time=seen.time,
+            actor=seen.actor,
+            role=seen.role,
+            gvk=gvk,
+            namespace=seen.namespace,
+            name=seen.name,
+            uid=seen.uid,
+            subresource=seen.subresource,
+            origin=_origin(seen, reader),
+            **cls._seen(seen, gvk),
+        )
+
+    @classmethod
+    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
+        """The inverse of `_told`."""
+        del line, gvk
+        return {}
+
+
+class ObjectCreated(ObjectFact, frozen=True):
+    """``record`` is what was stored."""
+
+    record: ObjectState
+    body: bytes = b""
+
+    def _told(self, writer: LineWriter) -> dict[str, Any]:
+        return _sent(self.body) | _held(self.record, writer)
+
+    @classmethod
+    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
+        return {"body": bytes(line.body), "record": state_of(line.object, gvk)}
+
+
+class ObjectPatched(ObjectFact, frozen=True):
+    """A patch, an update or a bind; ``record`` is the object after it."""
+
+    record: ObjectState
+    body: bytes = b""
+    patch_type: str = ""
+    previous: ObjectState | None = None
+    """Set for an update, whose patch is worked out when somebody asks for it."""
+
+    @property
+    def patch(self) -> bytes:
+        """What a controller sent; an update is the merge patch that would have done the same."""
+        if self.previous is None:
+            return self.body
+        states = (self.previous, self.record)
+        before, after = (orjson.loads(state.unversioned_data) for state in states)
+        return orjson.dumps(diff_merge_patch(before, after))
+
+    def _told(self, writer: LineWriter) -> dict[str, Any]:
+        kind = {"patchType": self.patch_type} if self.patch_type else {}
+        return _sent(self.patch) | kind | _held(self.record, writer)
+
+    @classmethod
+    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
+        return {
+            "body": bytes(line.body),
+            "patch_type": line.patch_type,
+            "record": state_of(line.object, gvk),
+        }
+
+
+class ObjectDeleted(ObjectFact, frozen=True):
+    """A deletion was accepted; finalizers and grace may still hold the object."""
+
+
+class ObjectLine(msgspec.Struct, frozen=True, rename="camel"):
+    """A line about an object, as it is read."""
+
+    id: str
+    step: ScenarioStep
+    time: int
+    actor: str
+    role: Role
+    api_version: str
+    kind: str
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    subresource: str = ""
+    operation: msgspec.Raw = msgspec.Raw()
+    operation_of: int | None = None
+    index: int | None = None
+    body: msgspec.Raw = msgspec.Raw()
+    patch_type: str = ""
+    object: msgspec.Raw = msgspec.Raw()
+
+
+class ToldState(msgspec.Struct, frozen=True, gc=False):
+    """An object as a line holds it."""
+
+    unversioned_data: bytes
+    node: str = ""
+    deleting: bool = False
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    deleted: str | None = msgspec.field(default=None, name="deletionTimestamp")
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    node: str = msgspec.field(default="", name="nodeName")
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+
+
+def state_of(data: msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
+    """The object of a line. Only of pods is more known than their bytes."""
+    if gvk != POD:
+        return ToldState(bytes(data))
+    pod = msgspec.json.decode(data, type=_Pod)
+    return ToldState(bytes(data), pod.spec.node, pod.metadata.deleted is not None)
+
+
+def _asked(origin: OperationOrigin, writer: LineWriter) -> dict[str, Any]:
+    """The operation; instances after the first refer to the line that has it."""
+    if origin.index is None:
+        return {OPERATION: orjson.Fragment(origin.operation)}
+    place = writer.place_of(OPERATION, origin.operation)
+    if place is not None:
+        return {"operationOf": place, "index": origin.index}
+    writer.note(OPERATION, origin.operation)
+    return {OPERATION: orjson.Fragment(origin.operation), "index": origin.index}
+
+
+def _origin(line: ObjectLine, reader: LineReader) -> OperationOrigin | None:
+    if operation := bytes(line.operation):
+        return OperationOrigin(line.id, operation, line.index)
+    if line.operation_of is None:
+        return None
+    first = reader.fact(line.operation_of, ObjectFact)
+    if first.origin is None:
+        raise msgspec.ValidationError(f"fact {line.operation_of} has no operation")
+    return OperationOrigin(line.id, first.origin.operation, line.index)
+
+
+def _sent(data: bytes) -> dict[str, Any]:
+    return {"body": orjson.Fragment(data)} if data else {}
+
+
+def _held(record: ObjectState, writer: LineWriter) -> dict[str, Any]:
+    writer.note(OBJECT, record)
+    return {OBJECT: orjson.Fragment(record.unversioned_data)}
+
+
+def sent_body(body: Any) -> bytes:
+    """What a writer sent, encoded now: it may change its own copy later."""
+    return b"" if body is None else encode(body)

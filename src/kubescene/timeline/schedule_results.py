@@ -1,0 +1,109 @@
+"""What the timeline keeps of one attempt: a bounded part of its explanation, in columns.
+
+At most `NODES_LISTED` nodes, the chosen one always among them; the whole matrix is in the run's
+side file. Cut from the scheduler's arrays when the attempt is recorded, put into words when
+somebody reads it.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kubescene.timeline.attempts import Explanation, ScoreColumn, integers
+
+NODES_LISTED = 16
+
+
+class Rejection(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One listed node, by its place in ``candidates``, that a plugin refused."""
+
+    place: int
+    plugin: str
+    reasons: str
+
+
+class ListedScores(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """One score plugin over the listed nodes that were scored."""
+
+    plugin: str
+    weight: int
+    raw: tuple[int, ...]
+    normalized: tuple[int, ...]
+
+
+class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """``examined`` and ``feasible`` count all nodes, the columns hold the listed ones.
+
+    ``scored`` are places in ``candidates``. All of it is flat and immutable.
+    """
+
+    examined: int
+    feasible: int
+    candidates: tuple[str, ...]
+    filtered: tuple[str, ...]
+    filter_plugins: tuple[str, ...]
+    rejections: tuple[Rejection, ...] = ()
+    scored: tuple[int, ...] = ()
+    scores: tuple[ListedScores, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        return self.examined > len(self.candidates)
+
+    def totals(self) -> dict[str, int]:
+        """The weighted sum of every listed node that was scored, in their order."""
+        return {
+            self.candidates[place]: sum(each.normalized[row] * each.weight for each in self.scores)
+            for row, place in enumerate(self.scored)
+        }
+
+
+def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
+    """The bounded part of an explanation."""
+    names = explanation.nodes
+    listed = listed_nodes(explanation, chosen)
+    rows = {index: row for row, index in enumerate(integers(explanation.scored))}
+    scored = [(place, rows[index]) for place, index in enumerate(listed) if index in rows]
+    taken = [row for _, row in scored]
+    return ScheduleResult(
+        examined=len(explanation.examined),
+        feasible=len(explanation.feasible),
+        candidates=tuple(names[index] for index in listed),
+        filtered=tuple(names[index] for index in integers(explanation.feasible[:NODES_LISTED])),
+        filter_plugins=explanation.filter_plugins,
+        rejections=rejections(explanation, listed),
+        scored=tuple(place for place, _ in scored),
+        scores=tuple(_listed_scores(column, taken) for column in explanation.scores),
+    )
+
+
+def listed_nodes(explanation: Explanation, chosen: str) -> list[int]:
+    """The first nodes examined, the chosen one always among them."""
+    listed = integers(explanation.examined[:NODES_LISTED])
+    if chosen:
+        chosen_index = explanation.nodes.index(chosen)
+        if chosen_index not in listed:
+            listed[-1] = chosen_index
+    return listed
+
+
+def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[Rejection, ...]:
+    """Who refused the listed nodes; the last word counts."""
+    refused: dict[int, Rejection] = {}
+    for group in explanation.filters:
+        members = frozenset(integers(group.nodes))
+        reasons = ", ".join(group.reasons)
+        for place, index in enumerate(listed):
+            if index in members:
+                refused[place] = Rejection(place, group.plugin, reasons)
+    return tuple(refused[place] for place in sorted(refused))
+
+
+def _listed_scores(column: ScoreColumn, rows: Sequence[int]) -> ListedScores:
+    raw, normalized = integers(column.raw), integers(column.normalized)
+    return ListedScores(
+        column.plugin,
+        column.weight,
+        tuple(raw[row] for row in rows),
+        tuple(normalized[row] for row in rows),
+    )

@@ -1,0 +1,119 @@
+"""Reading a log as KEP-140's events: as a sequence, and as the value of a status field."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any, overload
+
+from kubescene.timeline.facts import Fact
+from kubescene.timeline.kep import KepEvent, event_of, is_shown
+from kubescene.timeline.log import TimelineLog
+
+CACHED_BYTES = 16 * 1024 * 1024
+"""So much of what a `KepView` has put into words is kept for the next reader."""
+
+
+class Timeline:
+    """The events of a log. Iterating and indexing give decoded events, ``lines`` encoded ones.
+
+    Events are made when they are read and not kept.
+    """
+
+    def __init__(self, log: TimelineLog) -> None:
+        self._log = log
+        self._shown: list[int] = []
+        self._seen = 0
+
+    @property
+    def events(self) -> Iterator[KepEvent]:
+        return (event_of(fact) for fact in self._log.read() if is_shown(fact))
+
+    @property
+    def lines(self) -> Iterator[bytes]:
+        return (event.data for event in self.events)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (event.to_dict() for event in self.events)
+
+    def __len__(self) -> int:
+        return len(self._positions())
+
+    @overload
+    def __getitem__(self, number: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, number: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        positions = self._positions()[number]
+        if isinstance(positions, int):
+            return event_of(self._log[positions]).to_dict()
+        return [event_of(self._log[position]).to_dict() for position in positions]
+
+    def _positions(self) -> list[int]:
+        """Where the facts stand that have an event."""
+        for position in range(self._seen, len(self._log)):
+            if is_shown(self._log[position]):
+                self._shown.append(position)
+            self._seen = position + 1
+        return self._shown
+
+    def __repr__(self) -> str:
+        return f"<Timeline of {len(self)} events>"
+
+
+class KepView:
+    """The events of a log from ``start`` on, for a status that is read again and again.
+
+    What was put into words is kept up to `CACHED_BYTES`. Any thread may read.
+    """
+
+    def __init__(self, log: TimelineLog, start: int = 0) -> None:
+        self._log = log
+        self._start = start
+        self._cache: dict[int, KepEvent] = {}
+        self._cached = 0
+        self._newest: KepTimeline | None = None
+
+    def until(self, stop: int) -> "KepTimeline":
+        """The timeline as it is when the log has ``stop`` facts; the same one if asked again."""
+        if self._newest is None or self._newest.stop != stop:
+            self._newest = KepTimeline(self, stop)
+        return self._newest
+
+    def events(self, stop: int) -> Iterator[KepEvent]:
+        for position, fact in enumerate(self._log.read(self._start, stop), self._start):
+            if is_shown(fact):
+                yield self._cache.get(position) or self._event(position, fact)
+
+    def _event(self, position: int, fact: Fact) -> KepEvent:
+        event = event_of(fact)
+        if self._cached < CACHED_BYTES:
+            self._cached += len(event.data)
+            self._cache[position] = event
+        return event
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "KepView":
+        copy = memo[id(self)] = KepView(deepcopy(self._log, memo), self._start)
+        copy._cache, copy._cached = dict(self._cache), self._cached
+        return copy
+
+
+class KepTimeline:
+    """``status.scenarioResult.timeline``: two references until somebody reads it.
+
+    ``bytes(...)`` is the JSON object, major steps as keys.
+    """
+
+    __slots__ = ("_view", "stop")
+
+    def __init__(self, view: KepView, stop: int) -> None:
+        self._view = view
+        self.stop = stop
+
+    def __bytes__(self) -> bytes:
+        majors: dict[int, list[bytes]] = {}
+        for event in self._view.events(self.stop):
+            majors.setdefault(event.step.major, []).append(event.data)
+        parts = [b'"%d":[%s]' % (major, b",".join(majors[major])) for major in sorted(majors)]
+        return b"{%s}" % b",".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<KepTimeline of the first {self.stop} facts>"
