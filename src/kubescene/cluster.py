@@ -225,7 +225,7 @@ class Cluster:
         """An independent copy of this world that goes on alike.
 
         Objects, controllers with all they remember, queues, clock and streams are copied; what
-        never changes is shared. Instruments are copied too, so both sides keep their own record.
+        never changes is shared. Of the instruments those come along that say so.
         """
         return deepcopy(self)
 
