@@ -1,17 +1,20 @@
 """`kubescene.run`: one scenario from file to results.
 
 Puts a cluster, the recorders and the engine together, plays the scenario and hands back a `Run`.
+`play` is the same for other processes: a `RunRequest` and a `RunResult` are plain data.
 """
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from kubescene.actors import Actor
+from kubescene.api.records import Record
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import ControllerFactory
@@ -34,29 +37,44 @@ from kubescene.types import JsonObject
 USER = Actor("kubescene-run")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A finished run. ``log`` has its facts, ``timeline`` shows them as KEP-140's events."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What is to be played, as data: it can be sent to another process.
+
+    ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
+    puts the whole timeline into the Scenario that is written to ``out``, too.
+    """
+
+    scenario: JsonObject
+    out: Path | None = None
+    seed: int | None = None
+    controllers: Mapping[str, ControllerFactory] = field(default_factory=dict)
+    results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
+    full_status: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunResult:
+    """What came of it, as data. ``log`` has the facts, ``timeline`` shows them as the KEP does."""
 
     phase: ScenarioPhase
     message: str
+    bad_input: bool
+    summary: Summary
     log: TimelineLog
     explanations: Explanations
-    summary: Summary
-    bad_input: bool
-    cluster: Cluster
-    """The world as the run left it."""
-    live: ScenarioResource
-
-    @property
-    def scenario(self) -> JsonObject:
-        """The Scenario object with its whole status, free of what differs between equal runs."""
-        obj: JsonObject = orjson.loads(self.live.data)
-        return obj
+    record: Record
+    """The Scenario as it was stored last."""
 
     @property
     def ok(self) -> bool:
         return self.phase in (ScenarioPhase.SUCCEEDED, ScenarioPhase.PAUSED)
+
+    @property
+    def scenario(self) -> JsonObject:
+        """The Scenario object with its whole status, free of what differs between equal runs."""
+        obj: JsonObject = orjson.loads(self.record.unversioned_data)
+        return obj
 
     @property
     def timeline(self) -> Timeline:
@@ -68,8 +86,24 @@ class Run:
         return attempts_of(self.log, self.explanations, pod)
 
     def __repr__(self) -> str:
-        bound = self.summary.placements_total
-        return f"<Run {self.summary.scenario}: {self.phase}, {len(self.log)} facts, {bound} bound>"
+        name, bound = self.summary.scenario, self.summary.placements_total
+        facts = len(self.log)
+        return f"<{type(self).__name__} {name}: {self.phase}, {facts} facts, {bound} bound>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Run(RunResult):
+    """A result together with the world as the run left it."""
+
+    cluster: Cluster
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a Run holds a living cluster: send its `result` to other processes")
+
+    @property
+    def result(self) -> RunResult:
+        """The same without the world."""
+        return RunResult(**{part.name: getattr(self, part.name) for part in fields(RunResult)})
 
 
 def run(
@@ -85,38 +119,50 @@ def run(
     """Play a scenario: a file, an object, or a builder.
 
     A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read
-    raises `ScenarioError`. With ``out``, the results are also written there.
-    ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
-    puts the whole timeline into the Scenario that is written, too.
+    raises `ScenarioError`. With ``out``, the results are also written there. What the other
+    arguments mean is said at `RunRequest`.
     """
-    obj = read(scenario)
-    options = cluster_options(obj, seed)
+    request = RunRequest(
+        scenario=read(scenario),
+        out=None if out is None else Path(out),
+        seed=seed,
+        controllers=controllers or {},
+        results=results,
+        full_status=full_status,
+    )
+    return _played(request, instruments)
+
+
+def play(request: RunRequest) -> RunResult:
+    """The same, data in and data out: what a pool of processes is given to do."""
+    return _played(request, ()).result
+
+
+def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
+    options = cluster_options(request.scenario, request.seed)
     log, fold = TimelineLog(), SummaryFold()
     log.follow(fold.add)
     output = None
-    if out is not None:
-        name = obj["metadata"]["name"]
-        output = OutputDirectory(out, Header(scenario=name, seed=options.seed))
+    if request.out is not None:
+        name = request.scenario["metadata"]["name"]
+        output = OutputDirectory(request.out, Header(scenario=name, seed=options.seed))
     explanations, explain = explanations_of(output)
     try:
-        cluster = Cluster(
-            options,
-            controllers=registrations(options, controllers or {}),
-        )
+        cluster = Cluster(options, controllers=registrations(options, request.controllers))
         recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
         cluster.observe(recorder)
         if output is not None:
             log.follow(output.record)
             cluster.observe(output)
         cluster.observe(ExplanationRecorder(explain), *instruments)
-        record = cluster.client(USER).create(without_status(obj))
-        live = ScenarioResource(cluster.store, record)
-        engine = Engine(cluster, live, recorder, results)
+        created = cluster.client(USER).create(without_status(request.scenario))
+        live = ScenarioResource(cluster.store, created)
+        engine = Engine(cluster, live, recorder, request.results)
         with rare_collections():
             phase = engine.run()
-        summary = fold.finish(record.name)
+        summary = fold.finish(created.name)
         if output is not None:
-            events = Timeline(log).events if full_status else None
+            events = Timeline(log).events if request.full_status else None
             output.finish(live.header(), events, summary)
     finally:
         if output is not None:
@@ -124,11 +170,11 @@ def run(
     return Run(
         phase=phase,
         message=live.message,
+        bad_input=engine.bad_input,
+        summary=summary,
         log=log,
         explanations=explanations,
-        summary=summary,
-        bad_input=engine.bad_input,
-        live=live,
+        record=live.record,
         cluster=cluster,
     )
 

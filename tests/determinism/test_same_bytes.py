@@ -65,7 +65,7 @@ def test_two_processes_write_the_same_files(example: Path, tmp_path: Path) -> No
 
 
 def status_of(scenario: Any, **options: Any) -> bytes:
-    return kubescene.run(scenario, **options).live.data
+    return kubescene.run(scenario, **options).record.unversioned_data
 
 
 @pytest.mark.parametrize(

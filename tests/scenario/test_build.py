@@ -58,7 +58,7 @@ def test_text_that_a_reader_could_mistake_is_written_in_quotes(text: str) -> Non
 def test_path_text_mapping_and_builder_give_the_same_run(tmp_path: Path) -> None:
     file = SCENARIO.save(tmp_path / "scenario.yaml")
     runs = [kubescene.run(given) for given in (file, str(file), SCENARIO.build(), SCENARIO)]
-    first, *others = [run.live.data for run in runs]
+    first, *others = [run.record.unversioned_data for run in runs]
     assert all(data == first for data in others)
 
 

@@ -84,7 +84,12 @@ class ScenarioResource:
     @property
     def data(self) -> bytes:
         """The whole object as JSON, without its revision."""
-        return (self._current() or self._record).unversioned_data
+        return self.record.unversioned_data
+
+    @property
+    def record(self) -> Record:
+        """The object as it is stored, or was when it was deleted."""
+        return self._current() or self._record
 
     def header(self) -> JsonObject:
         """The object without its timeline, however long that is."""

@@ -93,6 +93,10 @@ class TimelineLog(Sequence[Fact]):
         memo[id(self)] = copy
         return copy
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is sent to another process: the facts."""
+        return type(self), (self._facts,)
+
     def __repr__(self) -> str:
         last = f", last {self._facts[-1]!r}" if self._facts else ""
         return f"<{type(self).__name__} of {len(self._facts)} facts{last}>"
