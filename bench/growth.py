@@ -10,7 +10,7 @@
 
 from kubescene.cluster import Cluster
 from kubescene.testing import make_node, make_pod
-from measuring import Figures, Stopwatch, alone, row, start
+from measuring import Figures, Measure, Stopwatch, alone, row, start
 
 HUGE = "64"
 """More than any node has: such a pod waits."""
@@ -56,7 +56,7 @@ def classes(nodes: int, kinds: int, count: int) -> Figures:
     return watch.read()._asdict()
 
 
-MEASURES = {"deletions": deletions, "joins": joins, "classes": classes}
+MEASURES: dict[str, Measure] = {"deletions": deletions, "joins": joins, "classes": classes}
 
 
 def measure(what: str, **case: int) -> Figures:
