@@ -17,6 +17,7 @@ BENCHMARKS = (
     "growth",
     "fork",
     "api_server",
+    "http_client",
 )
 
 
