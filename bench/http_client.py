@@ -208,13 +208,14 @@ MEASURES: dict[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", nargs="*", choices=MEASURES, default=list(MEASURES))
+    parser.add_argument("--quick", action="store_true", help="only get and watch")
     parser.add_argument("--role", choices=("serve", "send"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.role:
         {"serve": serve, "send": send}[arguments.role]()
         return
     rows = []
-    for name in arguments.only:
+    for name in ("get", "watch") if arguments.quick else arguments.only:
         role, measure = MEASURES[name]
         with other_process(role) as url:
             row = measure(url)

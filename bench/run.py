@@ -1,20 +1,36 @@
-"""All benchmarks, one after the other; each prints its figures beside the floor it has to reach."""
+"""All benchmarks, one after the other; each prints its figures beside the floor it has to reach.
+
+python bench/run.py [--quick] [NAME ...]
+"""
 
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+BENCHMARKS = (
+    "cold_start",
+    "event_queue",
+    "scheduler_cycle",
+    "throughput",
+    "steps",
+    "growth",
+    "fork",
+    "api_server",
+    "http_client",
+)
 
 
-def main() -> int:
-    scripts = sorted(path for path in HERE.glob("*.py") if path.name != Path(__file__).name)
+def main(arguments: list[str]) -> int:
+    options = [each for each in arguments if each.startswith("-")]
+    names = [each for each in arguments if each not in options] or list(BENCHMARKS)
     codes = []
-    for script in scripts:
-        print(f"\n== {script.stem} ==", flush=True)
-        codes.append(subprocess.run([sys.executable, str(script)], check=False).returncode)
+    for name in names:
+        print(f"\n== {name} ==", flush=True)
+        command = [sys.executable, str(HERE / f"{name}.py"), *options]
+        codes.append(subprocess.run(command, check=False).returncode)
     return max(codes, default=0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

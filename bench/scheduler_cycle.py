@@ -4,12 +4,11 @@ A stand-in client accepts every binding and tells the scheduler's watch of it, a
 Measured is `Scheduler.run_once`, per pod, for clusters of several sizes, with one class of pods and
 with many.
 
-    python bench/scheduler_cycle.py [--pods 5000] [--classes 1 100]
+    python bench/scheduler_cycle.py [--quick] [--pods 5000] [--classes 1 100]
 """
 
 import argparse
 import gc
-import time
 from typing import Any
 
 import msgspec
@@ -26,6 +25,7 @@ from kubescene.scheduler import Scheduler, kube_scheduler
 from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
+from measuring import Span, Stopwatch
 
 SIZES = (500, 1000, 5000)
 PODS = GroupResource("", "pods")
@@ -91,14 +91,13 @@ def prepare(nodes: int, pods: int, classes: int) -> Scheduler:
     return scheduler
 
 
-def measure(nodes: int, pods: int, classes: int) -> float:
-    """Pods per second."""
+def measure(nodes: int, pods: int, classes: int) -> Span:
     scheduler = prepare(nodes, pods, classes)
     gc.collect()
-    begin = time.perf_counter()
+    watch = Stopwatch()
     while scheduler.run_once().more:
         pass
-    return pods / (time.perf_counter() - begin)
+    return watch.read()
 
 
 def main() -> None:
@@ -106,21 +105,20 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--classes", type=int, nargs="*", default=[1, 100])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
+    pods, repeat = (500, 1) if arguments.quick else (arguments.pods, arguments.repeat)
     for classes in arguments.classes:
-        rates = {}
+        seconds = {}
         for size in SIZES:
-            rates[size] = max(
-                measure(size, arguments.pods, classes) for _ in range(arguments.repeat)
-            )
-            rate = rates[size]
-            print(
-                f"{classes:4} classes {size:6} nodes {rate:10,.0f} pods/s {1e6 / rate:8.1f} us/pod"
-            )
+            spans = [measure(size, pods, classes) for _ in range(repeat)]
+            span = min(spans, key=lambda each: each.cpu_s)
+            seconds[size] = span.cpu_s
+            cpu, wall = (each / pods * 1e6 for each in (span.cpu_s, span.wall_s))
+            print(f"{classes:4} classes {size:6} nodes {cpu:8.1f} us CPU {wall:8.1f} us wall a pod")
         for size in SIZES[1:]:
-            print(
-                f"{classes:4} classes {size}/{SIZES[0]} nodes: {rates[size] / rates[SIZES[0]]:.2f}"
-            )
+            ratio = seconds[SIZES[0]] / seconds[size]
+            print(f"{classes:4} classes {size}/{SIZES[0]} nodes: {ratio:.2f} of the pods/s")
 
 
 if __name__ == "__main__":

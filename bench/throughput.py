@@ -1,78 +1,83 @@
 """Pods per second of whole scenario runs: store writes, phases, kubelet and timeline included.
 
-    python bench/throughput.py [NODES:PODS ...]
+    python bench/throughput.py [--quick]
 
 From the moment the nodes are ready to the finished summary. Each size runs in a process of its
-own, so that peak memory is its own. Floor at 5,000 nodes: 2,000 pods/s, aim 8,000.
+own, so that peak memory is its own.
 """
 
-import json
-import resource
-import subprocess
-import sys
 import time
 
-SIZES = ("500:10000", "1000:10000", "5000:10000")
+import kubescene
+from kubescene.clock import ScenarioStep
+from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.timeline import Instrument
+from measuring import Figures, Span, alone, peak_mb, row, start
+
+SIZES = ((500, 10_000), (1_000, 10_000), (5_000, 10_000))
+QUICK_SIZES = ((50, 500), (500, 500))
+LARGE = (10_000, 100_000)
+FLOOR = "floor 3,500 /s, 5,000 with the scheduler's own; aim 8,000"
+DEPLOYMENT_FLOOR = "floor 2,500 /s; aim 6,000"
+LARGE_FLOOR = "floor 45 s CPU and 900 MB; aim 13 s and 600 MB"
 
 
-def measure(nodes: int, pods: int) -> dict[str, float]:
-    import kubescene
-    from kubescene.clock import ScenarioStep
-    from kubescene.testing import make_node, make_pod
-    from kubescene.timeline import Instrument
+class NodesReady(Instrument):
+    """Notes when the first step, in which the nodes come, is over."""
 
-    scenario = (
-        kubescene.ScenarioBuilder("throughput")
-        .step(1)
-        .create(make_node("node-$(INDEX)").cpu("32").memory("256Gi"), count=nodes)
-        .step(2)
-        .create(make_pod("pod-$(INDEX)").cpu("250m").memory("512Mi"), count=pods)
-        .done()
-    )
+    at: Span | None = None
 
-    class NodesReady(Instrument):
-        """Notes when the first step, in which the nodes come, is over."""
+    def step_finished(self, step: ScenarioStep) -> None:
+        self.at = self.at or Span(time.perf_counter(), time.process_time())
 
-        at = 0.0
 
-        def step_finished(self, step: ScenarioStep) -> None:
-            self.at = self.at or time.perf_counter()
+def scenario(nodes: int, pods: int, *, deployment: bool) -> kubescene.ScenarioBuilder:
+    built = kubescene.ScenarioBuilder("throughput")
+    built.create(make_node("node-$(INDEX)").cpu("32").memory("256Gi"), count=nodes).step(2)
+    pod = make_pod("pod-$(INDEX)").cpu("250m").memory("512Mi")
+    if deployment:
+        template = make_pod("web").cpu("250m").memory("512Mi")
+        built.create(make_deployment("web").replicas(pods).template(template))
+    else:
+        built.create(pod, count=pods)
+    return built.done()
 
+
+def measure(nodes: int, pods: int, deployment: bool = False) -> Figures:
     ready = NodesReady()
-    result = kubescene.run(scenario, instruments=(ready,))
-    seconds = time.perf_counter() - ready.at
+    result = kubescene.run(scenario(nodes, pods, deployment=deployment), instruments=(ready,))
     assert result.summary.placements_total == pods, result.message
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {
-        "nodes": nodes,
-        "pods": pods,
-        "seconds": seconds,
-        "pods_per_s": pods / seconds,
-        "peak_mb": peak,
-    }
+    assert ready.at is not None
+    wall_s, cpu_s = time.perf_counter() - ready.at.wall_s, time.process_time() - ready.at.cpu_s
+    return {"wall_s": wall_s, "cpu_s": cpu_s, "peak_mb": peak_mb()}
 
 
-def main(sizes: tuple[str, ...]) -> None:
-    print(f"{'nodes':>6} {'pods':>7} {'seconds':>8} {'pods/s':>7} {'peak MB':>8}")
-    figures = []
-    for size in sizes:
-        command = [sys.executable, __file__, "--one", size]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        figure = json.loads(output)
-        figures.append(figure)
-        print(
-            f"{figure['nodes']:6} {figure['pods']:7} {figure['seconds']:8.2f} "
-            f"{figure['pods_per_s']:7.0f} {figure['peak_mb']:8.0f}",
-            flush=True,
+def show(name: str, pods: int, figures: Figures, floor: str) -> None:
+    span = Span(figures["wall_s"], figures["cpu_s"])
+    taken = f"{span.cpu_s:6.2f} s CPU {span.wall_s:6.2f} s wall {figures['peak_mb']:6.0f} MB"
+    row(name, f"{span.per(pods)} {taken}", floor)
+
+
+def main(quick: bool) -> None:
+    seconds = []
+    for nodes, pods in QUICK_SIZES if quick else SIZES:
+        figures = alone(__file__, nodes=nodes, pods=pods)
+        seconds.append(figures["cpu_s"])
+        show(f"{nodes:,} nodes, {pods:,} pods", pods, figures, FLOOR)
+    ratio = seconds[0] / seconds[-1]
+    row("most nodes over fewest, by CPU", f"{ratio:11.2f} of the pods/s", "floor 0.8, aim 1")
+    nodes, pods = QUICK_SIZES[0] if quick else SIZES[1]
+    figures = alone(__file__, nodes=nodes, pods=pods, deployment=True)
+    show(f"{nodes:,} nodes, Deployment of {pods:,}", pods, figures, DEPLOYMENT_FLOOR)
+    if not quick:
+        nodes, pods = LARGE
+        show(
+            f"{nodes:,} nodes, {pods:,} pods",
+            pods,
+            alone(__file__, nodes=nodes, pods=pods),
+            LARGE_FLOOR,
         )
-    if len(figures) > 1:
-        ratio = figures[-1]["pods_per_s"] / figures[0]["pods_per_s"]
-        print(f"growth: {ratio:.2f} of the first size's pods/s at the last (floor 0.3, aim 0.8)")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        given = sys.argv[2].split(":")
-        print(json.dumps(measure(int(given[0]), int(given[1]))))
-    else:
-        main(tuple(sys.argv[1:]) or SIZES)
+    start(measure, main)

@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubescene.clock import SECOND, Stream
@@ -240,6 +240,7 @@ def test_a_batch_of_exponentials_is_that_many_single_ones(
 
 @settings(deadline=None, max_examples=200)
 @given(DRAWS, COUNTS, st.integers(-(2**45) + 1, 2**45 - 1), st.integers(0, 2**45 - 1))
+@example(0, [1, 0, 1], 0, ONE_Q28)
 def test_a_batch_of_normals_is_that_many_single_ones(
     state: int, counts: list[int], mean: int, deviation: int
 ) -> None:
