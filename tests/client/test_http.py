@@ -417,7 +417,7 @@ def test_writes_say_everything_about_themselves(
 
 
 def test_an_origin_cannot_be_told(client: HttpClient) -> None:
-    origin = OperationOrigin("op", {})
+    origin = OperationOrigin("op", b"{}")
     with pytest.raises(ValueError, match="cannot be told over HTTP"):
         client.delete(A, origin=origin)
     with pytest.raises(ValueError, match="cannot be told over HTTP"):
