@@ -1,5 +1,6 @@
 """Facts are an open set: a package adds its own, and a reader passes on what it does not know."""
 
+import pickle
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,8 @@ from kubescene.timeline import (
     UnknownFact,
 )
 from kubescene.timeline.files import Header, TimelineWriter
-from kubescene.timeline.lines import LineReader, LineWriter
+from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.log import from_lines
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/scenario.yaml"))
 
@@ -43,14 +45,6 @@ def lines_of(log: TimelineLog) -> list[bytes]:
     return [writer.line(fact) for fact in log]
 
 
-def read_back(lines: list[bytes]) -> TimelineLog:
-    facts: list[Fact] = []
-    reader = LineReader(facts)
-    for line in lines:
-        facts.append(reader.read(line))  # noqa: PERF401 - the reader looks at those before
-    return TimelineLog(facts)
-
-
 def recommended() -> TimelineRecorder:
     recorder = TimelineRecorder(VirtualClock())
     hpa = Actor("hpa", Role.SIMULATION)
@@ -65,7 +59,7 @@ def test_a_package_adds_a_kind_by_subclassing() -> None:
         b'{"fact":"ReplicasRecommended","id":"@0.0-1","step":[0,0],"time":1767225600000000000,'
         b'"actor":"hpa","role":"simulation","target":"web","replicas":3,"limitedBy":"policy"}'
     )
-    (fact,) = read_back([line])
+    (fact,) = from_lines([line])
     assert isinstance(fact, ReplicasRecommended)
     assert (fact.replicas, fact.limited_by, fact.step) == (3, "policy", ScenarioStep(0, 0))
 
@@ -78,7 +72,7 @@ def test_a_name_is_taken_once() -> None:
 def test_an_unknown_kind_is_kept_and_passed_on_byte_for_byte() -> None:
     (known,) = lines_of(recommended().log)
     strange = known.replace(b"ReplicasRecommended", b"PortalOpened").replace(b":3", b": 3.50")
-    log = read_back([strange, known])
+    log = from_lines([strange, known])
     fact = log[0]
     assert isinstance(fact, UnknownFact)
     assert (fact.kind, fact.actor, fact.role) == ("PortalOpened", "hpa", Role.SIMULATION)
@@ -171,6 +165,21 @@ def test_a_line_that_is_half_written_is_not_there_yet(tmp_path: Path) -> None:
     assert len(log) == whole.count(b"\n") - 1
 
 
+def test_a_file_that_was_written_anew_is_not_read_on(tmp_path: Path) -> None:
+    kubescene.run(WAITING, out=tmp_path)
+    log = read_log(tmp_path)
+    kubescene.run(ScenarioBuilder("s"), out=tmp_path)
+    with pytest.raises(ConfigurationError, match="written anew"):
+        log.refresh()
+
+
+def test_a_log_goes_to_another_process_as_its_lines() -> None:
+    log = kubescene.run(WAITING).log
+    copy = pickle.loads(pickle.dumps(log))
+    assert lines_of(copy) == lines_of(log)
+    assert list(Timeline(copy).lines) == list(Timeline(log).lines)
+
+
 def test_an_empty_file_is_a_log_that_has_not_begun(tmp_path: Path) -> None:
     path = tmp_path / "timeline.jsonl"
     path.write_bytes(b"")
@@ -229,7 +238,7 @@ def test_a_preemption_is_told_with_where_the_pod_was(tmp_path: Path) -> None:
     )
     recorder = TimelineRecorder(VirtualClock())
     recorder.pod_preempted(Preemption(ENGINE, pod, "default/important"))
-    log = read_back(lines_of(recorder.log))
+    log = from_lines(lines_of(recorder.log))
     assert isinstance(log[0], PodPreempted)
     (event,) = Timeline(log)
     assert event == Timeline(recorder.log)[0]

@@ -11,7 +11,7 @@ from kubescene.actors import Role
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.resource_requests import node_allocatable
 from kubescene.clock import format_micro_time
-from kubescene.results.requests import PodRequests, known_resources
+from kubescene.results.pod_resources import PodRequests, known_resources
 from kubescene.timeline import (
     Advanced,
     Done,

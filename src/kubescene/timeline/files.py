@@ -5,6 +5,7 @@ is written as facts come and may be read while it grows; a last line without its
 yet.
 """
 
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -61,22 +62,25 @@ class TimelineFile(TimelineLog):
     def refresh(self) -> int:
         """Read the lines that were completed since; returns how many facts came."""
         before = len(self)
-        for line in self._complete_lines():
-            self._line += 1
-            self._take(line)
-            self._offset += len(line) + 1
-        return len(self) - before
-
-    def _complete_lines(self) -> list[bytes]:
         try:
             with self.path.open("rb") as file:
-                file.seek(self._offset)
-                *lines, _ = file.read().split(b"\n")
+                self._read_on(file)
         except OSError as error:
             raise ConfigurationError(
                 f"cannot read {self.path}: {error.strerror}; name the --out directory of a run"
             ) from error
-        return lines
+        return len(self) - before
+
+    def _read_on(self, file: BinaryIO) -> None:
+        if file.seek(0, SEEK_END) < self._offset:
+            raise ConfigurationError(f"{self.path} was written anew meanwhile; open it again")
+        file.seek(self._offset)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            self._line += 1
+            self._take(line)
+            self._offset += len(line)
 
     def _take(self, line: bytes) -> None:
         if self._line == 1:

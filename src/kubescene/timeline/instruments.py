@@ -96,14 +96,15 @@ class Instruments:
     def attach(self, *instruments: Instrument) -> None:
         """From now on they are told what happens."""
         for instrument in instruments:
-            if instrument in self._attached:
+            if any(each is instrument for each in self._attached):
                 raise ConfigurationError(f"{instrument!r} is attached already: detach it first")
             self._attached += (instrument,)
         self._group()
 
     def detach(self, *instruments: Instrument) -> None:
         """They are told nothing more; who was not attached is not an error."""
-        self._attached = tuple(each for each in self._attached if each not in instruments)
+        leaving = set(map(id, instruments))
+        self._attached = tuple(each for each in self._attached if id(each) not in leaving)
         self._group()
 
     def _group(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from kubescene.clock import ScenarioStep
 from kubescene.timeline.facts import Fact
+from kubescene.timeline.lines import LineReader, LineWriter
 
 if TYPE_CHECKING:
     from kubescene.timeline.files import TimelineFile
@@ -93,13 +94,24 @@ class TimelineLog(Sequence[Fact]):
         memo[id(self)] = copy
         return copy
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What is sent to another process: the facts."""
-        return type(self), (self._facts,)
+    def __reduce__(self) -> tuple[Callable[..., "TimelineLog"], tuple[list[bytes]]]:
+        """For other processes a log is its lines."""
+        writer = LineWriter()
+        return from_lines, ([writer.line(fact) for fact in self._facts],)
 
     def __repr__(self) -> str:
         last = f", last {self._facts[-1]!r}" if self._facts else ""
         return f"<{type(self).__name__} of {len(self._facts)} facts{last}>"
+
+
+def from_lines(lines: Iterable[bytes]) -> TimelineLog:
+    """The log behind lines that a `LineWriter` made."""
+    facts: list[Fact] = []
+    reader = LineReader(facts)
+    for line in lines:
+        fact = reader.read(line)
+        facts.append(fact)
+    return TimelineLog(facts)
 
 
 class _Index:

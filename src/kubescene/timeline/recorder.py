@@ -60,7 +60,8 @@ class TimelineRecorder(Instrument):
         self._role_of = role_of
         self._pods = PodHistories()
         self._ordinal = 0
-        self._ordinal_step = self.step
+        self._ordinal_step: ScenarioStep | None = None
+        self._id_begins = ""
 
     # -- hooks -----------------------------------------------------------------------------
 
@@ -185,6 +186,7 @@ class TimelineRecorder(Instrument):
     def _next_id(self) -> str:
         if self._ordinal_step != self.step:
             self._ordinal_step = self.step
+            self._id_begins = f"{GENERATED_ID}{self.step}-"
             self._ordinal = 0
         self._ordinal += 1
-        return f"{GENERATED_ID}{self.step}-{self._ordinal}"
+        return f"{self._id_begins}{self._ordinal}"
