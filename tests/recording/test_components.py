@@ -239,3 +239,13 @@ def test_a_slow_kubelet_speaks_when_it_starts() -> None:
     assert [reason for _, reason, _ in said(slow, "Pod")] == ["Scheduled"]
     slow.advance("5s")
     assert len(said(slow, "Pod")) == 4
+
+
+def test_what_never_started_is_not_stopped() -> None:
+    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(start=5_000_000_000)))
+    slow.create(make_node("n1").cpu("4").memory("8Gi"))
+    slow.create(make_pod("a"))
+    slow.settle()
+    slow.delete("pods", "a")
+    assert slow.settle().list("pods") == []
+    assert [reason for _, reason, _ in said(slow, "Pod")] == ["Scheduled"]
