@@ -2,9 +2,11 @@
 
 import pytest
 
+from kubescene.actors import Actor
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import BadRequestError
+from kubescene.recording import NORMAL, Notice, regarding
 from kubescene.registry.admission import AdmissionChain, AdmissionRequest
 from kubescene.scheduler.notices import shortened
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
@@ -203,6 +205,15 @@ def test_a_world_begun_anew_gives_the_same_names(world: Cluster) -> None:
         found.append([event["metadata"]["name"] for event in world.list("events")])
     assert found[0] == found[1]
     assert len(found[0]) == 4
+
+
+def test_writing_events_wakes_nobody(world: Cluster) -> None:
+    pod = world.create(make_pod("a"))
+    world.settle()
+    recorder = world.context(Actor("tester")).recorder
+    recorder.tell(Notice(regarding(pod), NORMAL, "Greeted", "hello", "tester"))
+    assert len(world.list("events")) == 5
+    assert [slot.name for slot in world.slots if slot.awake] == []
 
 
 # -- an hour later -------------------------------------------------------------------------------
