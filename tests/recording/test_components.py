@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import BadRequestError
@@ -195,6 +195,22 @@ def test_the_same_world_gives_the_same_events() -> None:
     assert exports[0] == exports[1]
 
 
+def test_a_fork_goes_on_alike(world: Cluster) -> None:
+    names = [name for name in world.registrations if name != "kube-scheduler"]
+    world.start(names, Role.PRESIMULATION)
+    template = make_pod("x").on("n1")
+    world.create(make_deployment("old").replicas(3).template(template))
+    world.settle()
+    fork = world.fork()
+    for each in (world, fork):
+        each.create(make_deployment("web").replicas(20).template(template))
+        each.advance("20m")
+        each.delete("deployments", "web")
+        each.advance("10m")
+    assert world.export() == fork.export()
+    assert fork.list("events")
+
+
 def test_a_world_begun_anew_gives_the_same_names(world: Cluster) -> None:
     found = []
     for _ in range(2):
@@ -250,6 +266,20 @@ def test_a_slow_kubelet_speaks_when_it_starts() -> None:
     assert [reason for _, reason, _ in said(slow, "Pod")] == ["Scheduled"]
     slow.advance("5s")
     assert len(said(slow, "Pod")) == 4
+
+
+def test_stopping_is_said_once_and_when_it_begins() -> None:
+    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(terminate=5_000_000_000)))
+    slow.create(make_node("n1").cpu("4").memory("8Gi"))
+    slow.create(make_pod("a"))
+    slow.settle()
+    slow.delete("pods", "a")
+    slow.settle()
+    slow.patch("pods", "a", {"metadata": {"labels": {"a": "b"}}})
+    slow.advance("5s")
+    assert slow.list("pods") == []
+    (event,) = [it for it in slow.list("events") if it["reason"] == "Killing"]
+    assert (event["count"], event["firstTimestamp"]) == (1, "2026-01-01T00:00:00Z")
 
 
 def test_what_never_started_is_not_stopped() -> None:
