@@ -158,6 +158,25 @@ def test_a_resize_makes_room_for_others_or_takes_it() -> None:
     assert cluster.settle().pod("b").node == "n1"
 
 
+def test_a_pod_that_was_changed_before_it_started_becomes_ready() -> None:
+    """Taking a gate away counts as a change, and so does a resize."""
+    cluster = Cluster(ClusterOptions(kubelet=KubeletDelays(ready=10 * SECOND)))
+    cluster.create(make_node("n1").cpu("4").memory("8Gi"))
+    gated = make_pod("a").cpu("1").build()
+    gated["spec"]["schedulingGates"] = [{"name": "wait"}]
+    cluster.create(gated)
+    cluster.settle()
+    cluster.patch("pods", "a", {"spec": {"schedulingGates": None}}, patch_type="merge")
+    cluster.settle()
+    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+    cluster.patch("pods", "a", patch, subresource="resize")
+    cluster.advance("10s")
+    pod = cluster.get("pods", "a")
+    assert conditions(pod)["Ready"] == "True"
+    (status,) = pod["status"]["containerStatuses"]
+    assert (status["ready"], status["allocatedResources"]) == (True, {"cpu": "2"})
+
+
 def test_an_ephemeral_container_runs_at_once() -> None:
     cluster = Cluster()
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))

@@ -2,9 +2,11 @@
 
 import pytest
 
+from kubescene.actors import Actor, Role
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import BadRequestError
+from kubescene.recording import NORMAL, Notice, regarding
 from kubescene.registry.admission import AdmissionChain, AdmissionRequest
 from kubescene.scheduler.notices import shortened
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
@@ -193,6 +195,22 @@ def test_the_same_world_gives_the_same_events() -> None:
     assert exports[0] == exports[1]
 
 
+def test_a_fork_goes_on_alike(world: Cluster) -> None:
+    names = [name for name in world.registrations if name != "kube-scheduler"]
+    world.start(names, Role.PRESIMULATION)
+    template = make_pod("x").on("n1")
+    world.create(make_deployment("old").replicas(3).template(template))
+    world.settle()
+    fork = world.fork()
+    for each in (world, fork):
+        each.create(make_deployment("web").replicas(20).template(template))
+        each.advance("20m")
+        each.delete("deployments", "web")
+        each.advance("10m")
+    assert world.export() == fork.export()
+    assert fork.list("events")
+
+
 def test_a_world_begun_anew_gives_the_same_names(world: Cluster) -> None:
     found = []
     for _ in range(2):
@@ -203,6 +221,15 @@ def test_a_world_begun_anew_gives_the_same_names(world: Cluster) -> None:
         found.append([event["metadata"]["name"] for event in world.list("events")])
     assert found[0] == found[1]
     assert len(found[0]) == 4
+
+
+def test_writing_events_wakes_nobody(world: Cluster) -> None:
+    pod = world.create(make_pod("a"))
+    world.settle()
+    recorder = world.context(Actor("tester")).recorder
+    recorder.tell(Notice(regarding(pod), NORMAL, "Greeted", "hello", "tester"))
+    assert len(world.list("events")) == 5
+    assert [slot.name for slot in world.slots if slot.awake] == []
 
 
 # -- an hour later -------------------------------------------------------------------------------
@@ -239,3 +266,27 @@ def test_a_slow_kubelet_speaks_when_it_starts() -> None:
     assert [reason for _, reason, _ in said(slow, "Pod")] == ["Scheduled"]
     slow.advance("5s")
     assert len(said(slow, "Pod")) == 4
+
+
+def test_stopping_is_said_once_and_when_it_begins() -> None:
+    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(terminate=5_000_000_000)))
+    slow.create(make_node("n1").cpu("4").memory("8Gi"))
+    slow.create(make_pod("a"))
+    slow.settle()
+    slow.delete("pods", "a")
+    slow.settle()
+    slow.patch("pods", "a", {"metadata": {"labels": {"a": "b"}}})
+    slow.advance("5s")
+    assert slow.list("pods") == []
+    (event,) = [it for it in slow.list("events") if it["reason"] == "Killing"]
+    assert (event["count"], event["firstTimestamp"]) == (1, "2026-01-01T00:00:00Z")
+
+
+def test_what_never_started_is_not_stopped() -> None:
+    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(start=5_000_000_000)))
+    slow.create(make_node("n1").cpu("4").memory("8Gi"))
+    slow.create(make_pod("a"))
+    slow.settle()
+    slow.delete("pods", "a")
+    assert slow.settle().list("pods") == []
+    assert [reason for _, reason, _ in said(slow, "Pod")] == ["Scheduled"]

@@ -75,6 +75,14 @@ def test_the_tenth_similar_one_begins_to_combine() -> None:
     assert combined[-1].notice.message == "(combined from similar events): Created pod: 11"
 
 
+def test_a_message_that_is_remembered_is_counted_on_its_own() -> None:
+    said = Said()
+    said.counts(*messages(12))
+    again = said.say(messages(12)[5])
+    assert again is not None
+    assert (again.name, again.count, again.combined) == ("web.6", 2, False)
+
+
 def test_similar_ones_far_apart_are_not_combined() -> None:
     said = Said()
     said.counts(*messages(9))

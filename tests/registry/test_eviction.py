@@ -278,6 +278,14 @@ def test_an_unready_pod_goes_if_the_others_are_enough(
     assert "disruptedPods" not in budget_status(client)
 
 
+def test_a_spare_pod_goes_whatever_revision_was_asked_for(client: DirectClient) -> None:
+    """Upstream puts the revision that it looked at in its place."""
+    run_pod(client, ready="False")
+    guard(client, policy="AlwaysAllow", disruptionsAllowed=0)
+    client.evict(WEB, options=DeleteOptions(resource_version="1"))
+    assert is_deleting(client)
+
+
 def test_a_budget_that_wants_nobody_healthy_is_asked_all_the_same(client: DirectClient) -> None:
     run_pod(client, ready="False")
     guard(client, disruptionsAllowed=0, currentHealthy=0, desiredHealthy=0)

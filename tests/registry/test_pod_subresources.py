@@ -172,6 +172,16 @@ class TestResize:
             )
         ]
 
+    def test_sidecars_are_resized_even_if_they_have_to_restart(self, client: DirectClient) -> None:
+        policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+        resources = {"requests": {"cpu": "1"}}
+        sidecar = {"name": "s", "image": "i", "restartPolicy": "Always", "resizePolicy": policy}
+        client.create(pod(initContainers=[{**sidecar, "resources": resources}]))
+        stored = client.get(A)["spec"]["initContainers"][0]
+        more = {**stored, "resources": {"requests": {"cpu": "2"}}}
+        resized = resize(client, {"initContainers": [more]})
+        assert resized["spec"]["initContainers"][0]["resources"] == more["resources"]
+
     def test_resources_of_the_pod_as_a_whole(self, client: DirectClient) -> None:
         client.create(pod(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}))
         more = {"requests": {"cpu": "1500m"}, "limits": {"cpu": "2"}}

@@ -73,15 +73,14 @@ class ReconcilerController:
                 recorder.tell(notice)
         for write in plan.writes:
             try:
-                record = make(write, self._client)
-                self._written = record or self._written
+                record = self._written = make(write, self._client)
                 wrote = True
             except ApiError as error:
                 repair = self._reconciler.refused(key, write, error, self._client)
                 self._refused.add(key)
                 return self._carry_out(key, repair) or wrote
             if recorder.on and write.notice is not None:
-                recorder.tell(write.notice.naming(record.name) if record else write.notice)
+                recorder.tell(write.notice.naming(record.name))
         if plan.requeue_after is not None:
             self._context.timers.after(
                 plan.requeue_after,
@@ -92,8 +91,8 @@ class ReconcilerController:
         return wrote
 
 
-def make(write: Write, client: Client) -> Record | None:
-    """Carry out one planned write; returns the object's new record, if it is that object's own."""
+def make(write: Write, client: Client) -> Record:
+    """Carry out one planned write; returns the object's newest state."""
     match write:
         case Create(obj):
             return client.create(obj)
@@ -102,9 +101,8 @@ def make(write: Write, client: Client) -> Record | None:
         case Patch(ref, patch, patch_type, subresource):
             return client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
         case Scale(ref, replicas):
-            client.scale(ref, replicas)
+            return client.scale(ref, replicas)
         case Evict(pod, options):
-            client.evict(pod, options=options)
+            return client.evict(pod, options=options)
         case Delete(ref, options):
             return client.delete(ref, options=options)
-    return None

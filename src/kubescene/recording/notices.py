@@ -19,8 +19,8 @@ class Notice(msgspec.Struct, frozen=True):
     that it runs on, if that matters. With an ``action`` the Event is one of events.k8s.io, as
     kube-scheduler writes them; without, one of the core group, as everybody else does.
 
-    In the message of a notice that belongs to a planned `Create`, ``{name}`` stands for the name
-    that the new object got.
+    In the message of a notice that belongs to a planned write, ``{name}`` stands for the name of
+    the object that was written: a new one may get it only then.
     """
 
     about: JsonObject
@@ -33,7 +33,7 @@ class Notice(msgspec.Struct, frozen=True):
     related: JsonObject | None = None
 
     def naming(self, name: str) -> "Notice":
-        """The notice once it is known what the new object is called."""
+        """The notice once it is known what the object is called."""
         if _NAME not in self.message:
             return self
         return msgspec.structs.replace(self, message=self.message.replace(_NAME, name))
