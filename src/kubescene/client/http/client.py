@@ -213,7 +213,7 @@ class HttpClient:
 
     def wait_seen(self, revision: int) -> None:
         self._following.refuse_writes()
-        if revision > self._newest:
+        if revision > max(self._newest, self._following.newest):
             raise ValueError(f"revision {revision} does not exist yet, as far as this client knows")
         deadline = Deadline(self._clock, self._patience_s)
         while unseen := self._own.first_unseen(revision):

@@ -94,6 +94,7 @@ class Discovery:
     def all_watched(self) -> list[ApiResource]:
         """Everything that can be followed, in the preferred version, in a fixed order."""
         found: dict[GroupResource, ApiResource] = {}
+        self._known.clear()
         for group, version in self._group_versions():
             self._known[group, version] = kinds = self._ask(group, version)
             for served in kinds.values():

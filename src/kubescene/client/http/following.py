@@ -101,6 +101,11 @@ class Following:
         """The watch of a kind, if there is one."""
         return self._streams.get(api.gvk)
 
+    @property
+    def newest(self) -> int:
+        """The newest revision that anybody was told of."""
+        return max((stream.delivered for stream in self._streams.values()), default=0)
+
     def changed_since(self, revision: int) -> bool:
         """Whether a change after ``revision`` was told; of bookkeeping only to who asked for it."""
         followed = [

@@ -73,9 +73,8 @@ class Stream:
         return None if self.connection is not None else self._retry_at
 
     def start(self) -> None:
-        """List what exists, and watch from there; raises `ApiError`."""
+        """List what exists; raises `ApiError`. `mend` opens the watch that goes on from there."""
         self._list()
-        self.mend()
 
     def next_change(self) -> Change | None:
         """Take over the next thing that has arrived; None if there is no more to tell."""
