@@ -13,7 +13,7 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.negotiation import PLAIN, Form
+from kubescene.apiserver.negotiation import Form
 from kubescene.apiserver.rendering import ListMeta, Renderer
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
@@ -137,7 +137,8 @@ class Writes:
             return deleted
 
         records = await self.engine.submit(command)
-        return self.renderer.list_response(records, resource_type, PLAIN, ListMeta(store.revision))
+        meta = ListMeta(store.revision)
+        return self.renderer.plain_list_response(records, resource_type, meta)
 
     # -- reading requests --------------------------------------------------------------------
 
