@@ -6,7 +6,7 @@ breathing: status of pods and nodes, never part of the timeline.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kubescene.api.changes import Change, ChangeType
@@ -54,6 +54,7 @@ class KubeletReconciler:
         self._delays = delays
         self._talks = talks
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
+        self._to_stop: set[ObjectKey] = set()
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
@@ -63,24 +64,34 @@ class KubeletReconciler:
             if change.type is not ChangeType.ADDED:
                 return ()
             return (ObjectKey("", record.name), *self._waiting.pop(record.name, ()))
+        key = ObjectKey(record.namespace, record.name)
+        if self._talks and is_marked(change):
+            self._to_stop.add(key)
         has_work = record.node and (
             record.phase == PENDING or record.deleting or is_respecified(change)
         )
-        return (ObjectKey(record.namespace, record.name),) if has_work else ()
+        return (key,) if has_work else ()
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         if not key.namespace:
             return self._node(key, reader, now)
         pod = reader.find(ObjectRef(POD, key.name, key.namespace))
         if pod is None:
+            self._to_stop.discard(key)
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
-            return self._stop(pod, now)
+            plan = self._stop(pod, now)
+            return replace(plan, notices=stopping(pod)) if self._is_to_stop(key) else plan
         if pod["status"].get("phase") == PENDING:
             return self._start(key, pod, reader, now)
-        if adjusted := adjusted_status(pod, format_time(now)):
-            return Plan((Patch(ObjectRef.to(pod), {"status": adjusted}, subresource="status"),))
-        return self._become_ready(pod, now)
+        return self._go_on(pod, now)
+
+    def _is_to_stop(self, key: ObjectKey) -> bool:
+        """Whether the pod was marked for deletion since this was asked last."""
+        if key not in self._to_stop:
+            return False
+        self._to_stop.remove(key)
+        return True
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         del key, write, reader
@@ -113,6 +124,15 @@ class KubeletReconciler:
         again = None if ready else self._delays.ready
         return Plan((write,), again, started(pod) if self._talks else ())
 
+    def _go_on(self, pod: JsonObject, now: int) -> Plan:
+        """A pod that runs: grant what it asks for now, and make it ready when it is time."""
+        plan = self._become_ready(pod, now)
+        adjusted = adjusted_status(pod, format_time(now))
+        if not adjusted:
+            return plan
+        write = Patch(ObjectRef.to(pod), {"status": adjusted}, subresource="status")
+        return replace(plan, writes=(write, *plan.writes))
+
     def _become_ready(self, pod: JsonObject, now: int) -> Plan:
         started = pod["status"].get("startTime")
         if pod["status"].get("phase") != RUNNING or started is None or Pod(pod).is_ready:
@@ -133,19 +153,10 @@ class KubeletReconciler:
         if metadata.get("finalizers") and pod["status"].get("phase") not in TERMINAL:
             # Its containers are gone although the object stays: others may have the room.
             ended = {"status": stopped(pod, format_time(now))}
-            writes = (Patch(ref, ended, subresource="status"), Delete(ref, at_once))
-            return Plan(writes, notices=self._stopping(pod))
+            return Plan((Patch(ref, ended, subresource="status"), Delete(ref, at_once)))
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
-        return Plan((Delete(ref, at_once),), notices=self._stopping(pod))
-
-    def _stopping(self, pod: JsonObject) -> Sequence[Notice]:
-        if not self._talks or pod["status"].get("phase") != RUNNING:
-            return ()
-        return [
-            notice(pod, it["name"], "Killing", f"Stopping container {it['name']}")
-            for it in pod["spec"]["containers"]
-        ]
+        return Plan((Delete(ref, at_once),))
 
 
 def started(pod: JsonObject) -> list[Notice]:
@@ -162,9 +173,23 @@ def started(pod: JsonObject) -> list[Notice]:
     return said
 
 
+def stopping(pod: JsonObject) -> list[Notice]:
+    """What it says of those that it stops; nothing, if they never ran."""
+    if pod["status"].get("phase") != RUNNING:
+        return []
+    names = [container["name"] for container in pod["spec"]["containers"]]
+    return [notice(pod, name, "Killing", f"Stopping container {name}") for name in names]
+
+
 def notice(pod: JsonObject, container: str, reason: str, message: str) -> Notice:
     about = regarding(pod, f"spec.containers{{{container}}}")
     return Notice(about, NORMAL, reason, message, KUBELET, host=pod["spec"]["nodeName"])
+
+
+def is_marked(change: Change) -> bool:
+    """Whether this is the change that marked a pod for deletion."""
+    previous = change.previous
+    return change.record.deleting and previous is not None and not previous.deleting
 
 
 def is_respecified(change: Change) -> bool:
@@ -189,9 +214,8 @@ def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
     if pod["status"].get("phase") != RUNNING or generation_of(pod) < 2:
         return {}
     spec, status = pod["spec"], pod["status"]
-    asked = {it["name"]: it.get("resources") or {} for it in spec["containers"]}
     told = status.get("containerStatuses") or []
-    granted = [with_resources(it, asked.get(it["name"], {})) for it in told]
+    given = with_resources(told, pod)
     debugging = status.get("ephemeralContainerStatuses") or []
     known = {it["name"] for it in debugging}
     added = [
@@ -200,19 +224,26 @@ def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
         if it["name"] not in known
     ]
     changes: JsonObject = {}
-    if granted != told:
-        changes["containerStatuses"] = granted
+    if given != told:
+        changes["containerStatuses"] = given
     if added:
         changes["ephemeralContainerStatuses"] = [*debugging, *added]
     return changes
 
 
-def with_resources(status: JsonObject, resources: JsonObject) -> JsonObject:
-    """A container's status with what it was given."""
+def with_resources(statuses: list[JsonObject], pod: JsonObject) -> list[JsonObject]:
+    """The statuses of a pod's containers with what these were given, if that was ever changed."""
+    if generation_of(pod) < 2:
+        return statuses
+    asked = {it["name"]: it.get("resources") or {} for it in pod["spec"]["containers"]}
+    return [granted(it, asked.get(it["name"], {})) for it in statuses]
+
+
+def granted(status: JsonObject, resources: JsonObject) -> JsonObject:
     known = {key: value for key, value in status.items() if key != "allocatedResources"}
-    allocated = resources.get("requests")
-    granted = {"allocatedResources": allocated} if allocated else {}
-    return {**known, **granted, "resources": resources}
+    requests = resources.get("requests")
+    allocated = {"allocatedResources": requests} if requests else {}
+    return {**known, **allocated, "resources": resources}
 
 
 def remaining(since: int, delay: int, now: int) -> int:
@@ -250,13 +281,12 @@ def running(pod: JsonObject, now: str, *, ready: bool = True) -> dict[str, Any]:
         {"type": name, "status": str(ready), "lastTransitionTime": now}
         for name in (READY, "ContainersReady")
     ]
+    statuses = [container_status(it, now, ready=ready) for it in pod["spec"]["containers"]]
     return {
         "phase": RUNNING,
         "startTime": now,
         "conditions": [*reached, *kept],
-        "containerStatuses": [
-            container_status(container, now, ready=ready) for container in pod["spec"]["containers"]
-        ],
+        "containerStatuses": with_resources(statuses, pod),
     }
 
 
