@@ -217,6 +217,12 @@ class TestKubeconfig:
         assert document["clusters"][0]["cluster"]["server"] == "http://127.0.0.1:8001"
         assert document["current-context"] == document["contexts"][0]["name"]
 
+    def test_plain_http_is_said_to_be_meant(self) -> None:
+        [plain] = make_kubeconfig("http://127.0.0.1:8001")["clusters"]
+        assert plain["cluster"]["insecure-skip-tls-verify"] is True
+        [secure] = make_kubeconfig("https://127.0.0.1:8001")["clusters"]
+        assert secure["cluster"] == {"server": "https://127.0.0.1:8001"}
+
     def test_identity_is_a_prefix(self) -> None:
         result = run_command(kubeconfig, "--as", "team a/b", "--server", "http://localhost:1/")
         server = yaml.safe_load(result.output)["clusters"][0]["cluster"]["server"]

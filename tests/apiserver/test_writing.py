@@ -310,7 +310,38 @@ class TestDelete:
         http.post(PODS, pod("a", nodeName="n1"))
         marked = http.delete(f"{PODS}/a", {"gracePeriodSeconds": 5}).json
         assert marked["metadata"]["deletionGracePeriodSeconds"] == 5
-        assert http.delete(f"{PODS}/a", {"gracePeriodSeconds": 0}).json["status"] == "Success"
+        gone = http.delete(f"{PODS}/a", {"gracePeriodSeconds": 0}).json
+        assert (gone["kind"], gone["metadata"]["uid"]) == ("Pod", marked["metadata"]["uid"])
+        assert http.get(f"{PODS}/a").status == 404
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            (PODS, pod("a")),
+            ("/api/v1/namespaces/default/services", {"spec": {"ports": [{"port": 80}]}}),
+            ("/api/v1/namespaces/default/serviceaccounts", {}),
+            ("/api/v1/namespaces/default/resourcequotas", {}),
+            ("/api/v1/namespaces/default/podtemplates", {"template": pod("a")}),
+            ("/apis/storage.k8s.io/v1/storageclasses", {"provisioner": "example.com/p"}),
+            ("/apis/storage.k8s.io/v1/csinodes", {"spec": {"drivers": []}}),
+        ],
+    )
+    @pytest.mark.parametrize("query", ["", "?dryRun=All"])
+    def test_some_are_shown_when_they_go(
+        self, http: Http, path: str, body: dict[str, Any], query: str
+    ) -> None:
+        made = http.post(path, {**body, "metadata": {"name": "a"}})
+        assert made.status == 201, made.body
+        reply = http.delete(f"{path}/a{query}")
+        assert (reply.status, reply.json["kind"]) == (200, made.json["kind"])
+        assert reply.json["metadata"]["uid"] == made.json["metadata"]["uid"]
+        assert http.get(f"{path}/a").status == (200 if query else 404)
+
+    def test_others_are_answered_with_a_status(self, http: Http) -> None:
+        path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+        http.post(path, {"metadata": {"name": "a"}, "revision": 1, "data": {}})
+        assert http.delete(f"{path}/a?dryRun=All").json["status"] == "Success"
+        assert http.delete(f"{path}/a").json["details"]["name"] == "a"
 
     def test_preconditions_are_checked(self, http: Http) -> None:
         http.post(CONFIG_MAPS, config_map("a"))

@@ -191,3 +191,49 @@ def test_an_ephemeral_container_runs_at_once() -> None:
     assert [it["name"] for it in told] == ["first", "second"]
     assert all("running" in it["state"] for it in told)
     assert pod["status"]["phase"] == "Running"
+
+
+def test_nobody_sees_a_pod_go_while_it_is_ready() -> None:
+    cluster = world()
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    seen: list[JsonObject] = []
+    cluster.settle()
+    cluster.store.subscribe(lambda change: seen.append(change.object))
+    cluster.delete("pods", "a")
+    assert cluster.settle().list("pods") == []
+    _, ended, gone = seen
+    assert ended["status"]["phase"] == gone["status"]["phase"] == "Succeeded"
+    assert {conditions(ended)[name] for name in ("Ready", "ContainersReady")} == {"False"}
+    [container] = ended["status"]["containerStatuses"]
+    assert (container["ready"], container["started"]) == (False, False)
+    assert container["state"]["terminated"]["exitCode"] == 0
+    assert container["state"]["terminated"]["startedAt"] == ended["status"]["startTime"]
+
+
+def test_a_pod_that_never_ran_goes_without_ado() -> None:
+    cluster = world(start=10 * SECOND)
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    cluster.settle()
+    before = cluster.store.revision
+    cluster.delete("pods", "a")
+    assert cluster.settle().list("pods") == []
+    assert cluster.store.revision == before + 2, "marked, and removed"
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["pending", "terminating"])
+def test_another_pod_of_the_same_name_is_left_alone_until_it_is_assigned(held: bool) -> None:
+    cluster = world(start=10 * SECOND)
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a").on("n"))
+    cluster.settle()
+    cluster.delete("pods", "a", grace_period_s=0)
+    pod = make_pod("a").build()
+    if held:
+        pod["metadata"]["finalizers"] = ["example.com/held"]
+    cluster.create(pod)
+    if held:
+        cluster.delete("pods", "a")
+    advance(cluster, 20)
+    assert phase(cluster) == "Pending"

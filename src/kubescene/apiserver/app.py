@@ -178,7 +178,7 @@ class ApiServer:
                 return None
             page = await self.lister.page(target, request)
             include = request.query.get("includeObject", "")
-            return self.renderer.list_response(
+            return await self.renderer.list_response(
                 page.records, target.resource_type, form, page.meta, include=include
             )
         if verb == "deletecollection":

@@ -10,10 +10,10 @@ from kubescene.api.managed_fields import manager_of
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
-from kubescene.api.scheme import ResourceType
+from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.negotiation import PLAIN, Form
+from kubescene.apiserver.negotiation import Form
 from kubescene.apiserver.rendering import ListMeta, Renderer
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
@@ -23,6 +23,20 @@ from kubescene.apiserver.validating import FieldValidation, check_kind
 from kubescene.errors import BadRequestError, NotFoundError
 from kubescene.registry import Registry
 from kubescene.types import JsonObject, JsonValue
+
+SHOWN_WHEN_GONE = frozenset(
+    GroupResource(group, plural)
+    for group, plurals in {
+        "": "namespaces persistentvolumeclaims persistentvolumes pods podtemplates "
+        "resourcequotas serviceaccounts services",
+        "resource.k8s.io": "deviceclasses devicetaintrules resourceclaims resourceclaimtemplates "
+        "resourcepoolstatusrequests resourceslices",
+        "storage.k8s.io": "csidrivers csinodes storageclasses volumeattachments "
+        "volumeattributesclasses",
+    }.items()
+    for plural in plurals.split()
+)
+"""Resources whose deletion kube-apiserver answers with the object (``ReturnDeletedObject``)."""
 
 PROPAGATION_POLICIES = ("", "Background", "Foreground", "Orphan")
 
@@ -92,7 +106,10 @@ class Writes:
         return self._rendered(record, target, request, form, 201 if is_new else 200)
 
     async def delete(self, target: Target, request: Request, form: Form) -> Response:
-        """DELETE of an object: its last state while it waits, a ``Status`` once it is gone."""
+        """DELETE of an object: its newest state while it waits, a ``Status`` once it is gone.
+
+        Some resources show the object even then.
+        """
         options = await self.delete_options(request)
         resource_type = target.resource_type
 
@@ -106,7 +123,8 @@ class Writes:
             return record, found is not None
 
         record, remains = await self.engine.submit(command)
-        if remains and not options.dry_run:
+        waits = record.deleting if options.dry_run else remains
+        if waits or resource_type.group_resource in SHOWN_WHEN_GONE:
             return self._rendered(record, target, request, form)
         resource = resource_type.named_resource
         return json_response(
@@ -137,7 +155,8 @@ class Writes:
             return deleted
 
         records = await self.engine.submit(command)
-        return self.renderer.list_response(records, resource_type, PLAIN, ListMeta(store.revision))
+        meta = ListMeta(store.revision)
+        return self.renderer.plain_list_response(records, resource_type, meta)
 
     # -- reading requests --------------------------------------------------------------------
 
