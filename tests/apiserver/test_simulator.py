@@ -2,6 +2,9 @@
 
 from apiserver.http import Http, pod
 from kubescene.apiserver.server import Server
+from kubescene.clock import ScaledClock, VirtualClock, WallClock, parse_time
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.controllers.kubelet import KubeletDelays
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -56,4 +59,63 @@ def test_other_methods_and_paths_are_refused() -> None:
         http = connect(server)
         assert http.post("/simulator/v1/reset", {}).status == 405
         assert http.get("/simulator/v1/nothing").status == 404
+        http.close()
+
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"capacity": {"cpu": "1", "memory": "1Gi", "pods": "9"}},
+}
+SLOW = ClusterOptions(kubelet=KubeletDelays(start=600_000_000_000))
+"""Pods start ten minutes after they were bound."""
+
+
+def test_time_passes_when_a_virtual_world_is_told_so() -> None:
+    cluster = Cluster(SLOW, clock=VirtualClock(), server_clock=WallClock())
+    with Server(cluster, port=0) as server:
+        http = connect(server)
+        http.post("/api/v1/nodes", NODE)
+        http.post(PODS, pod("a"))
+        advance = "/simulator/v1/advance"
+        assert http.post(advance, {"duration": "9m"}).json == {"now": "2026-01-01T00:09:00.000000Z"}
+        assert http.get(f"{PODS}/a").json["status"]["phase"] == "Pending"
+        assert http.post(advance, {"duration": "2m"}).json == {"now": "2026-01-01T00:11:00.000000Z"}
+        status = http.get(f"{PODS}/a").json["status"]
+        assert (status["phase"], status["startTime"]) == ("Running", "2026-01-01T00:10:00Z")
+        http.close()
+
+
+def test_what_cannot_be_advanced_is_said() -> None:
+    with Server(Cluster(clock=VirtualClock()), port=0) as server:
+        http = connect(server)
+        for body in ({"duration": 5}, {"duration": "soon"}, {}, {"duration": "1s", "by": "me"}):
+            assert http.post("/simulator/v1/advance", body).status == 400
+        http.close()
+    with Server(port=0) as server:
+        http = connect(server)
+        refused = http.post("/simulator/v1/advance", {"duration": "1s"})
+        assert (refused.status, refused.reason) == (409, "Conflict")
+        assert "--clock virtual" in refused.message
+        http.close()
+
+
+def test_a_scaled_world_lives_faster_than_its_server() -> None:
+    """Ten minutes pass in a moment; leases are dated by the server's clock all the same."""
+    cluster = Cluster(SLOW, clock=ScaledClock(6_000), server_clock=WallClock())
+    with Server(cluster, port=0) as server:
+        http = connect(server)
+        http.post("/api/v1/nodes", NODE)
+        with http.watch(f"{PODS}?watch=true&resourceVersion=0") as events:
+            http.post(PODS, pod("a"))
+            while (seen := events.next()["object"])["status"]["phase"] != "Running":
+                pass
+        created = parse_time(seen["metadata"]["creationTimestamp"])
+        started = parse_time(seen["status"]["startTime"])
+        assert started - created >= 599_000_000_000
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}}
+        answer = http.post("/apis/coordination.k8s.io/v1/namespaces/default/leases", lease)
+        dated = parse_time(answer.json["metadata"]["creationTimestamp"])
+        assert abs(dated - WallClock().now()) < 3600 * 1_000_000_000
         http.close()

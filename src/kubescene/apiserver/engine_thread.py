@@ -24,6 +24,7 @@ from kubescene.actors import Role
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
+from kubescene.errors import ConflictError
 
 T = TypeVar("T")
 
@@ -91,6 +92,22 @@ class EngineThread:
             raise EngineStoppedError("the server is shutting down")
         return await future
 
+    async def submit_moments(self, begin: Callable[[], Iterator[object]]) -> None:
+        """Play what ``begin`` returns, and give this coroutine its end."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def announced() -> Iterator[object]:
+            try:
+                yield from begin()
+            except Exception as error:
+                _answer(loop, _fail, future, error)
+            else:
+                _answer(loop, _fulfil, future, None)
+
+        await self.submit(lambda: self.play(announced()))
+        await future
+
     def post(self, command: Callable[[], None]) -> None:
         """Run ``command`` some time, if the engine still runs; nobody waits for it."""
 
@@ -129,7 +146,7 @@ class EngineThread:
         While they last nobody else turns the controllers: whoever makes the moments does.
         """
         if self._moments is not None:
-            raise RuntimeError("something is being played already: wait for its end")
+            raise ConflictError("something is being played already: wait for its end")
         self._moments = moments
 
     @property
@@ -160,7 +177,8 @@ class EngineThread:
 
     def reset(self) -> None:
         """An empty cluster with controllers that know nothing of the old one. A command."""
-        self._moments = None
+        if self._moments is not None:
+            raise ConflictError("something is being played: wait for its end")
         self.cluster.reset()
         self._start_controllers()
 

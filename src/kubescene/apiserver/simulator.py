@@ -6,6 +6,8 @@
     POST /simulator/v1/import    put the objects of a List (application/json or application/yaml)
                                  into the world; nothing if one is bad
     PUT  /simulator/v1/reset     back to an empty cluster
+    POST /simulator/v1/advance   let time pass on a virtual clock, {"duration": "5m"}; answers when
+                                 it has passed, with the time it is then
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,11 +17,14 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
 from kubescene.apiserver.writing import as_object
-from kubescene.errors import MethodNotAllowedError
+from kubescene.clock import VirtualClock, format_micro_time, parse_duration
+from kubescene.errors import BadRequestError, ConflictError, MethodNotAllowedError
 from kubescene.registry import exports
+from kubescene.types import JsonObject
 
 PREFIX = "/simulator/v1/"
 MAX_IMPORT = 256 * 1024 * 1024
+MAX_COMMAND = 64 * 1024
 
 
 class Simulator:
@@ -31,6 +36,7 @@ class Simulator:
             "export": ("GET", self._export),
             "import": ("POST", self._import),
             "reset": ("PUT", self._reset),
+            "advance": ("POST", self._advance),
         }
 
     async def answer(self, request: Request) -> Response:
@@ -62,6 +68,30 @@ class Simulator:
             _checked_type(request)
         await self._engine.submit(self._engine.reset)
         return json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
+
+    async def _advance(self, request: Request) -> Response:
+        content_type = _checked_type(request)
+        body = bodies.decode_body(await request.body(MAX_COMMAND), content_type)
+        cluster, duration = self._engine.cluster, duration_of(as_object(body.value))
+        if not isinstance(cluster.clock, VirtualClock):
+            raise ConflictError(
+                "the time of this world passes by itself: only a virtual clock is told to move "
+                "(kubescene serve --clock virtual)"
+            )
+        await self._engine.submit_moments(lambda: cluster.advancing(duration, self._engine.crank))
+        now = await self._engine.submit(cluster.clock.now)
+        return json_response({"now": format_micro_time(now)})
+
+
+def duration_of(command: JsonObject) -> int:
+    """How long ``{"duration": "5m"}`` is, in nanoseconds."""
+    unknown = sorted(name for name in command if name != "duration")
+    if unknown or not isinstance(command.get("duration"), str):
+        raise BadRequestError('the body must be {"duration": "5m"} and nothing else')
+    try:
+        return parse_duration(command["duration"])
+    except ValueError as error:
+        raise BadRequestError(f"duration: {error}") from None
 
 
 def _checked_type(request: Request) -> str:

@@ -2,11 +2,16 @@
 
 import ipaddress
 import logging
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kubescene.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kubescene.clock import Clock
+
+FASTEST = 100_000
 
 
 def serve(
@@ -27,12 +32,19 @@ def serve(
         int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
     ] = 3 * 1024 * 1024,
     seed: Annotated[int, typer.Option(help="Where names and uids begin.")] = 0,
+    clock: Annotated[
+        str,
+        typer.Option(
+            help="How time passes: wall, a rate such as 60x, or virtual (only when told to)."
+        ),
+    ] = "wall",
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
     Example: kubescene serve --port 8001
     """
     check_host(host, allow_remote=allow_remote)
+    clock_named(clock)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # The HTTP stack is an extra, and no other command should wait for it.
     try:
@@ -44,7 +56,8 @@ def serve(
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
-    cluster = Cluster(ClusterOptions(seed=seed, events=True), clock=WallClock())
+    options = ClusterOptions(seed=seed, events=True)
+    cluster = Cluster(options, clock=clock_named(clock), server_clock=WallClock())
     try:
         server = Server(cluster, host=host, port=port, controllers=controllers, max_body=max_body)
     except OSError as error:
@@ -54,6 +67,23 @@ def serve(
     typer.echo(f"Serving on {server.url}")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
     server.run()
+
+
+def clock_named(text: str) -> "Clock":
+    """The clock that ``--clock`` asks for; it begins now, so that ages look right."""
+    from kubescene.clock import ScaledClock, VirtualClock, WallClock
+
+    now = WallClock().now()
+    if text == "wall":
+        return WallClock()
+    if text == "virtual":
+        return VirtualClock(now)
+    rate = text.removesuffix("x")
+    if text.endswith("x") and rate.isdecimal() and 1 <= int(rate) <= FASTEST:
+        return ScaledClock(int(rate), now)
+    raise ConfigurationError(
+        f"--clock is {text!r}: it may be wall, virtual, or a rate from 1x to {FASTEST}x"
+    )
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:

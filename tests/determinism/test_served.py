@@ -1,0 +1,64 @@
+"""A scenario played on the engine thread of a server, others coming and going, ends the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kubescene
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.clock import VirtualClock, WallClock
+from kubescene.cluster import Cluster
+from kubescene.errors import ForbiddenError
+from kubescene.running import cluster_options
+from kubescene.scenario import Engine, load_scenario
+from kubescene.scenario.resource import ScenarioResource
+from kubescene.timeline import TimelineLog, TimelineRecorder
+from kubescene.types import JsonObject
+
+EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
+GRAFFITI = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "graffiti"}}
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest) -> Iterator[EngineThread]:
+    scenario: JsonObject = request.param
+    options = cluster_options(scenario, None)
+    clock = VirtualClock() if options.start is None else VirtualClock(options.start)
+    thread = EngineThread(Cluster(options, clock=clock, server_clock=WallClock()))
+    thread.start()
+    yield thread
+    thread.stop()
+
+
+def begun(cluster: Cluster, scenario: JsonObject) -> Engine:
+    recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
+    cluster.observe(recorder)
+    record = cluster.client(cluster.verbs.actor).create(scenario)
+    return Engine(cluster, ScenarioResource(cluster.store, record), recorder)
+
+
+@pytest.mark.parametrize(
+    ("served", "path"),
+    [(load_scenario(path), path) for path in EXAMPLES],
+    ids=[path.parent.name for path in EXAMPLES],
+    indirect=["served"],
+)
+def test_a_served_run_gives_the_same_status(served: EngineThread, path: Path) -> None:
+    cluster, scenario = served.cluster, load_scenario(path)
+    name = scenario["metadata"]["name"]
+    engine = served.call(lambda: begun(cluster, scenario))
+    served.call(lambda: served.play(engine.play()))
+    refused = looks = 0
+    while served.call(lambda: served.is_playing):
+        looks += 1
+        served.call(lambda: cluster.list("pods"))
+        served.call(lambda: cluster.get("scenarios", name))
+        try:
+            served.call(lambda: cluster.create(GRAFFITI))
+        except ForbiddenError:
+            refused += 1
+    assert looks > 1
+    assert refused >= looks - 1
+    status = served.call(lambda: cluster.get("scenarios", name))["status"]
+    assert status == kubescene.run(path).scenario["status"]
