@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kubescene.clock import SECOND, Stream
+from kubescene.clock import SECOND, Stream, batches
 from kubescene.clock.draws import cosine, cosines, logarithms, unit_exponential, unit_normals
 
 Floats = npt.NDArray[np.float64]
@@ -249,6 +249,13 @@ def test_a_batch_of_normals_is_that_many_single_ones(
         expected = [single.normal(mean, deviation) for _ in range(count)]
         assert batch.normals(mean, deviation, count).tolist() == expected
     assert batch.next_u64() == single.next_u64()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(1, 2_300_000_000))
+def test_roots_of_a_batch_are_exact_where_floats_are_not(root: int) -> None:
+    squares = [root**2 - 1, root**2, root**2 + 2 * root]
+    assert batches._roots(np.array(squares)).tolist() == [math.isqrt(each) for each in squares]
 
 
 def test_single_draws_and_batches_agree_over_many() -> None:
