@@ -17,10 +17,16 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.container_statuses import (
+    adjusted_status,
+    container_status,
+    generation_of,
+    with_resources,
+)
+from kubescene.controllers.kubelet_notices import started, stopping
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.recording import NORMAL, Notice, regarding
 from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
@@ -159,33 +165,6 @@ class KubeletReconciler:
         return Plan((Delete(ref, at_once),))
 
 
-def started(pod: JsonObject) -> list[Notice]:
-    """What a kubelet says of containers whose images it has already."""
-    said = []
-    for container in pod["spec"]["containers"]:
-        name, image = container["name"], container.get("image", "")
-        there = f'Container image "{image}" already present on machine'
-        said += [
-            notice(pod, name, "Pulled", f"{there} and can be accessed by the pod"),
-            notice(pod, name, "Created", "Container created"),
-            notice(pod, name, "Started", "Container started"),
-        ]
-    return said
-
-
-def stopping(pod: JsonObject) -> list[Notice]:
-    """What it says of those that it stops; nothing, if they never ran."""
-    if pod["status"].get("phase") != RUNNING:
-        return []
-    names = [container["name"] for container in pod["spec"]["containers"]]
-    return [notice(pod, name, "Killing", f"Stopping container {name}") for name in names]
-
-
-def notice(pod: JsonObject, container: str, reason: str, message: str) -> Notice:
-    about = regarding(pod, f"spec.containers{{{container}}}")
-    return Notice(about, NORMAL, reason, message, KUBELET, host=pod["spec"]["nodeName"])
-
-
 def is_marked(change: Change) -> bool:
     """Whether this is the change that marked a pod for deletion."""
     previous = change.previous
@@ -199,51 +178,6 @@ def is_respecified(change: Change) -> bool:
         return False
     before = change.previous_object
     return before is not None and generation_of(change.object) != generation_of(before)
-
-
-def generation_of(pod: JsonObject) -> int:
-    return int(pod["metadata"].get("generation", 0))
-
-
-def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
-    """What changes in the status of a running pod when its spec has: everything is granted at once.
-
-    A container's resources are told from the first change on. Before, they are those of the spec,
-    and telling so for every pod would cost more than it says.
-    """
-    if pod["status"].get("phase") != RUNNING or generation_of(pod) < 2:
-        return {}
-    spec, status = pod["spec"], pod["status"]
-    told = status.get("containerStatuses") or []
-    given = with_resources(told, pod)
-    debugging = status.get("ephemeralContainerStatuses") or []
-    known = {it["name"] for it in debugging}
-    added = [
-        container_status(it, now, ready=False)
-        for it in spec.get("ephemeralContainers") or ()
-        if it["name"] not in known
-    ]
-    changes: JsonObject = {}
-    if given != told:
-        changes["containerStatuses"] = given
-    if added:
-        changes["ephemeralContainerStatuses"] = [*debugging, *added]
-    return changes
-
-
-def with_resources(statuses: list[JsonObject], pod: JsonObject) -> list[JsonObject]:
-    """The statuses of a pod's containers with what these were given, if that was ever changed."""
-    if generation_of(pod) < 2:
-        return statuses
-    asked = {it["name"]: it.get("resources") or {} for it in pod["spec"]["containers"]}
-    return [granted(it, asked.get(it["name"], {})) for it in statuses]
-
-
-def granted(status: JsonObject, resources: JsonObject) -> JsonObject:
-    known = {key: value for key, value in status.items() if key != "allocatedResources"}
-    requests = resources.get("requests")
-    allocated = {"allocatedResources": requests} if requests else {}
-    return {**known, **allocated, "resources": resources}
 
 
 def remaining(since: int, delay: int, now: int) -> int:
@@ -298,19 +232,6 @@ def stopped(pod: JsonObject, now: str) -> dict[str, Any]:
         for name in NOT_READY
     ]
     return {"phase": "Succeeded", "conditions": [*others, *not_ready]}
-
-
-def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObject:
-    return {
-        "name": container["name"],
-        "image": container.get("image", ""),
-        "imageID": "",
-        "ready": ready,
-        "started": True,
-        "restartCount": 0,
-        "state": {"running": {"startedAt": now}},
-        "lastState": {},
-    }
 
 
 def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:

@@ -1,0 +1,61 @@
+"""Statuses of containers as the kubelet stand-in writes them.
+
+A container's resources are told from the first change of its pod on. Before, they are those of the
+spec, and telling so for every pod would cost more than it says.
+"""
+
+from kubescene.types import JsonObject
+
+
+def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObject:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": ready,
+        "started": True,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": now}},
+        "lastState": {},
+    }
+
+
+def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
+    """What changes in the status of a running pod when its spec has: all is granted at once."""
+    if pod["status"].get("phase") != "Running" or generation_of(pod) < 2:
+        return {}
+    spec, status = pod["spec"], pod["status"]
+    told = status.get("containerStatuses") or []
+    given = with_resources(told, pod)
+    debugging = status.get("ephemeralContainerStatuses") or []
+    known = {it["name"] for it in debugging}
+    added = [
+        container_status(it, now, ready=False)
+        for it in spec.get("ephemeralContainers") or ()
+        if it["name"] not in known
+    ]
+    changes: JsonObject = {}
+    if given != told:
+        changes["containerStatuses"] = given
+    if added:
+        changes["ephemeralContainerStatuses"] = [*debugging, *added]
+    return changes
+
+
+def with_resources(statuses: list[JsonObject], pod: JsonObject) -> list[JsonObject]:
+    """The statuses of a pod's containers with what these were given, if that was ever changed."""
+    if generation_of(pod) < 2:
+        return statuses
+    asked = {it["name"]: it.get("resources") or {} for it in pod["spec"]["containers"]}
+    return [granted(it, asked.get(it["name"], {})) for it in statuses]
+
+
+def granted(status: JsonObject, resources: JsonObject) -> JsonObject:
+    known = {key: value for key, value in status.items() if key != "allocatedResources"}
+    requests = resources.get("requests")
+    allocated = {"allocatedResources": requests} if requests else {}
+    return {**known, **allocated, "resources": resources}
+
+
+def generation_of(pod: JsonObject) -> int:
+    return int(pod["metadata"].get("generation", 0))
