@@ -265,3 +265,24 @@ class TestServedVersions:
         query = "fieldSelector=involvedObject.name%3Dp"
         core = http.get(f"/api/v1/namespaces/default/events?{query}").json["items"][0]
         assert (core["message"], core["involvedObject"]["name"]) == ("done", "p")
+
+
+def test_a_reply_for_people_is_indented(http: Http) -> None:
+    http.post(CONFIG_MAPS, config_map("a", k="v"))
+    for path in (f"{CONFIG_MAPS}/a", CONFIG_MAPS, f"{CONFIG_MAPS}/none", "/version"):
+        plain, pretty = http.get(path), http.get(f"{path}?pretty=true")
+        assert pretty.json == plain.json
+        assert pretty.body.startswith(b'{\n  "')
+        assert pretty.body.endswith(b"\n}\n")
+        assert http.get(f"{path}?pretty=nonsense").body == plain.body
+
+
+def test_a_text_for_people_stays_as_it_is(http: Http) -> None:
+    assert http.get("/healthz?pretty=true").body == b"ok"
+    headers = {"Accept-Encoding": "gzip"}
+    packed = http.request("GET", "/openapi/v3/api/v1?pretty=true", headers=headers)
+    assert packed.body[:2] == b"\x1f\x8b", "packed is packed"
+
+
+def test_an_error_ends_with_a_line_break(http: Http) -> None:
+    assert http.get(f"{CONFIG_MAPS}/none").body.endswith(b"}\n")

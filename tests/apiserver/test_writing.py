@@ -101,6 +101,22 @@ class TestCreate:
         assert (reply.status, reply.json["metadata"]["name"]) == (201, "a")
         assert http.get(f"{CONFIG_MAPS}/a").status == 404
 
+    @pytest.mark.parametrize("version", ["", "0", "v1", "-1", "18446744073709551616", "9" * 5000])
+    def test_versions_that_say_nothing_are_ignored(self, http: Http, version: str) -> None:
+        body = config_map("a")
+        body["metadata"]["resourceVersion"] = version
+        made = http.post(CONFIG_MAPS, body)
+        assert made.status == 201
+        assert made.json["metadata"]["resourceVersion"] != version
+
+    @pytest.mark.parametrize("version", ["1", "007", "0" * 30 + "1", "18446744073709551615"])
+    def test_a_new_object_has_no_version(self, http: Http, version: str) -> None:
+        body = config_map("a")
+        body["metadata"]["resourceVersion"] = version
+        reply = http.post(CONFIG_MAPS, body)
+        assert reply.status == 400
+        assert "resourceVersion should not be set on objects to be created" in reply.message
+
     def test_lists_of_a_yaml_body_are_read(self, http: Http) -> None:
         text = b"metadata: {name: a}\nspec: {containers: [{name: c, image: p, args: [x, y]}]}"
         reply = http.post(PODS, text, content_type="application/yaml")

@@ -30,6 +30,7 @@ from kubescene.apiserver.requests import (
 from kubescene.apiserver.responses import (
     Response,
     error_response,
+    indented,
     json_response,
     not_found_page,
 )
@@ -121,6 +122,8 @@ class ApiServer:
                 InternalError("Internal error occurred: the server's log has the details")
             )
         if response is not None:
+            if request.wants_indentation:
+                response = indented(response)
             await response.send(send, request.warnings)
 
     async def _answer(self, request: Request, send: Send) -> Response | None:

@@ -85,6 +85,13 @@ class Request:
             raise BadRequestError(f'Invalid value: "{value}": dryRun may only be All')
         return True
 
+    @property
+    def wants_indentation(self) -> bool:
+        """Whether the reply is for people: ``?pretty=true``."""
+        if not self.scope["query_string"]:
+            return False
+        return self.query.get("pretty", "").lower() in ("1", "t", "true")
+
     async def body(self, limit: int) -> bytes:
         """The whole body; 413 once it is longer than ``limit`` bytes."""
         announced = self.header(b"content-length")

@@ -1,6 +1,6 @@
 """Replies: encoded JSON with the right headers, and errors as Kubernetes ``Status`` objects."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -44,7 +44,7 @@ def warning_header(text: str) -> bytes:
 
 
 def json_response(document: JsonObject, status: int = 200) -> Response:
-    return Response(orjson.dumps(document), status)
+    return Response(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE), status)
 
 
 def text_response(text: str, status: int = 200) -> Response:
@@ -60,7 +60,17 @@ def error_response(error: ApiError) -> Response:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if error.retry_after_s:
         headers = ((b"retry-after", str(error.retry_after_s).encode()),)
-    return Response(orjson.dumps(error.to_status()), error.code, JSON, headers)
+    body = orjson.dumps(error.to_status(), option=orjson.OPT_APPEND_NEWLINE)
+    return Response(body, error.code, JSON, headers)
+
+
+def indented(response: Response) -> Response:
+    """The reply laid out for people; only JSON is."""
+    packed = any(name == b"content-encoding" for name, _ in response.headers)
+    if response.media_type != JSON or packed or not response.body:
+        return response
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    return replace(response, body=orjson.dumps(orjson.loads(response.body), option=options))
 
 
 def success_status(name: str, group: str, resource: str, uid: str = "") -> JsonObject:

@@ -29,6 +29,12 @@ _KEPT_FROM_OLD = (
 )
 
 
+def is_revision(version: str) -> bool:
+    """Whether a ``resourceVersion`` names a state of the store: 64 bits, and not zero."""
+    digits = version.lstrip("0")
+    return digits.isascii() and digits.isdigit() and len(digits) <= 20 and int(digits) < 1 << 64
+
+
 def new_metadata(
     obj: JsonObject,
     resource_type: ResourceType,
@@ -39,7 +45,7 @@ def new_metadata(
 ) -> JsonObject:
     """A copy ready to be created: named, identified, dated."""
     given = obj.get("metadata") or {}
-    if given.get("resourceVersion"):
+    if is_revision(given.get("resourceVersion", "")):
         raise BadRequestError("resourceVersion should not be set on objects to be created")
     metadata: dict[str, Any] = {k: v for k, v in given.items() if k not in _SET_BY_SYSTEM}
     if name:
