@@ -56,6 +56,23 @@ def created(client: DirectClient, obj: dict[str, Any]) -> dict[str, Any]:
 # -- decoding ------------------------------------------------------------------------------
 
 
+def test_each_object_of_one_body_gets_the_defaults_of_its_metadata(client: DirectClient) -> None:
+    body = {"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
+    jobs = [
+        created(client, {**workload("Job"), "apiVersion": "batch/v1", "spec": body} | named(name))
+        for name in ("a", "b")
+    ]
+    labels = [job["metadata"]["labels"] for job in jobs]
+    assert labels == [{"app": "a"}] * 2
+    spaces = [client.create({"apiVersion": "v1", "kind": "Namespace"} | named(n)) for n in "xyz"]
+    orders = {tuple(space.decode()["metadata"]) for space in spaces}
+    assert len(orders) == 1
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
 def test_unknown_fields_of_built_in_kinds_are_dropped(client: DirectClient) -> None:
     obj = {**pod(hostnam="x"), "extra": 1}
     stored = created(client, obj)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import msgspec
 import orjson
 
+from kubescene.api.blueprints import Blueprint
 from kubescene.api.encoding import encode
 
 INDEX_MARK = b"$(INDEX)"
@@ -52,6 +53,8 @@ class WriteOptions:
     """Whether an apply takes fields that others own."""
     through: str = ""
     """A subresource that the write came through, such as ``scale``: owners are noted with it."""
+    blueprint: Blueprint | None = None
+    """What this write has in common with others that carry the same blueprint."""
 
 
 NO_OPTIONS = WriteOptions()

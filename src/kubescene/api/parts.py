@@ -4,24 +4,26 @@
 part for each other member, in order. The spec of a pod is followed by its node as a part of its
 own, since that is what a binding adds. Joined, they are what encoding the whole object gives.
 
-A member is taken over from the version before if it is *the same value*: whoever changes an object
-copies what changes and keeps the rest, decoded objects being read-only, so identity is proof.
+Encoding is cheap, keeping is not: equal parts are kept once. A binding or a status leaves the
+other parts of a pod as they were, and a thousand pods of one template have one spec and report one
+status.
 """
 
-from collections.abc import Mapping
-from itertools import islice
-from operator import eq, is_
-from typing import Any, Protocol, TypeAlias
+from functools import lru_cache
+from itertools import islice, zip_longest
+from typing import Protocol, TypeAlias
 
 import msgspec
 import orjson
 
-from kubescene.types import JsonObject, JsonValue
+from kubescene.types import JsonObject
 
 PARTS_SHARED = 4096
+LONGEST_SHARED = 4096
 _IN_HEAD = 3
 _END = b"}"
 _NODE = "nodeName"
+_OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
 class Encoded(Protocol):
@@ -63,9 +65,14 @@ class Sections(msgspec.Struct, gc=False, eq=False):
         """The object without its revision; made anew each time."""
         return b"".join((self.head, self.metadata, *self.members))
 
-    @property
-    def parts(self) -> tuple[bytes, ...]:
-        return (self.metadata, *self.members)
+    def mentions(self, text: bytes) -> bool:
+        """Whether a text that begins and ends inside a member occurs in the object."""
+        if text in self.metadata:
+            return True
+        for part in self.members:
+            if part_mentions(part, text) if len(part) <= LONGEST_SHARED else text in part:
+                return True
+        return False
 
 
 Payload: TypeAlias = bytes | Sections | tuple[Part, ...]
@@ -74,15 +81,19 @@ Payload: TypeAlias = bytes | Sections | tuple[Part, ...]
 
 def joined(payload: Payload) -> bytes:
     """The JSON text."""
-    if isinstance(payload, bytes):
-        return payload
     if isinstance(payload, Sections):
         return payload.data
-    return b"".join(map(joined_part, payload))
+    return payload if isinstance(payload, bytes) else b"".join(map(joined_part, payload))
 
 
 def joined_part(part: Part) -> bytes:
     return b"".join(part) if isinstance(part, tuple) else bytes(part)
+
+
+@lru_cache(PARTS_SHARED)
+def part_mentions(part: bytes, text: bytes) -> bool:
+    """Shared parts are asked the same question for each object that has them."""
+    return text in part
 
 
 def metadata_part(payload: Payload) -> Part | None:
@@ -93,15 +104,23 @@ def metadata_part(payload: Payload) -> Part | None:
 
 
 def unshared_size(payload: Payload, other: Payload | None) -> int:
-    """How many bytes of ``payload`` are not in ``other``, too; parts that grow count as nothing."""
-    shared = set(map(id, parts_of(other))) if other is not None else ()
-    return sum(part_size(part) for part in parts_of(payload) if id(part) not in shared)
+    """How many bytes of ``payload`` are not at the same place in ``other``.
+
+    Parts that grow count as nothing: they belong to whoever makes them grow.
+    """
+    if isinstance(payload, Sections) and isinstance(other, Sections):
+        size = 0 if payload.metadata is other.metadata else len(payload.metadata)
+        pairs = zip_longest(payload.members, other.members, fillvalue=b"")
+        return size + sum([len(part) for part, its in pairs if part is not its])
+    parts, others = parts_of(payload), () if other is None else parts_of(other)
+    unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
+    return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))
 
 
 def parts_of(payload: Payload) -> tuple[Part, ...]:
-    if isinstance(payload, bytes):
-        return (payload,)
-    return payload.parts if isinstance(payload, Sections) else payload
+    if isinstance(payload, Sections):
+        return (payload.metadata, *payload.members)
+    return payload if isinstance(payload, tuple) else (payload,)
 
 
 def part_size(part: Part) -> int:
@@ -111,36 +130,46 @@ def part_size(part: Part) -> int:
 
 
 class PartEncoder:
-    """Encodes objects in parts. Equal parts are one: a thousand pods report the same status."""
+    """Encodes objects in parts, and hands out the same part again for the same text."""
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, str], bytes] = {}
         self._known: dict[bytes, bytes] = {}
 
     def sections(
-        self,
-        obj: JsonObject,
-        revision: int,
-        *,
-        node_apart: bool,
-        before: Sections | None = None,
-        old: JsonObject | None = None,
+        self, obj: JsonObject, revision: int, before: Payload | None, *, node_apart: bool
     ) -> Sections:
-        """Encode what `versioned` returned.
+        """Encode what `versioned` returned; ``before`` is the version that it replaces.
 
-        ``old`` is the decoded form of ``before``: what ``obj`` has in common with it is shared.
         With ``node_apart`` the spec's node is a part of its own.
         """
-        head = self._head(obj["apiVersion"], obj["kind"])
-        metadata = obj["metadata"]
-        if before is None or old is None:
-            members = self._members(obj, node_apart, {})
-            return Sections(head, revision, encode_metadata(metadata), members)
-        same = same_after_first(metadata, old["metadata"])
-        known = places(old, before.members, node_apart)
-        members = self._members(obj, node_apart, known)
-        rest = before.metadata if same else encode_metadata(metadata)
-        return Sections(head, revision, rest, members)
+        metadata = encode_metadata(obj["metadata"])
+        if isinstance(before, Sections) and metadata == before.metadata:
+            metadata = before.metadata
+        members: list[bytes] = []
+        for name, value in islice(obj.items(), _IN_HEAD, None):
+            part = self._opening(name) + orjson.dumps(value)
+            if node_apart and name == "spec" and part.endswith(_END):
+                members += self._spec(part, value)
+            else:
+                members.append(self._shared(part))
+        members.append(_END)
+        return Sections(
+            self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members)
+        )
+
+    def _spec(self, part: bytes, spec: JsonObject) -> tuple[bytes, bytes]:
+        """A spec up to its node, which comes last if it was bound, and the rest."""
+        if len(spec) < 2 or next(reversed(spec)) != _NODE:
+            return self._shared(part[:-1]), _END
+        ending = b',"nodeName":%b}' % orjson.dumps(spec[_NODE])
+        return self._shared(part[: -len(ending)]), self._shared(ending)
+
+    def _shared(self, part: bytes) -> bytes:
+        known = self._known
+        if len(known) > PARTS_SHARED:
+            known.clear()
+        return known.setdefault(part, part) if len(part) <= LONGEST_SHARED else part
 
     def _head(self, api_version: str, kind: str) -> bytes:
         head = self._heads.get((api_version, kind))
@@ -149,71 +178,13 @@ class PartEncoder:
             head = self._heads[api_version, kind] = opening[:-1] + b',"metadata":{'
         return head
 
-    def _members(
-        self, obj: JsonObject, node_apart: bool, known: Mapping[str, "Place"]
-    ) -> tuple[bytes, ...]:
-        members: list[bytes] = []
-        for name, value in islice(obj.items(), _IN_HEAD, None):
-            place = known.get(name)
-            if place is not None and place[0] is value:
-                members += place[1]
-            elif node_apart and name == "spec" and isinstance(value, dict):
-                members += self._spec(value, place)
-            else:
-                members.append(self._shared(encode_member(name, value)))
-        members.append(_END)
-        return tuple(members)
-
-    def _spec(self, spec: JsonObject, place: "Place | None") -> tuple[bytes, bytes]:
-        """The spec up to its node, which comes last if it came later, and the rest."""
-        if not spec or next(reversed(spec)) != _NODE or len(spec) == 1:
-            return self._shared(encode_member("spec", spec)[:-1]), _END
-        ending = b',"nodeName":%s}' % orjson.dumps(spec[_NODE])
-        if place is not None and begins_with(spec, place[0]):
-            return place[1][0], ending
-        others = dict(islice(spec.items(), len(spec) - 1))
-        return self._shared(encode_member("spec", others)[:-1]), ending
-
-    def _shared(self, part: bytes) -> bytes:
-        known = self._known
-        if len(known) > PARTS_SHARED:
-            known.clear()
-        return known.setdefault(part, part)
+    def _opening(self, name: str) -> bytes:
+        """What stands before the value of a member."""
+        return _OPENINGS.get(name) or b",%b:" % orjson.dumps(name)
 
 
-Place: TypeAlias = tuple[JsonValue, tuple[bytes, ...]]
-"""A member of an object and the parts that encode it."""
-
-
-def places(obj: JsonObject, members: tuple[bytes, ...], node_apart: bool) -> dict[str, Place]:
-    """Where the members of an object are in its sections."""
-    found: dict[str, Place] = {}
-    position = 0
-    for name, value in islice(obj.items(), _IN_HEAD, None):
-        end = position + (2 if node_apart and name == "spec" and isinstance(value, dict) else 1)
-        found[name] = (value, members[position:end])
-        position = end
-    return found
-
-
-def encode_member(name: str, value: JsonValue) -> bytes:
-    return b"".join((b",", orjson.dumps(name), b":", orjson.dumps(value)))
-
-
-def encode_metadata(metadata: Mapping[str, Any]) -> bytes:
-    """All but the revision, which comes first."""
-    return orjson.dumps(dict(islice(metadata.items(), 1, None)))[1:]
-
-
-def same_after_first(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Whether two objects have the same members in the same order, the first one's value aside."""
-    if len(new) != len(old) or not all(map(eq, new, old)):
-        return False
-    return all(map(is_, islice(new.values(), 1, None), islice(old.values(), 1, None)))
-
-
-def begins_with(new: Mapping[str, Any], old: JsonValue) -> bool:
-    """Whether ``new`` is ``old`` with one more member at the end."""
-    if not isinstance(old, dict) or len(new) != len(old) + 1:
-        return False
-    return all(map(eq, new, old)) and all(map(is_, new.values(), old.values()))
+def encode_metadata(metadata: JsonObject) -> bytes:
+    """All but the revision, which comes first, and the opening brace."""
+    text = orjson.dumps(metadata)
+    start = len(b'{"resourceVersion":""') + len(metadata["resourceVersion"])
+    return text[start + 1 :] if len(metadata) > 1 else _END

@@ -10,15 +10,18 @@ small parts and shares the large ones.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import orjson
 
+from kubescene.api import parts
 from kubescene.api.encoding import encode
-from kubescene.api.parts import Payload, Sections, joined, metadata_part
+from kubescene.api.parts import Sections, joined, metadata_part
 from kubescene.api.scheme import GroupResource
 from kubescene.types import JsonObject
+
+Payload: TypeAlias = parts.Payload
 
 _REVISION_FIELD = b'"resourceVersion":"'
 _NO_LABELS: dict[str, str] = {}
@@ -54,11 +57,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         payload = self.payload
         return payload.unversioned if isinstance(payload, Sections) else cut_revision(self.data)
 
-    @property
-    def encoded_metadata(self) -> bytes:
-        """A text that holds all metadata but the revision, and perhaps more."""
+    def mentions(self, text: bytes) -> bool:
+        """Whether a JSON text such as a member's name occurs in the object, joined or not."""
         payload = self.payload
-        return payload.metadata if isinstance(payload, Sections) else self.data
+        return payload.mentions(text) if isinstance(payload, Sections) else text in self.data
 
     def decode(self) -> JsonObject:
         """A fresh decoded object."""

@@ -50,6 +50,7 @@ class DirectClient:
         self._watched: dict[GroupResource, None] = {}
         self._watches_all = False
         self._own_options = WriteOptions(field_manager=actor.manager)
+        self._last_options = (NO_OPTIONS, self._own_options)
 
     @property
     def actor(self) -> Actor:
@@ -221,8 +222,10 @@ class DirectClient:
         """The options with this client's name as field manager, if none is given."""
         if options is NO_OPTIONS:
             return self._own_options
-        return (
-            options
-            if options.field_manager
-            else replace(options, field_manager=self._actor.manager)
-        )
+        if options.field_manager:
+            return options
+        given, named = self._last_options
+        if given is not options:
+            named = replace(options, field_manager=self._actor.manager)
+            self._last_options = (options, named)
+        return named

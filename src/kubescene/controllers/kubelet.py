@@ -5,14 +5,19 @@ delay elapses in virtual time, so only under an advance operation. What it write
 breathing: status of pods and nodes, never part of the timeline.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
+from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
-from kubescene.api.options import DeleteOptions
+from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
@@ -35,6 +40,7 @@ NOT_READY = (READY, "ContainersReady")
 PENDING = "Pending"
 RUNNING = "Running"
 TERMINAL = ("Succeeded", "Failed")
+STATUSES_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class KubeletReconciler:
         """``talks``: whether somebody wants to hear what it does with containers."""
         self._delays = delays
         self._talks = talks
+        self._statuses = RunningStatuses()
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
 
@@ -125,8 +132,10 @@ class KubeletReconciler:
         if wait := remaining(scheduled_at(pod), self._delays.start, now):
             return Plan(requeue_after=wait)
         ready = self._delays.ready == 0
-        status = running(pod, format_time(now), ready=ready)
-        write = Patch(ObjectRef.to(pod), {"status": status}, subresource="status")
+        options = self._statuses.of(pod, format_time(now), ready=ready)
+        assert options.blueprint is not None
+        ref, patch = ObjectRef(POD, key.name, key.namespace), options.blueprint.body
+        write = Patch(ref, patch, subresource="status", options=options)
         again = None if ready else self._delays.ready
         return Plan((write,), again, started(pod) if self._talks else ())
 
@@ -176,6 +185,8 @@ def is_respecified(change: Change) -> bool:
     previous = change.previous
     if previous is None or previous.phase != RUNNING or change.record.phase != RUNNING:
         return False
+    if same_metadata(change.record, previous):
+        return False
     before = change.previous_object
     return before is not None and generation_of(change.object) != generation_of(before)
 
@@ -222,6 +233,40 @@ def running(pod: JsonObject, now: str, *, ready: bool = True) -> dict[str, Any]:
         "conditions": [*reached, *kept],
         "containerStatuses": with_resources(statuses, pod),
     }
+
+
+class RunningStatuses:
+    """The newest statuses of running pods: pods of one template that start together share one."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, RunningStatus] = OrderedDict()
+
+    def of(self, pod: JsonObject, now: str, *, ready: bool) -> WriteOptions:
+        """Options whose blueprint is the patch that says that the pod runs."""
+        containers, generation = pod["spec"]["containers"], generation_of(pod)
+        conditions = orjson.dumps(pod["status"].get("conditions"))
+        made_from = (conditions, generation, now, ready)
+        known = self._known.get(id(containers))
+        if known is not None and known.fits(containers, made_from):
+            return known.options
+        options = WriteOptions(blueprint=Blueprint({"status": running(pod, now, ready=ready)}))
+        self._known[id(containers)] = RunningStatus(containers, made_from, options)
+        if len(self._known) > STATUSES_KEPT:
+            self._known.popitem(last=False)
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStatus:
+    """A status, and all that it was made from."""
+
+    containers: list[JsonObject]
+    made_from: tuple[object, ...]
+    options: WriteOptions
+
+    def fits(self, containers: object, made_from: tuple[object, ...]) -> bool:
+        """Whether it is also that of another pod, which shares its containers."""
+        return self.containers is containers and self.made_from == made_from
 
 
 def stopped(pod: JsonObject, now: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from kubescene.api.changes import Change
-from kubescene.api.options import PLAIN_DELETE, DeleteOptions
+from kubescene.api.options import NO_OPTIONS, PLAIN_DELETE, DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
@@ -30,6 +30,7 @@ class ObjectKey(NamedTuple):
 class Create:
     obj: JsonObject
     notice: Notice | None = None
+    options: WriteOptions = NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Patch:
     patch_type: PatchType = PatchType.MERGE
     subresource: str = ""
     notice: Notice | None = None
+    options: WriteOptions = NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,15 +94,17 @@ class ReconcilerController:
 def make(write: Write, client: Client) -> Record:
     """Carry out one planned write; returns the object's newest state."""
     match write:
-        case Create(obj):
-            return client.create(obj)
+        case Create(obj, options=options):
+            return client.create(obj, options=options)
         case Update(obj, subresource):
             return client.update(obj, subresource=subresource)
-        case Patch(ref, patch, patch_type, subresource):
-            return client.patch(ref, patch, patch_type=patch_type, subresource=subresource)
+        case Patch(ref, patch, patch_type, subresource, options=options):
+            return client.patch(
+                ref, patch, patch_type=patch_type, subresource=subresource, options=options
+            )
         case Scale(ref, replicas):
             return client.scale(ref, replicas)
-        case Evict(pod, options):
-            return client.evict(pod, options=options)
-        case Delete(ref, options):
-            return client.delete(ref, options=options)
+        case Evict(pod, deletion):
+            return client.evict(pod, options=deletion)
+        case Delete(ref, deletion):
+            return client.delete(ref, options=deletion)

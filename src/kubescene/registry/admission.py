@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from kubescene.actors import Actor
-from kubescene.api.scheme import ResourceType
+from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
 from kubescene.store import Store
@@ -94,11 +94,28 @@ class ValidatingPlugin(Protocol):
         ...
 
 
+@runtime_checkable
+class DeclaredPlugin(Protocol):
+    """A plugin that says what it looks at, so that its answer can be taken for many alike objects.
+
+    Its answers to a create, in both rounds, depend on nothing but the object without its name, the
+    writer, the namespace and the objects of ``reads``; to a change of status it says nothing. Other
+    plugins are asked about each object.
+    """
+
+    @property
+    def reads(self) -> Sequence[GroupResource]: ...
+
+
 class AdmissionChain:
-    """Plugins in order; each sees what the one before returned."""
+    """Plugins in order; each sees what the one before returned.
+
+    ``reads`` is what all of them together look at; None if one of them does not say.
+    """
 
     def __init__(self, plugins: Sequence[AdmissionPlugin]) -> None:
         self.plugins = tuple(plugins)
+        self.reads = declared_reads(self.plugins)
         self.validators = tuple(it for it in self.plugins if isinstance(it, ValidatingPlugin))
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
@@ -113,3 +130,10 @@ class AdmissionChain:
     def validate(self, request: AdmissionRequest) -> None:
         for plugin in self.validators:
             plugin.validate(request)
+
+
+def declared_reads(plugins: Sequence[AdmissionPlugin]) -> tuple[GroupResource, ...] | None:
+    declared = [plugin for plugin in plugins if isinstance(plugin, DeclaredPlugin)]
+    if len(declared) < len(plugins):
+        return None
+    return tuple(dict.fromkeys(resource for plugin in declared for resource in plugin.reads))

@@ -62,6 +62,13 @@ class Checks:
             errors = definition_errors(new, old)
         validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
 
+    def validate_metadata(
+        self, new: JsonObject, old: JsonObject, resource_type: ResourceType
+    ) -> None:
+        """422 for metadata that an object may not have, or no longer."""
+        errors = validation.validate_metadata_change(new, old)
+        validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
+
     def check_open(self, resource_type: ResourceType, obj: JsonObject) -> None:
         """403 for an object of a custom kind whose definition is going away."""
         kind = self._custom.of(resource_type.gvk)

@@ -18,6 +18,9 @@ from kubescene.types import JsonObject
 FREE_FORM_KINDS = frozenset({"ControllerRevision", "CustomResourceDefinition"})
 """Built-in kinds with parts that no type bounds."""
 
+BY_ANNOTATIONS = frozenset({"HorizontalPodAutoscaler"})
+"""Built-in kinds whose annotations say something about their spec."""
+
 WITHOUT_DEFAULTS = frozenset({"metadata", "status"})
 """Parts of a stored object that a change brings no defaults to."""
 
@@ -55,7 +58,7 @@ def typed_body(obj: JsonObject, served: ResourceType) -> JsonObject:
 
     Bodies that differ in metadata only, such as the pods of one template, are decoded once.
     """
-    if "status" in obj or served.stored_as:
+    if "status" in obj or served.stored_as or served.kind in BY_ANNOTATIONS:
         return typed(obj, served)
     body = {name: part for name, part in obj.items() if name != "metadata"}
     encoded = encoding_of(body)
@@ -66,7 +69,9 @@ def typed_body(obj: JsonObject, served: ResourceType) -> JsonObject:
         _BODIES.put((served.gvk, encoded), remembered)
         return complete
     metadata = checked({"kind": served.kind, "metadata": obj.get("metadata")}, served)
-    return {**remembered, "metadata": metadata.get("metadata") or {}}
+    complete = {**remembered, "metadata": metadata.get("metadata") or {}}
+    # Metadata have defaults, too: a namespace is labelled with its name, a job as its pods are.
+    return defaults.apply_defaults(complete, served.gvk)
 
 
 def typed_change(obj: JsonObject, known: JsonObject, served: ResourceType) -> JsonObject:

@@ -28,6 +28,7 @@ from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
 from kubescene.registry.eviction import Evictions
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
+from kubescene.registry.molds import Mold, Molds
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
@@ -39,6 +40,7 @@ from kubescene.registry.preconditions import (
 )
 from kubescene.registry.preparation import Preparation
 from kubescene.registry.scaling import Scales
+from kubescene.registry.status_reports import Reports
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
@@ -78,6 +80,8 @@ class Registry:
         self.scales = Scales(self)
         self.evictions = Evictions(self)
         self.track_fields = False
+        self._molds = Molds(store, admission)
+        self._reports = Reports(store, admission)
         self._ownership = Ownership(scheme, self.custom, self.clocks)
 
     # -- reading ---------------------------------------------------------------------------
@@ -126,6 +130,10 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
+        if options.blueprint is not None and not self.track_fields:
+            mold = self._molds.find(actor, obj, namespace, options)
+            if mold is not None:
+                return self._create_like(mold, actor, obj, options)
         if options.strict:
             self.reject_unknown(obj)
         resource_type, body = self.to_storage(obj)
@@ -177,6 +185,10 @@ class Registry:
         if patch_type is PatchType.APPLY:
             return self._apply(request, resource_type, namespace, name)
         current = self.record(resource_type, namespace, name)
+        is_alike = options.blueprint is not None and inspect is None and not self.track_fields
+        status = self._reports.find(request, current) if is_alike else None
+        if status is not None:
+            return self._report(request, current, status)
 
         def change(old: JsonObject) -> JsonObject:
             seen = old if resource_type.custom else conversion.from_storage(old, resource_type)
@@ -190,7 +202,10 @@ class Registry:
             new = decoding.accepted(new, resource_type, self.custom, known=seen)
             return self._owned(request, new, old, resource_type)
 
-        return self._change(request, current, change)
+        record = self._change(request, current, change)
+        if is_alike:
+            self._reports.keep(request, current, record)
+        return record
 
     def bind(
         self,
@@ -287,6 +302,7 @@ class Registry:
         """Create a decoded object."""
         resource_type = request.resource_type
         place = resolve_namespace(resource_type, body, namespace)
+        seen = self._molds.seen()
         self.checks.check_open(resource_type, body)
         complete = self.checks.admit(request, body, None, place)
         metadata = complete["metadata"]
@@ -298,8 +314,29 @@ class Registry:
         check_unused(resource_type, place, name, self.store)
         if request.options.dry_run:
             return self._unstored(resource_type, complete)
+        record = self._store_new(request, complete)
+        if request.options.blueprint is not None and not self.track_fields:
+            self._molds.keep(request, namespace, seen, record)
+        return record
+
+    def _create_like(
+        self, mold: Mold, actor: Actor, obj: JsonObject, options: WriteOptions
+    ) -> Record:
+        """Create an object of a blueprint whose first one went the long way."""
+        resource_type = mold.resource_type
+        request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
+        place = mold.place
+        name = free_name(obj["metadata"], resource_type, place, self.identities, self.store)
+        complete = mold.named(name, self.identities, self.clocks.of(resource_type))
+        if not mold.is_good_name(name):
+            self.checks.accept(request, complete, None)
+        check_unused(resource_type, place, name, self.store)
+        return self._store_new(request, complete)
+
+    def _store_new(self, request: WriteRequest, obj: JsonObject) -> Record:
+        resource_type = request.resource_type
         self.gate.before_write(request.actor, resource_type, "")
-        stored = self.stored(complete, resource_type)
+        stored = self.stored(obj, resource_type)
         record = self.store.create(resource_type.group_resource, stored)
         self.tell(request, record, None)
         self.consequences.created(record)
@@ -352,6 +389,17 @@ class Registry:
             return current
         if options.dry_run:
             return self._unstored(resource_type, new)
+        return self._store_changed(request, current, new)
+
+    def _report(self, request: WriteRequest, current: Record, status: JsonObject) -> Record:
+        """Give a pod the status that the same report gave to another one like it."""
+        resource_type, old = request.resource_type, self.store.decoded(current)
+        new = strategies.keep_spec({**old, "status": status}, old, resource_type)
+        self.checks.validate_metadata(new, old, resource_type)
+        return self._store_changed(request, current, new)
+
+    def _store_changed(self, request: WriteRequest, current: Record, new: JsonObject) -> Record:
+        resource_type = request.resource_type
         if deletion.is_finished(new):
             # The change took the last thing that held the object; its deletion was told before.
             removed = self._remove(request, current)

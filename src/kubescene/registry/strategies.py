@@ -119,4 +119,4 @@ def keep_spec(new: JsonObject, old: JsonObject, resource_type: ResourceType) -> 
             metadata[field] = value
         else:
             metadata.pop(field, None)
-    return with_part(result, "metadata", metadata)
+    return result if metadata == old["metadata"] else with_part(result, "metadata", metadata)

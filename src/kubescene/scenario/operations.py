@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from kubescene.actors import ENGINE
+from kubescene.api.blueprints import Blueprint
 from kubescene.api.encoding import encode
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
@@ -17,6 +18,8 @@ from kubescene.errors import ApiError, BadRequestError, ScenarioError
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.spec import Operation, OperationKind
 from kubescene.types import JsonObject
+
+INDEX = INDEX_MARK.decode()
 
 
 class OperationRunner:
@@ -127,6 +130,8 @@ class Creation:
         # Without a count, $(INDEX) is a variable of the author's container.
         counted = "count" in operation.body
         self._template = Template(self._object) if counted else None
+        if self._template is not None and operation.instances > 1:
+            self._options = replace(self._options, blueprint=self._template.blueprint)
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""
@@ -142,8 +147,26 @@ class Template:
 
     def __init__(self, obj: JsonObject) -> None:
         self._text = orjson.dumps(obj)
+        self._body: JsonObject = orjson.loads(self._text)
+        self._name = index_in_name(self._body)
+        only_there = self._name.count(INDEX) == self._text.count(INDEX_MARK)
+        self.blueprint = Blueprint(self._body) if only_there else None
+        """What all instances are but for their names; None if they differ in more."""
 
     def instance(self, index: int) -> JsonObject:
-        """A fresh object. Replacing in the encoded text is safe: digits need no escaping."""
-        obj: JsonObject = orjson.loads(self._text.replace(INDEX_MARK, str(index).encode()))
-        return obj
+        """One of the objects, read-only: what they have in common is shared."""
+        if self.blueprint is None:
+            # Replacing in the encoded text is safe: digits need no escaping.
+            obj: JsonObject = orjson.loads(self._text.replace(INDEX_MARK, str(index).encode()))
+            return obj
+        if not self._name:
+            return self._body
+        name = self._name.replace(INDEX, str(index))
+        return {**self._body, "metadata": {**self._body["metadata"], "name": name}}
+
+
+def index_in_name(body: JsonObject) -> str:
+    """The name of an object if it contains the index, else an empty text."""
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) and INDEX in name else ""

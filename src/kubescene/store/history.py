@@ -37,12 +37,6 @@ class Log:
         self.compacted = compacted
         self.bytes = 0
 
-    def append(self, change: Change) -> None:
-        size = change.kept_alive()
-        self.changes.append(change)
-        self.sizes.append(size)
-        self.bytes += size
-
     def forget(self) -> None:
         self.compacted = self.changes.popleft().revision
         self.bytes -= self.sizes.popleft()
@@ -70,12 +64,22 @@ class History:
         log = self._logs.get(resource)
         return self._floor if log is None else log.compacted
 
+    def newest_of(self, resource: GroupResource) -> int:
+        """The newest change of a resource, forgotten or not."""
+        log = self._logs.get(resource)
+        if log is None:
+            return self._floor
+        return log.changes[-1].revision if log.changes else log.compacted
+
     def append(self, change: Change) -> None:
         resource = change.record.resource
         log = self._logs.get(resource)
         if log is None:
             log = self._logs[resource] = Log(self._floor)
-        log.append(change)
+        size = change.kept_alive()
+        log.changes.append(change)
+        log.sizes.append(size)
+        log.bytes += size
         while len(log.changes) > self.window or log.bytes > self._most_bytes:
             log.forget()
 

@@ -14,6 +14,7 @@ from threading import get_ident
 from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.part_decoding import PartDecoder
 from kubescene.api.parts import PartEncoder, Payload, Sections
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupResource
@@ -71,6 +72,7 @@ class Store:
         self.history = History(window)
         self._journal = journal
         self._encoder = PartEncoder()
+        self._decoder = PartDecoder()
         self.indexes = Indexes()
         self._revision = 0
         self._newest: dict[GroupResource, int] = {}
@@ -168,7 +170,7 @@ class Store:
         """The decoded object, shared and therefore read-only. Owner thread only."""
         cached = self._decoded.get(record.revision)
         if cached is None:
-            cached = record.decode()
+            cached = self._decode(record)
             self._remember(record.revision, cached)
         else:
             self._decoded.move_to_end(record.revision)
@@ -176,13 +178,8 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------
 
-    def create(
-        self, resource: GroupResource, obj: JsonObject, *, like: Record | None = None
-    ) -> Record:
-        """Store a new object; its metadata must carry a name.
-
-        What it has in common with ``like``, an object of the same resource, is not encoded again.
-        """
+    def create(self, resource: GroupResource, obj: JsonObject) -> Record:
+        """Store a new object; its metadata must carry a name."""
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if key in self._objects[resource]:
@@ -193,7 +190,7 @@ class Store:
                 kind=resource.resource,
             )
         self._claim()
-        return self._put(ChangeType.ADDED, resource, obj, None, like)
+        return self._put(ChangeType.ADDED, resource, obj, None)
 
     def update(
         self, resource: GroupResource, obj: JsonObject, *, expected: int | None = None
@@ -202,7 +199,7 @@ class Store:
         metadata = obj["metadata"]
         current = self._current(resource, metadata.get("namespace", ""), metadata["name"], expected)
         self._claim()
-        return self._put(ChangeType.MODIFIED, resource, obj, current, current)
+        return self._put(ChangeType.MODIFIED, resource, obj, current)
 
     def update_payload(
         self, record: Record, build: Callable[[int], Payload], *, phase: str
@@ -238,7 +235,7 @@ class Store:
         """
         current = self._current(resource, namespace, name, expected)
         self._claim()
-        return self._put(ChangeType.DELETED, resource, self.decoded(current), current, current)
+        return self._put(ChangeType.DELETED, resource, self.decoded(current), current)
 
     def restore(self, records: Iterable[Record], revision: int) -> None:
         """Fill an empty store with records, in order of creation, as they were at ``revision``.
@@ -358,22 +355,13 @@ class Store:
         resource: GroupResource,
         obj: JsonObject,
         previous: Record | None,
-        like: Record | None,
     ) -> Record:
         revision = self._revision + 1
         copy = versioned(obj, revision)
-        record = make_record(resource, copy, revision, self._encoded(resource, copy, like))
+        before = None if previous is None else previous.payload
+        payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
+        record = make_record(resource, copy, revision, payload)
         return self._commit(Change(change_type, record, previous, self), copy)
-
-    def _encoded(self, resource: GroupResource, obj: JsonObject, like: Record | None) -> Sections:
-        before = None if like is None else like.payload
-        return self._encoder.sections(
-            obj,
-            self._revision + 1,
-            node_apart=resource == PODS,
-            before=before if isinstance(before, Sections) else None,
-            old=None if like is None else self._decoded.get(like.revision),
-        )
 
     def _commit(self, change: Change, decoded: JsonObject | None = None) -> Record:
         if self._journal is not None:
@@ -431,6 +419,12 @@ class Store:
                 if s.resources is None or resource in s.resources
             )
         return route
+
+    def _decode(self, record: Record) -> JsonObject:
+        payload = record.payload
+        if isinstance(payload, Sections):
+            return self._decoder.decode(payload, node_apart=record.resource == PODS)
+        return record.decode()
 
     def _remember(self, revision: int, obj: JsonObject) -> None:
         self._decoded[revision] = obj

@@ -15,6 +15,7 @@ from kubescene.api.validation.fielderrors import (
     raise_if_invalid,
 )
 from kubescene.api.validation.kinds import rules_of
+from kubescene.api.validation.metadata import validate_metadata_update
 from kubescene.api.validation.namespaces import validate_namespace_finalize
 from kubescene.api.validation.podparts import validate_ephemeral_containers, validate_pod_resize
 from kubescene.api.validation.podupdates import validate_binding as _validate_binding
@@ -27,6 +28,7 @@ __all__ = [
     "validate_binding",
     "validate_create",
     "validate_finalize",
+    "validate_metadata_change",
     "validate_pod_part",
     "validate_status_update",
     "validate_update",
@@ -66,6 +68,13 @@ def validate_status_update(
     """What is wrong with an update through the ``status`` subresource."""
     errors = ErrorList()
     rules_of(resource_type).status(new, old, errors)
+    return errors
+
+
+def validate_metadata_change(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What is wrong with the metadata of an object whose other parts are known to be fine."""
+    errors = ErrorList()
+    validate_metadata_update(new["metadata"], old["metadata"], errors)
     return errors
 
 

@@ -98,7 +98,7 @@ class GarbageCollector:
             self._forget(record.uid, record.namespace)
             return
         else:
-            if record.owner or _OWNER_REFERENCES in record.encoded_metadata:
+            if record.owner or record.mentions(_OWNER_REFERENCES):
                 self._relate(change, None)
             if owner := self._graph.owners.get(record.uid):
                 owner.gone_from = None  # brought back by an import

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
-from kubescene.api.options import DeleteOptions
+from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
@@ -155,7 +156,9 @@ def scaling_writes(
     difference = int(replica_set["spec"].get("replicas", 1)) - tally.active
     if difference > 0:
         news = notice(replica_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
-        return [Create(pod_of(replica_set), news)] * min(difference, BURST_REPLICAS)
+        pod = pod_of(replica_set)
+        create = Create(pod, news, WriteOptions(blueprint=Blueprint(pod)))
+        return [create] * min(difference, BURST_REPLICAS)
     if difference < 0:
         owned = reader.owned(POD, replica_set["metadata"]["uid"])
         active = [pod for pod in owned if owned_pod(pod).active]

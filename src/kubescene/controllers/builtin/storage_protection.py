@@ -34,7 +34,7 @@ class StorageProtectionReconciler:
         record = change.record
         if record.resource != PODS:
             return (ObjectKey(record.namespace, record.name),)
-        if b'"persistentVolumeClaim"' not in record.data and b'"ephemeral"' not in record.data:
+        if not record.mentions(b'"volumes"'):
             return ()
         return [ObjectKey(record.namespace, name) for name in claims_of(change.object)]
 

@@ -22,6 +22,7 @@ OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 class DefaultStorageClass:
     name = "DefaultStorageClass"
+    reads = (STORAGE_CLASSES,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("PersistentVolumeClaim"):
@@ -36,6 +37,7 @@ class DefaultStorageClass:
 
 class DefaultIngressClass:
     name = "DefaultIngressClass"
+    reads = (INGRESS_CLASSES,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Ingress"):

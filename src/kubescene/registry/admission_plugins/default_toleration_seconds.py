@@ -1,5 +1,8 @@
 """DefaultTolerationSeconds: pods stay five minutes on a node that is not ready or unreachable."""
 
+from collections.abc import Sequence
+
+from kubescene.api.scheme import GroupResource
 from kubescene.registry.admission import AdmissionRequest
 from kubescene.registry.objects import with_part
 from kubescene.types import JsonObject
@@ -13,6 +16,7 @@ TOLERATIONS: tuple[JsonObject, ...] = tuple(
 
 class DefaultTolerationSeconds:
     name = "DefaultTolerationSeconds"
+    reads: Sequence[GroupResource] = ()
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_write("Pod"):

@@ -11,6 +11,7 @@ IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 class NamespaceLifecycle:
     name = "NamespaceLifecycle"
+    reads = (NAMESPACES,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if request.verb == "delete" and request.is_for("Namespace"):

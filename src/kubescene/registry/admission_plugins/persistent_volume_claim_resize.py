@@ -11,6 +11,7 @@ from kubescene.types import JsonObject
 
 class PersistentVolumeClaimResize:
     name = "PersistentVolumeClaimResize"
+    reads = (STORAGE_CLASSES,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         return request.obj

@@ -1,6 +1,9 @@
 """PodResizeValidator: a pod on a node cannot ask for more than the whole node has."""
 
+from collections.abc import Sequence
+
 from kubescene.api.resource_requests import node_allocatable, pod_requests
+from kubescene.api.scheme import GroupResource
 from kubescene.errors import Cause, ForbiddenError
 from kubescene.registry.admission import AdmissionRequest
 from kubescene.registry.binding import NODES
@@ -11,6 +14,7 @@ _OS_LABEL = "kubernetes.io/os"
 
 class PodResizeValidator:
     name = "PodResizeValidator"
+    reads: Sequence[GroupResource] = ()
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         return request.obj

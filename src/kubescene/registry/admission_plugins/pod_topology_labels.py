@@ -4,13 +4,14 @@ Pods that are bound later get the labels with the binding (`kubescene.registry.b
 """
 
 from kubescene.registry.admission import AdmissionRequest
-from kubescene.registry.binding import topology_labels
+from kubescene.registry.binding import NODES, topology_labels
 from kubescene.registry.objects import with_metadata
 from kubescene.types import JsonObject
 
 
 class PodTopologyLabels:
     name = "PodTopologyLabels"
+    reads = (NODES,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):

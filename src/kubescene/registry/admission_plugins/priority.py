@@ -13,6 +13,7 @@ _KEPT = ("priority", "preemptionPolicy")
 
 class Priority:
     name = "Priority"
+    reads = (PRIORITY_CLASSES,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_write("Pod"):

@@ -16,6 +16,7 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 
 class ServiceAccount:
     name = "ServiceAccount"
+    reads = (SERVICE_ACCOUNTS,)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):

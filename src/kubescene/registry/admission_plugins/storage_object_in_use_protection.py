@@ -3,6 +3,9 @@
 The finalizer is taken away by the storage protection controller once nobody uses the object.
 """
 
+from collections.abc import Sequence
+
+from kubescene.api.scheme import GroupResource
 from kubescene.registry.admission import AdmissionRequest
 from kubescene.registry.objects import with_metadata
 from kubescene.types import JsonObject
@@ -16,6 +19,7 @@ PROTECTION_FINALIZERS = {
 
 class StorageObjectInUseProtection:
     name = "StorageObjectInUseProtection"
+    reads: Sequence[GroupResource] = ()
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         kind = request.resource_type.kind

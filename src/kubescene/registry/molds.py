@@ -1,0 +1,126 @@
+"""Objects of one template: decoded, admitted and validated once, then made one like the other.
+
+Whoever creates with a `Blueprint` promises that bodies differ in nothing but the name. What a
+create adds to such a body is the same for all of them as long as
+
+- the writer, the namespace and the options are the same,
+- every admission plugin has declared what it looks at (`DeclaredPlugin`), and no object of
+  those resources has changed, and
+- nothing in the object depends on its name or on the time, apart from what is set here each time.
+
+Otherwise the create takes the long way, and is the one that the next are like. Names are generated,
+checked and found unused for each object, and each takes its own uid, exactly as on the long way.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from kubescene.actors import Actor
+from kubescene.api.blueprints import Blueprint
+from kubescene.api.kinds import POD
+from kubescene.api.options import WriteOptions
+from kubescene.api.records import Record
+from kubescene.api.scheme import ResourceType
+from kubescene.api.validation.names import dns_subdomain
+from kubescene.clock import Clock, Identities, format_time
+from kubescene.registry.admission import AdmissionChain
+from kubescene.registry.writes import WriteRequest
+from kubescene.store import Store
+from kubescene.types import JsonObject
+
+MOLDS_KEPT = 16
+
+
+@dataclass(slots=True)
+class Mold:
+    """An object that was created the long way, and what that depended on."""
+
+    actor: Actor
+    options: WriteOptions
+    namespace: str
+    seen: int
+    resource_type: ResourceType
+    obj: JsonObject
+
+    @property
+    def place(self) -> str:
+        place: str = self.obj["metadata"]["namespace"]
+        return place
+
+    def is_good_name(self, name: str) -> bool:
+        """Whether validation, which all but the name has passed, would accept the name, too."""
+        return not dns_subdomain(name)
+
+    def named(self, name: str, identities: Identities, clock: Clock) -> JsonObject:
+        """An object like this one, with a name, an identity and a date of its own."""
+        metadata = {
+            **self.obj["metadata"],
+            "name": name,
+            "uid": identities.uid(POD.kind, self.place, name),
+            "creationTimestamp": format_time(clock.now()),
+        }
+        return {**self.obj, "metadata": metadata}
+
+
+class Molds:
+    """The newest molds of one world, by blueprint."""
+
+    def __init__(self, store: Store, admission: AdmissionChain) -> None:
+        self._store = store
+        self._admission = admission
+        self._molds: OrderedDict[Blueprint, Mold] = OrderedDict()
+
+    def find(
+        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
+    ) -> Mold | None:
+        """The mold that a create may use, if there is one."""
+        blueprint = options.blueprint
+        mold = self._molds.get(blueprint) if blueprint is not None else None
+        if mold is None or blueprint is None or mold.seen != self.seen():
+            return None
+        same_request = mold.actor is actor and mold.namespace == namespace
+        same_options = told_alike(mold.options, options)
+        return mold if same_request and same_options and blueprint.covers(body) else None
+
+    def seen(self) -> int:
+        """A number that is another one after each change of what admission looks at."""
+        newest = self._store.history.newest_of
+        return max(map(newest, self._admission.reads or ()), default=0)
+
+    def keep(self, request: WriteRequest, namespace: str, seen: int, record: Record) -> None:
+        """Remember what was just created the long way, if others can be like it."""
+        blueprint, obj = request.options.blueprint, self._store.decoded(record)
+        if blueprint is None or not self.is_fit(request, obj):
+            return
+        kind = request.resource_type
+        self._molds[blueprint] = Mold(request.actor, request.options, namespace, seen, kind, obj)
+        if len(self._molds) > MOLDS_KEPT:
+            self._molds.popitem(last=False)
+
+    def is_fit(self, request: WriteRequest, pod: JsonObject) -> bool:
+        """Whether others of the same blueprint differ from it in nothing but what `Mold` sets."""
+        if self._admission.reads is None or request.resource_type.gvk != POD:
+            return False
+        given, metadata, spec = request.body["metadata"], pod["metadata"], pod["spec"]
+        # Admission may have its own idea of names. A gated pod says since when. The claims of
+        # ephemeral volumes are named, and validated, by the pod's name.
+        name_is_own = given.get("name") in (None, "", metadata["name"])
+        same_prefix = given.get("generateName") == metadata.get("generateName")
+        timeless = not spec.get("schedulingGates")
+        volumes = spec.get("volumes") or ()
+        return name_is_own and same_prefix and timeless and not any(map(is_ephemeral, volumes))
+
+
+def is_ephemeral(volume: JsonObject) -> bool:
+    return volume.get("ephemeral") is not None
+
+
+def told_alike(one: WriteOptions, other: WriteOptions) -> bool:
+    """Whether options differ in nothing but the operation that they come from."""
+    return (
+        one.strict == other.strict
+        and one.dry_run == other.dry_run
+        and one.field_manager == other.field_manager
+        and one.force == other.force
+        and one.through == other.through
+    )

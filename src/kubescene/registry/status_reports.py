@@ -1,0 +1,102 @@
+"""The same status reported for many alike pods: merged and validated once.
+
+A kubelet that starts a thousand pods of one template sends one patch a thousand times. Whoever
+sends it with a `Blueprint` promises that the patch is not changed any more. What it makes of a
+pod's status depends on the patch, on the status before and on the spec before, but not on the node;
+since equal parts of records are one, it is seen without comparing that they are the same. Admission
+has no say, if all its plugins have declared themselves (`DeclaredPlugin`).
+
+Metadata are looked at every time, because they are each pod's own.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kubescene.api.blueprints import Blueprint
+from kubescene.api.kinds import POD
+from kubescene.api.parts import Sections
+from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
+from kubescene.registry.admission import AdmissionChain
+from kubescene.registry.writes import WriteRequest
+from kubescene.store import Store
+from kubescene.types import JsonObject
+
+REPORTS_KEPT = 64
+_STATUS = {"status"}
+
+
+class PodParts(NamedTuple):
+    """The parts of a pod's record that a status depends on."""
+
+    spec: bytes
+    status: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A status that was accepted, and what it was made from."""
+
+    before: PodParts
+    status: JsonObject
+
+
+class Reports:
+    """The newest reports of one world, by the blueprint of the patch and the parts before."""
+
+    def __init__(self, store: Store, admission: AdmissionChain) -> None:
+        self._store = store
+        self._admission = admission
+        self._reports: OrderedDict[tuple[Blueprint, int, int], Report] = OrderedDict()
+
+    def find(self, request: WriteRequest, current: Record) -> JsonObject | None:
+        """The status that a request leads to, if that is known."""
+        blueprint, before = request.options.blueprint, pod_parts(current)
+        if blueprint is None or before is None or not is_report(request):
+            return None
+        report = self._reports.get((blueprint, id(before.spec), id(before.status)))
+        if report is None:
+            return None
+        # An id alone is no proof: what had it may be gone.
+        same = report.before.spec is before.spec and report.before.status is before.status
+        return report.status if same else None
+
+    def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
+        """Remember what a request with a blueprint has led to."""
+        blueprint, before = request.options.blueprint, pod_parts(current)
+        if blueprint is None or before is None or not is_report(request):
+            return
+        after, status = pod_parts(record), self._store.decoded(record)["status"]
+        # Nothing is written where nothing changes. A nomination is judged by the node.
+        changes = after is not None and after.status != before.status
+        if not changes or self._admission.reads is None or "nominatedNodeName" in status:
+            return
+        self._reports[blueprint, id(before.spec), id(before.status)] = Report(before, status)
+        if len(self._reports) > REPORTS_KEPT:
+            self._reports.popitem(last=False)
+
+
+def is_report(request: WriteRequest) -> bool:
+    """Whether a request is a plain merge of nothing but a pod's status."""
+    options = request.options
+    return (
+        request.subresource == "status"
+        and request.patch_type == PatchType.MERGE
+        and request.resource_type.gvk == POD
+        and options.blueprint is not None
+        and options.blueprint.body is request.body
+        and request.body.keys() == _STATUS
+        and not options.strict
+        and not options.dry_run
+    )
+
+
+def pod_parts(record: Record) -> PodParts | None:
+    """Spec without node, and status, of a pod's record that has just these members."""
+    payload = record.payload
+    if not isinstance(payload, Sections) or len(payload.members) != 4:
+        return None
+    spec, _, status, _ = payload.members
+    is_pod = spec.startswith(b',"spec":{') and status.startswith(b',"status":{')
+    return PodParts(spec, status) if is_pod else None

@@ -1,0 +1,346 @@
+"""Objects of one template: whatever happens in between, they are what the long way makes of them.
+
+Two worlds take the same steps. In one of them creates say what they have in common.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubescene.actors import Actor
+from kubescene.api.blueprints import Blueprint
+from kubescene.api.builtin import builtin_scheme
+from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.scheme import GroupResource
+from kubescene.clock import SECOND, Identities, VirtualClock
+from kubescene.errors import ApiError, ForbiddenError
+from kubescene.registry import Registry
+from kubescene.registry.admission import AdmissionChain, AdmissionPlugin, AdmissionRequest
+from kubescene.registry.admission_plugins import default_chain
+from kubescene.registry.bootstrap import bootstrap
+from kubescene.registry.exports import export
+from kubescene.scenario.operations import Template
+from kubescene.store import Store
+from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
+
+PODS = GroupResource("", "pods")
+USER, ROBOT = Actor("user"), Actor("robot")
+
+
+class AtMost:
+    """A quota: at most ``limit`` pods. It says what it looks at, or does not."""
+
+    name = "AtMost"
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def admit(self, request: AdmissionRequest) -> JsonObject:
+        if request.is_create("Pod") and request.store.count(PODS) >= self._limit:
+            raise request.forbidden("exceeded quota")
+        return request.obj
+
+
+class DeclaredAtMost(AtMost):
+    reads = (PODS,)
+
+
+class Numbering:
+    """Writes into each pod how many it has seen: an answer that is another one each time."""
+
+    name = "Numbering"
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def admit(self, request: AdmissionRequest) -> JsonObject:
+        self._count += 1
+        metadata = {**request.obj["metadata"], "annotations": {"number": str(self._count)}}
+        return {**request.obj, "metadata": metadata}
+
+
+def world(*plugins: AdmissionPlugin) -> Registry:
+    registry = Registry(
+        scheme=builtin_scheme(),
+        store=Store(),
+        clock=VirtualClock(),
+        identities=Identities(),
+        admission=AdmissionChain([*default_chain(), *plugins]),
+    )
+    bootstrap(registry)
+    return registry
+
+
+def pod(name: str = "p-$(INDEX)", **spec: Any) -> JsonObject:
+    obj = make_pod(name).cpu("1").label(app="web").build()
+    return {**obj, "spec": {**obj["spec"], **spec}}
+
+
+def generated(prefix: str = "p-", **metadata: Any) -> JsonObject:
+    return {**pod(), "metadata": {"generateName": prefix, "namespace": "other", **metadata}}
+
+
+EPHEMERAL = {
+    "name": "v",
+    "ephemeral": {
+        "volumeClaimTemplate": {
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            }
+        }
+    },
+}
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+
+TEMPLATES: dict[str, JsonObject] = {
+    "plain": pod(),
+    "elsewhere": {**pod(), "metadata": {"name": "e-$(INDEX)", "namespace": "other"}},
+    "generated": generated(),
+    "owned": generated("o-", ownerReferences=[OWNER], labels={"a": "b"}, finalizers=["x/y"]),
+    "both names": {**pod(), "metadata": {"name": "b-$(INDEX)", "generateName": "x-"}},
+    "index in label": make_pod("l-$(INDEX)").label(index="$(INDEX)").build(),
+    "class": pod("c-$(INDEX)", priorityClassName="high"),
+    "account": pod("s-$(INDEX)", serviceAccountName="builder"),
+    "runtime": pod("r-$(INDEX)", runtimeClassName="slow"),
+    "on a node": pod("n-$(INDEX)", nodeName="n1"),
+    "gated": make_pod("g-$(INDEX)").gate("x/y").build(),
+    "ephemeral": pod("a" * 58 + "$(INDEX)", volumes=[EPHEMERAL]),
+    "name grows too long": pod("a" * 252 + "$(INDEX)"),
+    "bad name": pod("P_$(INDEX)"),
+    "bad prefix": generated("P_"),
+    "no name": {**pod(), "metadata": {}},
+    "unknown field": {**pod("u-$(INDEX)"), "extra": 1},
+    "bad spec": pod("x-$(INDEX)", restartPolicy="Sometimes"),
+    "not a pod": {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "m-$(INDEX)"},
+        "data": {"a": "b"},
+    },
+}
+
+
+def named(api_version: str, kind: str, name: str, **members: Any) -> JsonObject:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **members}
+
+
+def put(registry: Registry, obj: JsonObject) -> None:
+    """Create an object, or replace it."""
+    resource_type = registry.scheme.of_kind(obj["apiVersion"], obj["kind"])
+    place = "default" if resource_type.namespaced else ""
+    if registry.store.get(resource_type.group_resource, place, obj["metadata"]["name"]):
+        registry.update(USER, obj)
+    else:
+        registry.create(USER, obj)
+
+
+def remove(registry: Registry, kind: str, name: str) -> None:
+    resource_type = registry.scheme.resolve(kind)
+    place = "default" if resource_type.namespaced else ""
+    registry.delete(USER, resource_type, place, name, options=DeleteOptions(grace_period_s=0))
+
+
+def high_class(value: int, **more: Any) -> JsonObject:
+    return named("scheduling.k8s.io/v1", "PriorityClass", "high", value=value, **more)
+
+
+def wait(registry: Registry) -> None:
+    registry.clock.wait_until(registry.clock.now() + 7 * SECOND)
+
+
+def zone(name: str) -> JsonObject:
+    return make_node("n1").labels({"topology.kubernetes.io/zone": name}).build()
+
+
+DEFAULT: JsonObject = {"globalDefault": True}
+DISTURBANCES: dict[str, Callable[[Registry], None]] = {
+    "namespace made": lambda it: put(it, named("v1", "Namespace", "other")),
+    "namespace gone": lambda it: remove(it, "namespaces", "other"),
+    "class made": lambda it: put(it, high_class(7)),
+    "default class": lambda it: put(it, {**high_class(9), "metadata": {"name": "d"}} | DEFAULT),
+    "class gone": lambda it: remove(it, "priorityclasses", "high"),
+    "account made": lambda it: put(it, named("v1", "ServiceAccount", "builder")),
+    "secret for default": lambda it: put(
+        it, named("v1", "ServiceAccount", "default", imagePullSecrets=[{"name": "s"}])
+    ),
+    "runtime made": lambda it: put(
+        it, named("node.k8s.io/v1", "RuntimeClass", "slow", handler="h")
+    ),
+    "node made": lambda it: put(it, zone("a")),
+    "node moved": lambda it: put(it, zone("b")),
+    "name taken": lambda it: put(it, make_pod("p-2").build()),
+    "pod gone": lambda it: remove(it, "pods", "p-1"),
+    "time passes": wait,
+}
+
+
+def outcome(action: Callable[[], Any]) -> object:
+    try:
+        return action()
+    except ApiError as error:
+        return (type(error), error.message, error.causes)
+
+
+def create(registry: Registry, template: Template, index: int, **options: Any) -> object:
+    body = template.instance(index)
+    given = WriteOptions(**options)
+    return outcome(lambda: registry.create(USER, body, options=given).data)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(sorted(TEMPLATES)), st.integers(1, 4)),
+        st.tuples(st.sampled_from(["plain", "generated", "class"]), st.integers(2, 4)),
+        st.tuples(st.sampled_from(sorted(DISTURBANCES)), st.just(0)),
+    ),
+    max_size=14,
+)
+PLUGINS = st.sampled_from([(), (AtMost, 9), (DeclaredAtMost, 9), (Numbering,)])
+
+
+@settings(deadline=None, max_examples=150)
+@given(STEPS, PLUGINS, st.booleans())
+def test_objects_of_one_template_are_what_the_long_way_makes_of_them(
+    steps: list[tuple[str, int]], plugin: tuple[Any, ...], strict: bool
+) -> None:
+    made = [plugin[0](*plugin[1:]) for _ in "12"] if plugin else []
+    slow, fast = world(*made[:1]), world(*made[1:])
+    templates = {name: Template(body) for name, body in TEMPLATES.items()}
+    indexes = dict.fromkeys(TEMPLATES, 0)
+    for name, count in steps:
+        if name in DISTURBANCES:
+            disturb = DISTURBANCES[name]
+            assert outcome(lambda: disturb(slow)) == outcome(lambda: disturb(fast))  # noqa: B023
+        for _ in range(count):
+            template, index = templates[name], indexes[name]
+            expected = create(slow, template, index, strict=strict)
+            assert (
+                create(fast, template, index, strict=strict, blueprint=template.blueprint)
+                == expected
+            )
+            indexes[name] += 1
+    assert export(slow) == export(fast)
+    assert slow.store.revision == fast.store.revision
+    assert slow.identities._ordinals == fast.identities._ordinals
+
+
+# -- that the short way is taken, and when it is not -----------------------------------------------
+
+
+class Counting:
+    """Counts what admission is asked; what it looks at is nothing."""
+
+    name = "Counting"
+    reads: tuple[GroupResource, ...] = ()
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def admit(self, request: AdmissionRequest) -> JsonObject:
+        self.asked += request.is_create("Pod")
+        return request.obj
+
+
+@pytest.fixture
+def counting() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def registry(counting: Counting) -> Registry:
+    return world(counting)
+
+
+def test_admission_is_asked_once_for_one_template(registry: Registry, counting: Counting) -> None:
+    template = Template(pod())
+    for index in range(5):
+        create(registry, template, index, blueprint=template.blueprint)
+    assert counting.asked == 1
+    assert registry.store.count(PODS) == 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"strict": True}, id="options"),
+        pytest.param({"field_manager": "x"}, id="manager"),
+        pytest.param({"dry_run": True}, id="dry run"),
+    ],
+)
+def test_another_request_takes_the_long_way(
+    registry: Registry, counting: Counting, change: dict[str, Any]
+) -> None:
+    template = Template(pod())
+    create(registry, template, 0, blueprint=template.blueprint)
+    create(registry, template, 1, blueprint=template.blueprint, **change)
+    assert counting.asked == 2
+
+
+def test_another_writer_or_namespace_takes_the_long_way(
+    registry: Registry, counting: Counting
+) -> None:
+    body = generated()
+    del body["metadata"]["namespace"]
+    options = WriteOptions(blueprint=Blueprint(body))
+    registry.create(USER, named("v1", "Namespace", "other"))
+    for actor, place in ((USER, ""), (ROBOT, ""), (ROBOT, "other"), (ROBOT, "other")):
+        registry.create(actor, body, namespace=place, options=options)
+    assert counting.asked == 3
+    assert [r.namespace for r in registry.store.list(PODS)] == ["default"] * 2 + ["other"] * 2
+
+
+def test_a_body_that_breaks_the_promise_takes_the_long_way(registry: Registry) -> None:
+    body = generated(namespace="default")
+    options = WriteOptions(blueprint=Blueprint(body))
+    registry.create(USER, body, options=options)
+    other = {**body, "spec": {**body["spec"], "hostname": "h"}}
+    labelled = {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}}
+    assert registry.create(USER, other, options=options).decode()["spec"]["hostname"] == "h"
+    assert registry.create(USER, labelled, options=options).labels == {"a": "b"}
+
+
+def test_what_tracks_fields_takes_the_long_way(registry: Registry, counting: Counting) -> None:
+    registry.track_fields = True
+    template = Template(pod())
+    for index in range(2):
+        create(registry, template, index, blueprint=template.blueprint, field_manager="me")
+    assert counting.asked == 2
+    managed = [r.decode()["metadata"]["managedFields"] for r in registry.store.list(PODS)]
+    assert [entries[0]["manager"] for entries in managed] == ["me", "me"]
+
+
+def test_a_plugin_that_does_not_say_what_it_looks_at_is_always_asked(counting: Counting) -> None:
+    registry = world(counting, AtMost(2))
+    template = Template(pod())
+    for index in range(2):
+        create(registry, template, index, blueprint=template.blueprint)
+    refused = create(registry, template, 2, blueprint=template.blueprint)
+    assert counting.asked == 3
+    assert isinstance(refused, tuple)
+    assert refused[0] is ForbiddenError
+
+
+def test_the_gate_has_its_word_on_each(registry: Registry) -> None:
+    asked: list[str] = []
+
+    class Gate:
+        def role_of(self, actor: Actor) -> Any:
+            return actor.role
+
+        def before_write(self, actor: Actor, resource_type: Any, subresource: str) -> None:
+            asked.append(resource_type.kind)
+            if len(asked) == 3:
+                raise ForbiddenError("not now")
+
+    registry.gate = Gate()
+    template = Template(pod())
+    results = [
+        create(registry, template, index, blueprint=template.blueprint) for index in range(4)
+    ]
+    assert asked == ["Pod"] * 4
+    assert [isinstance(result, bytes) for result in results] == [True, True, False, True]
