@@ -163,6 +163,21 @@ def test_aliases_count_with_the_depth_of_what_they_stand_for() -> None:
         only(text, Bounds(depth=3))
 
 
+def test_shared_objects_count_with_their_depth_wherever_they_stand() -> None:
+    shared: list[Any] = [[]]
+    value = [shared, [shared]]
+    JsonCheck(Bounds(depth=4), values=100).check(value)
+    with pytest.raises(ReadingError, match="nested deeper than 3 levels"):
+        JsonCheck(Bounds(depth=3), values=100).check(value)
+
+
+def test_shared_objects_count_each_time() -> None:
+    value = [[1, 2]] * 3
+    JsonCheck(Bounds(), values=10).check(value)
+    with pytest.raises(ReadingError, match="it holds 10 values, more than 9"):
+        JsonCheck(Bounds(), values=9).check(value)
+
+
 def test_anchors_end_with_their_document() -> None:
     assert [each.value for each in read_yaml("a: &a 1\n---\nb: &a 2\nc: *a\n")] == [
         {"a": 1},

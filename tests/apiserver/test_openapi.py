@@ -364,3 +364,14 @@ def test_kubectl_reads_the_documents(
     address: str, tmp_path: Path, arguments: list[str], expected: str
 ) -> None:
     assert expected in kubectl(address, tmp_path, *arguments)
+
+
+def test_parameters_of_a_path_are_required_and_others_are_not(openapi: OpenApi) -> None:
+    paths = get(openapi, "api/v1")["paths"]
+    items = [paths["/api/v1/namespaces/{namespace}/pods/{name}"], *paths.values()]
+    found = {
+        (each["in"], each.get("required", False))
+        for item in items
+        for each in item.get("parameters", ())
+    }
+    assert found == {("path", True), ("query", False)}

@@ -322,6 +322,20 @@ def test_conflicting_node_selector_is_refused(client: DirectClient) -> None:
             id="longer includes shorter",
         ),
         pytest.param(
+            [
+                {
+                    "key": "a",
+                    "operator": "Equal",
+                    "value": "v",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 5,
+                },
+                {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+            ],
+            [1],
+            id="as long includes",
+        ),
+        pytest.param(
             [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "Exists"}],
             [0],
             id="equal",

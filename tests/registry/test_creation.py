@@ -346,3 +346,14 @@ def test_namespace_finalizers_change_through_finalize_only(client: DirectClient)
     client.delete(ref)
     client.patch(ref, {"spec": {"finalizers": None}}, subresource="finalize")
     assert client.find(ref) is None
+
+
+def test_the_address_of_a_load_balancer_goes_with_its_type(client: DirectClient) -> None:
+    ref = ObjectRef(SERVICE, "s", "default")
+    client.create(service(type="LoadBalancer"))
+    address = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4", "ipMode": "VIP"}]}}
+    client.patch(ref, {"status": address}, subresource="status")
+    client.patch(ref, {"metadata": {"labels": {"a": "b"}}})
+    assert client.get(ref)["status"] == address
+    client.patch(ref, {"spec": {"type": "ClusterIP"}})
+    assert client.get(ref)["status"] == {"loadBalancer": {}}

@@ -193,6 +193,24 @@ def test_invalid_status_names_the_field(client: DirectClient) -> None:
         client.patch(ref(), {"status": {"replicas": "x"}}, subresource="status")
 
 
+def test_an_unchanged_status_may_be_what_the_schema_no_longer_allows(client: DirectClient) -> None:
+    def bounded(most: int) -> dict[str, Any]:
+        integer = {"type": "integer", "maximum": most}
+        status = {"type": "object", "properties": {"replicas": integer, "ready": integer}}
+        return version("v1", schema={"type": "object", "properties": {"status": status}})
+
+    client.create(definition(bounded(9)))
+    client.create(widget())
+    client.patch(ref(), {"status": {"replicas": 9}}, subresource="status")
+    client.patch(
+        ObjectRef(CRD, NAME), {"spec": {"versions": [bounded(5)]}}, patch_type=PatchType.MERGE
+    )
+    client.patch(ref(), {"status": {"ready": 1}}, subresource="status")
+    assert client.get(ref())["status"] == {"replicas": 9, "ready": 1}
+    with pytest.raises(InvalidError, match=r"status\.replicas"):
+        client.patch(ref(), {"status": {"replicas": 8}}, subresource="status")
+
+
 def test_strategic_patches_are_for_built_in_kinds(client: DirectClient) -> None:
     client.create(definition())
     client.create(widget())

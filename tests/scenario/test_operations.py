@@ -1,5 +1,8 @@
 """What operations do, and how a scenario ends when one of them cannot be carried out."""
 
+import json
+from typing import Any
+
 import pytest
 
 import kubescene
@@ -268,3 +271,24 @@ BOMB = "a0: &a0 [x]\n" + "".join(
 def test_a_patch_that_cannot_be_read_is_refused_in_words(patch: str, problem: str) -> None:
     with pytest.raises(BadRequestError, match=problem):
         decode_patch(patch)
+
+
+@pytest.mark.parametrize(("options", "phase"), [({"force": True}, "Succeeded"), ({}, "Failed")])
+def test_an_applied_patch_may_take_fields_by_force(options: dict[str, bool], phase: str) -> None:
+    def applied(manager: str, value: str, **more: bool) -> dict[str, Any]:
+        labels = {"metadata": {"labels": {"a": value}}}
+        return {
+            "typeMeta": {"apiVersion": "v1", "kind": "Node"},
+            "objectMeta": {"name": "n"},
+            "patch": json.dumps({"apiVersion": "v1", "kind": "Node", **labels}),
+            "patchType": "application/apply-patch+yaml",
+            "patchOptions": {"fieldManager": manager, **more},
+        }
+
+    scenario = ScenarioBuilder("s").create(NODE).build()
+    scenario["spec"]["operations"] += [
+        {"id": "one", "step": 2, "patchOperation": applied("one", "1")},
+        {"id": "two", "step": 3, "patchOperation": applied("two", "2", **options)},
+        {"id": "done", "step": 4, "doneOperation": {}},
+    ]
+    assert kubescene.run(scenario).phase.value == phase

@@ -258,6 +258,20 @@ def test_pods_that_come_and_go_leave_nothing_behind(queue: SchedulingQueue) -> N
         queue.add(pod(f"p{number}", gate="g"))
         queue.delete(f"p{number}")
     assert len(queue._oldest._entries) < 100
+    assert queue._oldest.size == 1
+
+
+def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
+    queue: SchedulingQueue, clock: VirtualClock
+) -> None:
+    queue.add(pod("p", gate="g"))
+    for _ in range(3):
+        due = queue.next_flush()
+        assert due is not None
+        clock.wait_until(due)
+        queue.flush()
+    assert names(queue, Place.UNSCHEDULABLE) == ["p"]
+    assert queue._oldest.size == 1
 
 
 def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:

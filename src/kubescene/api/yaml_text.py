@@ -155,7 +155,6 @@ def _check_bounds(text: str | bytes, bounds: Bounds) -> None:
     """
     meter = _Meter(bounds)
     actions: dict[type, Callable[[Any], None]] = {
-        yaml.DocumentStartEvent: meter.begin,
         yaml.MappingStartEvent: meter.enter,
         yaml.SequenceStartEvent: meter.enter,
         yaml.MappingEndEvent: meter.leave,
@@ -187,11 +186,6 @@ class _Meter:
         self._open: list[_Extent] = [_Extent(None, 0)]
         self._anchors: dict[str, _Extent | None] = {}
         self._aliased = 0
-
-    def begin(self, event: Any) -> None:
-        """Anchors are those of one document."""
-        del event
-        self._anchors.clear()
 
     def enter(self, event: Any) -> None:
         self._check_depth(1, event)
