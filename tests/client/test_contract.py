@@ -194,7 +194,8 @@ def test_an_object_comes_in_the_version_that_is_asked_for(client: Client) -> Non
             "spec": spec,
         }
     )
-    for obj in (client.get(ObjectRef(AUTOSCALER, "web", "default")), client.list(AUTOSCALER)[0]):
+    ref = ObjectRef(AUTOSCALER, "web", "default")
+    for obj in (client.get(ref), client.find(ref) or {}, client.list(AUTOSCALER)[0]):
         assert obj["apiVersion"] == "autoscaling/v1"
         assert obj["spec"]["targetCPUUtilizationPercentage"] == 70
 

@@ -18,6 +18,7 @@ from kubescene.clock import EventQueue, Streams, WallClock
 from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.control import ControllerContext, Crank, Slot, Timers
 from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler
+from kubescene.controllers.reconcile import ObjectKey
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
 from kubescene.timeline.instruments import Instruments
@@ -106,7 +107,7 @@ def test_a_reconciler_sees_what_it_wrote_before_it_looks_again(
     assert isinstance(context.client, HttpClient)
     while not controller.run_once().wrote:
         context.client.pump(1.0)
-    user.patch(ObjectRef(REPLICA_SET, "web", "default"), {"metadata": {"labels": {"x": "y"}}})
+    controller._queue.add(ObjectKey("default", "web"))
     while controller.run_once().more:
         pass
     assert counted(user) == 5

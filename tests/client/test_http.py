@@ -295,6 +295,14 @@ def test_410_lists_anew(scripted: ScriptedServer, client: HttpClient, gone: Answ
     assert heard[3].object["metadata"]["uid"] == "uid-a"
 
 
+def test_a_watch_that_goes_back_is_listed_anew(
+    scripted: ScriptedServer, client: HttpClient
+) -> None:
+    scripted.add(PATH, listed([config_map("a", 8)], 10), listed([config_map("b", 2)], 6))
+    scripted.add(f"WATCH {PATH}", watch(event("ADDED", config_map("b", 5))), watch())
+    assert hear(client, 3).told == ["ADDED a", "DELETED a", "ADDED b"]
+
+
 def test_a_refused_watch_is_an_error_at_once(scripted: ScriptedServer, client: HttpClient) -> None:
     refusal = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "you may not watch"}
     scripted.add(PATH, listed([], 10))
@@ -345,6 +353,71 @@ def test_a_write_that_does_not_come_back_is_told_of(
     with pytest.raises(UnseenWriteError, match=r"default/a: revision 11 .* within 0.1 s"):
         impatient.wait_seen(record.revision)
     impatient.close()
+
+
+def test_a_dry_run_is_never_waited_for(scripted: ScriptedServer, client: HttpClient) -> None:
+    dry, done = answer(config_map("a", 999), 201), answer(config_map("a", 11), 201)
+    scripted.add(PATH, listed([], 10))
+    scripted.add(f"WATCH {PATH}", watch(event("ADDED", config_map("a", 11))))
+    scripted.add(f"POST {IN_DEFAULT}", dry, done)
+    heard = Heard()
+    client.watch(CONFIG_MAP, heard)
+    client.create(plain("a"), options=WriteOptions(dry_run=True))
+    client.wait_seen(client.create(plain("a")).revision)
+    assert heard.told == ["ADDED a"]
+
+
+def test_a_pod_that_was_deleted_at_once_is_waited_for(
+    scripted: ScriptedServer, client: HttpClient
+) -> None:
+    """kube-apiserver answers with the last state of the pod, whose revision is an old one."""
+    last = config_map("a", 8)
+    at_once = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    scripted.add(PATH, listed([config_map("a", 8)], 10))
+    scripted.add(f"WATCH {PATH}", watch(event("DELETED", config_map("a", 11))))
+    marked = {**last, "metadata": {**last["metadata"], **at_once}}
+    scripted.add(f"DELETE {IN_DEFAULT}/a", answer(marked))
+    heard = Heard()
+    client.watch(CONFIG_MAP, heard)
+    client.wait_seen(client.delete(A).revision)
+    assert heard.told == ["ADDED a", "DELETED a"]
+
+
+def test_a_kind_that_discovery_shows_late_is_followed(
+    scripted: ScriptedServer, client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubescene.client.http.following.DISCOVERY_RETRY", 1_000_000)
+    group, verbs = "apiextensions.k8s.io", ["list", "watch"]
+    crds = {"name": "customresourcedefinitions", "kind": "CustomResourceDefinition"}
+    gadgets = {"name": "gadgets", "kind": "Gadget", "namespaced": True, "verbs": verbs}
+    definition = config_map("gadgets.example.com", 5) | {
+        "spec": {"group": "example.com", "names": {"plural": "gadgets"}},
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    }
+    early = {"name": group, "versions": [{"version": "v1"}]}
+    late = {"name": "example.com", "versions": [{"version": "v1"}]}
+    scripted.add("/api", answer({"versions": []}))
+    scripted.add("/apis", *[answer({"groups": [early]})] * 3, answer({"groups": [early, late]}))
+    scripted.add(f"/apis/{group}/v1", answer({"resources": [{**crds, "verbs": verbs}]}))
+    scripted.add("/apis/example.com/v1", answer({"resources": [gadgets]}))
+    scripted.add(f"/apis/{group}/v1/{crds['name']}", listed([definition], 10))
+    scripted.add(f"WATCH /apis/{group}/v1/{crds['name']}", watch())
+    scripted.add("/apis/example.com/v1/gadgets", listed([config_map("g", 7)], 10))
+    scripted.add("WATCH /apis/example.com/v1/gadgets", watch())
+    heard = Heard()
+    client.watch_all(heard)
+    pump_until(client, lambda: heard.told == ["ADDED gadgets.example.com", "ADDED g"])
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
+def test_a_name_never_leads_elsewhere(
+    scripted: ScriptedServer, client: HttpClient, name: str
+) -> None:
+    with pytest.raises(NotFoundError):
+        client.delete(ObjectRef(CONFIG_MAP, name, "default"))
+    with pytest.raises(NotFoundError):
+        client.create({**plain("a"), "metadata": {"name": "a", "namespace": name or ".."}})
+    assert scripted.requests("DELETE") == scripted.requests("POST") == []
 
 
 # -- lists and records ---------------------------------------------------------------------------

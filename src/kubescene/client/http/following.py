@@ -78,6 +78,7 @@ class Following:
         self._look_for_kinds()
         for gvk in self._everything:
             self._catch_up(gvk, handler)
+        self._expect_kinds()
         return self._subscribed(None, handler)
 
     def end(self, subscription: HttpSubscription) -> None:
@@ -129,7 +130,6 @@ class Following:
         """Read what has arrived, waiting for up to ``timeout_s``, and tell it; how many changes."""
         self.refuse_writes()
         before = self._told
-        self._tell()
         self._mend()
         self._tell()
         self._receive(0 if self._told > before else timeout_s)
@@ -263,18 +263,18 @@ class Following:
             self._forget(gvk)
         for api in apis:
             self._follow(api)
-        if self._is_waiting_for_kinds():
-            self._look_again_at = self._requests.clock.now() + DISCOVERY_RETRY
+        self._expect_kinds()
 
-    def _is_waiting_for_kinds(self) -> bool:
-        """Whether a definition is in force that discovery does not show yet."""
+    def _expect_kinds(self) -> None:
+        """Look again if a definition is in force that discovery does not show yet."""
         followed = {stream.api.resource for stream in self._streams.values()}
-        return any(
+        if any(
             defined not in followed
             for stream in self.streams_of(DEFINITIONS)
             for record in stream.cache.records.values()
             if (defined := defined_resource(self._decoder.decoded(record)))
-        )
+        ):
+            self._look_again_at = self._requests.clock.now() + DISCOVERY_RETRY
 
     def _forget(self, gvk: GroupVersionKind) -> None:
         """A kind has gone, and with it what was left of its objects."""
