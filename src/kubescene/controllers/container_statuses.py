@@ -20,6 +20,13 @@ def container_status(container: JsonObject, now: str, *, ready: bool) -> JsonObj
     }
 
 
+def terminated(status: JsonObject, now: str) -> JsonObject:
+    """A container's status after it has ended well."""
+    began = ((status.get("state") or {}).get("running") or {}).get("startedAt", now)
+    state = {"exitCode": 0, "reason": "Completed", "startedAt": began, "finishedAt": now}
+    return {**status, "ready": False, "started": False, "state": {"terminated": state}}
+
+
 def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
     """What changes in the status of a running pod when its spec has: all is granted at once."""
     if pod["status"].get("phase") != "Running" or generation_of(pod) < 2:

@@ -26,6 +26,7 @@ from kubescene.controllers.container_statuses import (
     adjusted_status,
     container_status,
     generation_of,
+    terminated,
     with_resources,
 )
 from kubescene.controllers.kubelet_notices import started, stopping
@@ -89,7 +90,8 @@ class KubeletReconciler:
         if not key.namespace:
             return self._node(key, reader, now)
         pod = reader.find(ObjectRef(POD, key.name, key.namespace))
-        if pod is None:
+        if pod is None or not pod["spec"].get("nodeName"):
+            # Gone, or another pod of the same name that no kubelet has yet.
             self._to_stop.discard(key)
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
@@ -165,8 +167,9 @@ class KubeletReconciler:
             if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
                 return Plan(requeue_after=wait)
         ref, at_once = ObjectRef.to(pod), DeleteOptions(uid=metadata["uid"], grace_period_s=0)
-        if metadata.get("finalizers") and pod["status"].get("phase") not in TERMINAL:
-            # Its containers are gone although the object stays: others may have the room.
+        phase = pod["status"].get("phase")
+        if phase == RUNNING or (metadata.get("finalizers") and phase not in TERMINAL):
+            # Nobody shall see it go while it is ready; and if the object stays, its room is free.
             ended = {"status": stopped(pod, format_time(now))}
             return Plan((Patch(ref, ended, subresource="status"), Delete(ref, at_once)))
         if metadata.get("deletionGracePeriodSeconds") == 0:
@@ -276,7 +279,9 @@ def stopped(pod: JsonObject, now: str) -> dict[str, Any]:
         {"type": name, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
         for name in NOT_READY
     ]
-    return {"phase": "Succeeded", "conditions": [*others, *not_ready]}
+    ended = [terminated(it, now) for it in pod["status"].get("containerStatuses") or ()]
+    status = {"phase": "Succeeded", "conditions": [*others, *not_ready]}
+    return {**status, "containerStatuses": ended} if ended else status
 
 
 def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:
