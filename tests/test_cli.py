@@ -190,3 +190,20 @@ def test_every_command_shows_an_example(command: str) -> None:
     shown = invoke(command, "--help")
     assert shown.exit_code == 0
     assert f"Example: kubescene {command}" in shown.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", [["run", str(EXAMPLE)], ["kubeconfig"]], ids=["run", "echo"])
+def test_an_output_that_is_full_is_told(command: list[str], tmp_path: Path) -> None:
+    more = ["--out", str(tmp_path)] if command[0] == "run" else []
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "kubescene", *command, *more],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1] == "kubescene: the output: No space left on device"
+    assert "Traceback" not in process.stderr

@@ -1,5 +1,6 @@
 """The ``kubescene`` command and its subcommands."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -100,3 +101,8 @@ def main() -> None:
     except KubesceneError as error:
         sys.stderr.write(f"kubescene: {error}\n")
         raise SystemExit(RUN_FAILED if isinstance(error, RecorderError) else BAD_INPUT) from None
+    except OSError as error:
+        sys.stderr.write(f"kubescene: {error.filename or 'the output'}: {error.strerror}\n")
+        # What is left in the buffer could not be written at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(RUN_FAILED) from None
