@@ -116,12 +116,12 @@ def test_what_was_forgotten_is_told_as_a_difference(served: HttpWorld) -> None:
     server, cluster = served.server, served.cluster
     server.stop()
     cluster.store.own()
+    cluster.store.history.window = 1
     cluster.delete("configmaps", "a")
     cluster.patch("configmaps", "b", {"data": {"x": "1"}})
     cluster.delete("configmaps", "d")
     cluster.create(plain("e"))
     cluster.create(plain("d"))
-    forget(cluster.store)
     served.server = Server(cluster, port=server.port, controllers=False)
     served.server.start()
     pump_until(watching, lambda: len(heard) >= 9)
@@ -132,12 +132,6 @@ def test_what_was_forgotten_is_told_as_a_difference(served: HttpWorld) -> None:
     # And it goes on from there.
     user.create(plain("f"))
     pump_until(watching, lambda: heard.told[-1] == "ADDED f")
-
-
-def forget(store: Any) -> None:
-    """Let the store forget all of its history."""
-    store.history._window = 0
-    store.history._changes.clear()
 
 
 def test_a_server_with_another_history_is_noticed(served: HttpWorld) -> None:
@@ -514,6 +508,18 @@ def test_what_is_put_off_is_asked_again(scripted: ScriptedServer, client: HttpCl
     scripted.add(f"POST {IN_DEFAULT}", later, later, answer(config_map("a", 11), 201))
     assert client.create(plain("a")).revision == 11
     assert len(scripted.requests("POST")) == 3
+
+
+def test_a_budget_that_says_later_is_not_asked_again(
+    scripted: ScriptedServer, client: HttpClient
+) -> None:
+    cause = {"reason": "DisruptionBudget", "message": "still being processed"}
+    busy = {**BUSY, "details": {"retryAfterSeconds": 10, "causes": [cause]}}
+    scripted.add(f"POST {IN_DEFAULT}", answer(busy, 429, Retry_After="10"))
+    with pytest.raises(TooManyRequestsError) as caught:
+        client.create(plain("a"))
+    assert (caught.value.retry_after_s, caught.value.causes[0].reason) == (10, "DisruptionBudget")
+    assert len(scripted.requests("POST")) == 1
 
 
 @pytest.mark.parametrize("headers", [{}, {"Retry_After": "3600"}, {"Retry_After": "soon"}])
