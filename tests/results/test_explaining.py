@@ -121,6 +121,22 @@ def test_a_run_explains_from_python(tmp_path: Path) -> None:
     assert list(in_memory.explanations) == list(on_disk.explanations)
 
 
+def test_an_explanation_belongs_to_its_own_attempt(tmp_path: Path) -> None:
+    scenario = (
+        ScenarioBuilder("s")
+        .settings(explain="Failures")
+        .create(make_node("n").cpu("2"), make_pod("a").cpu("1"))
+        .step(2)
+        .delete("v1", "Pod", "a", namespace="default")
+        .step(3)
+        .create(make_pod("a").cpu("9"))
+    )
+    kubescene.run(scenario, out=tmp_path)
+    bound, failed = read_attempts(tmp_path, "a")
+    assert (bound.step, bound.node, bound.explained) == ("1.1", "n", False)
+    assert (failed.step, failed.node, failed.explained) == ("3.0", "", True)
+
+
 def test_pods_of_other_names_are_not_confused(tmp_path: Path) -> None:
     scenario = ScenarioBuilder("s").create(make_node("n").pods("9"), make_pod("a"), make_pod("aa"))
     run = kubescene.run(scenario.create(make_pod("a").namespace("kube-system")), out=tmp_path)

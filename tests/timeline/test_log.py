@@ -2,10 +2,11 @@
 
 import copy
 
+import orjson
 import pytest
 
 import kubescene
-from kubescene.actors import ENGINE, Role
+from kubescene.actors import ENGINE, Actor, Role
 from kubescene.clock import ScenarioStep, VirtualClock
 from kubescene.cluster import Cluster
 from kubescene.scenario import ScenarioBuilder
@@ -14,6 +15,7 @@ from kubescene.timeline import (
     Fact,
     Instrument,
     Instruments,
+    KepView,
     ObjectCreated,
     ObjectPatched,
     ObjectWrite,
@@ -68,6 +70,21 @@ def test_a_presimulation_scheduler_has_that_role() -> None:
     log = kubescene.run(scenario).log
     attempts = [fact for fact in log if isinstance(fact, PodScheduled)]
     assert [fact.role for fact in attempts] == [Role.PRESIMULATION]
+
+
+def play_any_role(actor: Actor) -> Role:
+    return Role.ENGINE if actor.name == "kube-scheduler" else actor.role
+
+
+def test_the_role_is_the_one_at_that_moment() -> None:
+    cluster = Cluster()
+    recorder = TimelineRecorder(cluster.clock, role_of=play_any_role)
+    cluster.observe(recorder)
+    cluster.create(make_node("n"))
+    cluster.create(make_pod("a"))
+    cluster.settle()
+    (attempt,) = (fact for fact in recorder.log if isinstance(fact, PodScheduled))
+    assert attempt.role is Role.ENGINE
 
 
 def test_a_log_is_read_from_a_position(log: TimelineLog) -> None:
@@ -152,6 +169,13 @@ def test_the_index_is_filled_into_the_object_alone() -> None:
     assert {each["createOptions"]["fieldManager"] for each in shown} == {"m-$(INDEX)"}
 
 
+def test_without_a_count_the_index_stays_as_it_is_written() -> None:
+    pod = make_pod("a").annotate({"note": "$(INDEX)"})
+    (event,) = kubescene.run(ScenarioBuilder("s").create(pod)).timeline[:1]
+    shown = event["create"]["operation"]["object"]["metadata"]
+    assert shown["annotations"] == {"note": "$(INDEX)"}
+
+
 def test_an_attempt_knows_the_one_before() -> None:
     scenario = ScenarioBuilder("s").create(make_node("small").cpu("1"), make_pod("a").cpu("2"))
     log = kubescene.run(scenario.step(2).create(make_node("large").cpu("4"))).log
@@ -222,6 +246,20 @@ def test_facts_that_the_kep_does_not_know_have_no_event(log: TimelineLog) -> Non
     timeline = Timeline(log)
     assert len(timeline) == len(list(timeline)) == len(log) - 1
     assert "ScenarioEnded" not in {event["operation"] for event in timeline}
+
+
+def test_a_view_puts_an_event_into_words_once(log: TimelineLog) -> None:
+    view = KepView(log)
+    first, second = list(view.events(3)), list(view.events(4))
+    assert [event.data for event in second] == list(Timeline(log).lines)[:4]
+    assert all(again is event for event, again in zip(first, second, strict=False))
+    assert view.until(3) is view.until(3)
+    assert bytes(view.until(0)) == b"{}"
+
+
+def test_a_view_may_begin_in_the_middle(log: TimelineLog) -> None:
+    shown = orjson.loads(bytes(KepView(log, 4).until(len(log))))
+    assert {major: len(events) for major, events in shown.items()} == {"3": len(log) - 5}
 
 
 def test_a_run_shows_itself_in_one_line() -> None:

@@ -1,5 +1,9 @@
 """``PodResult`` is bounded: few attempts, few nodes, and a marker where something was left out."""
 
+from dataclasses import replace
+
+import msgspec
+
 import kubescene
 from kubescene.actors import Actor
 from kubescene.api.records import Record
@@ -106,7 +110,7 @@ def test_a_long_result_is_cut_and_says_so() -> None:
 
 def test_the_chosen_node_is_always_listed() -> None:
     result = schedule_result(explained(100, chosen=98))
-    assert "n98" in result["allCandidateNodes"]
+    assert result["allCandidateNodes"] == [*(f"n{n}" for n in range(NODES_LISTED - 1)), "n98"]
     assert result["pluginResults"]["score"]["n98"]["Fit"]["rawScore"] == 980
 
 
@@ -135,6 +139,22 @@ def test_the_newest_attempts_are_listed() -> None:
     assert result["cut"] == {"attempts": ATTEMPTS_LISTED + 2, "listed": ATTEMPTS_LISTED}
     assert result["message"] == "no"
     assert "boundTo" not in result
+
+
+def test_attempts_before_a_bind_are_told_once() -> None:
+    result = told(explained(2, chosen=None), explained(2, chosen=0), explained(2, chosen=None))
+    assert [r["step"]["minor"] for r in result["scheduleResult"]] == [3]
+    assert result["cut"] == {"attempts": 3, "listed": 1}
+
+
+def test_nodes_that_no_filter_looked_at_are_shown_as_passed() -> None:
+    attempt = explained(2, chosen=None)
+    assert attempt.explanation is not None
+    (group,) = attempt.explanation.filters
+    unseen = replace(attempt.explanation, filters=(replace(group, plugin=""),))
+    result = schedule_result(msgspec.structs.replace(attempt, explanation=unseen))
+    passed = {"Name": "passed", "Fit": "passed", "Taint": "passed"}
+    assert result["pluginResults"]["filter"] == {"n0": passed, "n1": passed}
 
 
 def test_few_attempts_are_not_cut() -> None:
