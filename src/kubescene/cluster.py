@@ -6,7 +6,7 @@ A `Cluster` knows nothing of scenarios. Its controllers run only when somebody t
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -36,7 +36,7 @@ from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
-from kubescene.scheduler import kube_scheduler
+from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
@@ -65,6 +65,7 @@ class ClusterOptions:
     kubelet: KubeletDelays = NO_DELAYS
     events: bool = False
     """Whether components write Event objects. A served world does (see `kubescene.recording`)."""
+    scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
 
 
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
@@ -79,9 +80,15 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     if options.events:
         registrations.register("event-expiry", event_expiry)
     registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
-    scheduler = partial(kube_scheduler, explain=options.explain)
+    scheduler = partial(kube_scheduler, options=scheduler_options(options))
     registrations.register(SCHEDULER, scheduler, schedules=True)
     return registrations
+
+
+def scheduler_options(options: ClusterOptions) -> SchedulerOptions:
+    """The scheduler's options; explanations are the world's unless they say otherwise."""
+    scheduler = options.scheduler
+    return scheduler if scheduler.explain else replace(scheduler, explain=options.explain)
 
 
 def virtual_clock(options: ClusterOptions) -> Clock:
@@ -109,8 +116,11 @@ class Cluster:
         instruments: Iterable[Instrument] = (),
         clock: Clock | None = None,
         server_clock: Clock | None = None,
+        scheduler: SchedulerOptions | None = None,
     ) -> None:
         options = options or ClusterOptions()
+        if scheduler is not None:
+            options = replace(options, scheduler=scheduler)
         self.options = options
         self.clock = clock or virtual_clock(options)
         self.event_queue = EventQueue(self.clock)

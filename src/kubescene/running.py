@@ -7,7 +7,7 @@ Puts a cluster, the recorders and the engine together, plays the scenario and ha
 import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
+from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Sink
 from kubescene.timeline.files import Header
@@ -42,7 +43,8 @@ class RunRequest:
     """What is to be played, as data: it can be sent to another process.
 
     ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
-    puts the whole timeline into the Scenario that is written to ``out``, too.
+    puts the whole timeline into the Scenario that is written to ``out``, too. ``scheduler`` says
+    with which profiles and plugins pods are placed.
     """
 
     scenario: JsonObject
@@ -51,6 +53,7 @@ class RunRequest:
     controllers: Mapping[str, ControllerFactory] = field(default_factory=dict)
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
     full_status: bool = False
+    scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -115,6 +118,7 @@ def run(
     instruments: Iterable[Instrument] = (),
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     full_status: bool = False,
+    scheduler: SchedulerOptions | None = None,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -129,6 +133,7 @@ def run(
         controllers=controllers or {},
         results=results,
         full_status=full_status,
+        scheduler=scheduler or SchedulerOptions(),
     )
     return _played(request, instruments)
 
@@ -139,7 +144,7 @@ def play(request: RunRequest) -> RunResult:
 
 
 def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
-    options = cluster_options(request.scenario, request.seed)
+    options = replace(cluster_options(request.scenario, request.seed), scheduler=request.scheduler)
     log, fold = TimelineLog(), SummaryFold()
     log.follow(fold.add)
     output = None

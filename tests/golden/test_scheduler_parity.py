@@ -35,7 +35,14 @@ from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import SECOND, EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
-from kubescene.scheduler import ExtensionPoint, Profile, Scheduler, default_profile, kube_scheduler
+from kubescene.scheduler import (
+    ExtensionPoint,
+    Profile,
+    Scheduler,
+    SchedulerOptions,
+    default_profile,
+    kube_scheduler,
+)
 from kubescene.scheduler.cycle import Cycle, Decision
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.pods import PodInfo
@@ -166,7 +173,9 @@ class World:
         context = ControllerContext(
             client, self.clock, Timers(self.timers, nothing), Streams(), Instruments(self.attempts)
         )
-        self.scheduler: Scheduler = kube_scheduler(context, [_profile(case)], Explain.FULL)
+        self.scheduler: Scheduler = kube_scheduler(
+            context, SchedulerOptions(profiles=(_profile(case),), explain=Explain.FULL)
+        )
         self.cycle: Cycle = self.scheduler.cycle_of("default-scheduler")
         self.filters_are_ours = filters_are_ours(case)
         self.scores_are_ours = scores_are_ours(case)

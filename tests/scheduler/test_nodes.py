@@ -134,3 +134,15 @@ def test_columns_always_equal_a_recount(actions: list[tuple[str, int, int]]) -> 
             expected[node] += 1000 * number
     requested = table.requested("cpu").tolist() if len(table) else []
     assert dict(zip(table.names, requested, strict=True)) == expected
+
+
+def test_a_node_that_left_its_pods_behind_is_no_node(table: NodeTable) -> None:
+    pod = pod_info(make_pod("p").cpu("1"))
+    table.add_pod(pod, "b")
+    table.remove_node("b")
+    table.refresh()
+    assert table.info("b") is None
+    assert table.row_of("b") is None
+    add_nodes(table, make_node("b").cpu("2"))
+    table.refresh()
+    assert table.requested("cpu").tolist()[table.names.index("b")] == 1000

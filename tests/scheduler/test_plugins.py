@@ -15,7 +15,8 @@ from kubescene.scheduler import default_profile, default_registry
 from kubescene.scheduler.cluster_events import node_events, pod_events
 from kubescene.scheduler.cycle import Cycle, Decision, StartIndex
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Action, ClusterEvent, Handle, Hint
+from kubescene.scheduler.handles import SchedulerHandle
+from kubescene.scheduler.interfaces import Action, ClusterEvent, Hint
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.normalizing import normalize_by_maximum
@@ -38,9 +39,18 @@ class Bench:
         self.nominations = Nominations()
         self.start = StartIndex()
         self.classes = PodClasses()
-        no_client: Any = None
-        stream = Streams().stream("test")
-        handle = Handle(no_client, self.table, VirtualClock(), stream, "default-scheduler")
+        nobody: Any = None
+        handle = SchedulerHandle(
+            "default-scheduler",
+            nobody,
+            VirtualClock(),
+            Streams().stream("test"),
+            nodes=self.table,
+            nominations=self.nominations,
+            waiting_pods=nobody,
+            informers=nobody,
+            events=nobody,
+        )
         self.framework = Framework(default_profile(), default_registry(), handle)
         for node in nodes:
             self.table.set_node(make_record(NODES, node, 1), node)

@@ -257,8 +257,8 @@ def test_pods_that_come_and_go_leave_nothing_behind(queue: SchedulingQueue) -> N
     for number in range(500):
         queue.add(pod(f"p{number}", gate="g"))
         queue.delete(f"p{number}")
-    assert len(queue._oldest._entries) < 100
-    assert queue._oldest.size == 1
+    assert len(queue._unschedulable._ages) < 100
+    assert len(queue._unschedulable) == 1
 
 
 def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
@@ -271,7 +271,7 @@ def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
         clock.wait_until(due)
         queue.flush()
     assert names(queue, Place.UNSCHEDULABLE) == ["p"]
-    assert queue._oldest.size == 1
+    assert len(queue._unschedulable) == 1
 
 
 def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:
@@ -329,4 +329,133 @@ def test_events_match_by_bits_and_size(
 
 def test_waiting_for_new_nodes_means_waiting_for_taints_to_go() -> None:
     taint_gone = ClusterEvent(EventResource.NODE, Action.UPDATE_NODE_TAINT)
-    assert Hints(EVENTS).interested(taint_gone) == (("NodeName", None), ("Never", None))
+    interested = Hints(EVENTS).interested(taint_gone)
+    assert [(each.plugin, each.hint) for each in interested] == [
+        ("NodeName", None),
+        ("Never", None),
+    ]
+
+
+class Asked:
+    """A hint that remembers whom it was asked about and helps those it likes."""
+
+    def __init__(self, *liked: str) -> None:
+        self.liked = liked
+        self.about: list[str] = []
+
+    def __call__(self, pod: PodInfo, change: Change) -> Hint:
+        self.about.append(pod.name)
+        return Hint.QUEUE if not self.liked or pod.name in self.liked else Hint.SKIP
+
+
+def by_arrival(pod: PodInfo, timestamp: int) -> tuple[Any, ...]:
+    return (timestamp,)
+
+
+def queue_with(hint: Asked, clock: VirtualClock, *, by_signature: bool) -> SchedulingQueue:
+    node = EventRegistration(NODE_ADDED, hint, by_signature=by_signature)
+    deleted = EventRegistration(POD_DELETED, hint, by_signature=by_signature)
+    hints = {"default-scheduler": Hints({"Fit": [node, deleted]})}
+    return SchedulingQueue(clock, by_arrival, hold_gated, hints)
+
+
+CLASSES = PodClasses()
+
+
+def alike(name: str, app: str, priority: int = 0) -> PodInfo:
+    """A pod of an app; those of one app and priority differ in their name alone."""
+    obj = make_pod(name).label(app=app).build()
+    obj["metadata"]["uid"] = name
+    obj["spec"]["priority"] = priority
+    return PodInfo(make_record(PODS, obj, 1), obj, CLASSES)
+
+
+def reject_all(queue: SchedulingQueue, *pods: PodInfo) -> None:
+    for each in pods:
+        queue.add(each)
+        fail_next(queue, "Fit")
+
+
+def test_an_event_is_put_to_pods_of_one_signature_once(clock: VirtualClock) -> None:
+    hint = Asked()
+    queue = queue_with(hint, clock, by_signature=True)
+    reject_all(queue, *(alike(f"{app}{number}", app) for number in range(3) for app in "ab"))
+    queue.notify(NODE_ADDED, node_added())
+    assert hint.about == ["a0", "b0"]
+    assert names(queue, Place.BACKOFF) == ["a0", "b0", "a1", "b1", "a2", "b2"]
+    assert [pop_name(queue) for _ in range(6)] == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
+def test_a_hint_that_looks_at_each_pod_is_asked_about_each(clock: VirtualClock) -> None:
+    hint = Asked("a1")
+    queue = queue_with(hint, clock, by_signature=False)
+    reject_all(queue, alike("a0", "a"), alike("a1", "a"))
+    queue.notify(NODE_ADDED, node_added())
+    assert hint.about == ["a0", "a1"]
+    assert names(queue, Place.UNSCHEDULABLE) == ["a0"]
+
+
+def test_the_pod_that_a_change_is_about_is_asked_about_for_itself(clock: VirtualClock) -> None:
+    hint = Asked("a0")
+    queue = queue_with(hint, clock, by_signature=True)
+    pods = [alike(f"a{number}", "a") for number in range(3)]
+    reject_all(queue, *pods)
+    queue.notify(POD_DELETED, Change(ChangeType.MODIFIED, pods[0].record, None, Store()))
+    assert hint.about == ["a0", "a1"]
+    assert names(queue, Place.BACKOFF) == ["a0"]
+    hint.about.clear()
+    queue.notify(POD_DELETED, Change(ChangeType.MODIFIED, pods[2].record, None, Store()))
+    assert sorted(hint.about) == ["a1", "a2"]
+
+
+def test_a_relabelled_pod_changes_its_group(clock: VirtualClock) -> None:
+    hint = Asked()
+    queue = queue_with(hint, clock, by_signature=True)
+    reject_all(queue, alike("a0", "a"), alike("a1", "a"))
+    queue.update(alike("a1", "b"), node_added(), [])
+    queue.notify(NODE_ADDED, node_added())
+    assert hint.about == ["a0", "a1"]
+
+
+def test_pods_of_a_higher_priority_are_left_alone(clock: VirtualClock) -> None:
+    queue = queue_with(Asked(), clock, by_signature=True)
+    reject_all(queue, alike("low", "a", 1), alike("high", "a", 3))
+    queue.notify(NODE_ADDED, node_added(), highest_priority=2)
+    assert names(queue, Place.UNSCHEDULABLE) == ["high"]
+    queue.notify(NODE_ADDED, node_added(), except_uid="high")
+    assert names(queue, Place.UNSCHEDULABLE) == ["high"]
+
+
+def test_a_pod_in_flight_hears_only_what_happened_since(clock: VirtualClock) -> None:
+    hint = Asked()
+    queue = queue_with(hint, clock, by_signature=True)
+    for name in ("first", "second", "third"):
+        queue.add(alike(name, name))
+    first = queue.pop()
+    queue.notify(NODE_ADDED, node_added())
+    second = queue.pop()
+    assert first is not None
+    assert second is not None
+    queue.put_back(second, ["Fit"])
+    assert hint.about == []
+    queue.put_back(first, ["Fit"])
+    assert hint.about == ["first"]
+    third = queue.pop()
+    assert third is not None
+    queue.put_back(third, ["Fit"])
+    assert names(queue, Place.UNSCHEDULABLE) == ["second", "third"]
+
+
+def test_events_are_forgotten_with_the_last_pod_that_could_need_them(clock: VirtualClock) -> None:
+    queue = queue_with(Asked(), clock, by_signature=True)
+    queue.add(alike("long", "a"))
+    queue.add(alike("short", "b"))
+    long, short = queue.pop(), queue.pop()
+    assert long is not None
+    assert short is not None
+    for _ in range(5):
+        queue.notify(NODE_ADDED, node_added())
+    queue.done(short)
+    assert len(queue._in_flight._events) == 5
+    queue.done(long)
+    assert queue._in_flight._events == []

@@ -8,34 +8,45 @@ import pytest
 
 from kubescene.actors import Actor, Role
 from kubescene.api.changes import Change
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client.interfaces import ObjectRef
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError, PluginError
 from kubescene.scheduler import (
     ExtensionPoint,
     Profile,
     Scheduler,
+    SchedulerOptions,
     default_profile,
     default_registry,
     kube_scheduler,
 )
+from kubescene.scheduler.adapters import AdaptedFilter
 from kubescene.scheduler.cluster_events import NODE_ADDED
 from kubescene.scheduler.config import EnabledPlugin
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Codes,
     EventRegistration,
+    FilterDiagnosis,
     Handle,
     Hint,
     Plugin,
+    PostFilterResult,
     Reads,
     Rows,
+    Scores,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.queue import Place
+from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline import Instrument
 from kubescene.timeline.attempts import SchedulingAttempt
+
+POD = GroupVersionKind("", "v1", "Pod")
 
 
 class Attempts(Instrument):
@@ -60,16 +71,14 @@ class Stage:
         self.attempts = Attempts()
         self.cluster = Cluster(instruments=[self.attempts])
         self.client = self.cluster.client(Actor("test", Role.USER))
-        registry = default_registry()
 
         def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
             made: Plugin = plugin
             return made
 
-        registry.register(plugin.name, make)
         context = self.cluster.context(Actor("test", Role.USER))
-        profiles = [profile(plugin.name, *points)]
-        self.scheduler: Scheduler = kube_scheduler(context, profiles, registry=registry)
+        options = SchedulerOptions((profile(plugin.name, *points),), {plugin.name: make})
+        self.scheduler: Scheduler = kube_scheduler(context, options)
         for name in ("a", "b"):
             self.client.create(make_node(name).cpu("4").memory("8Gi").build())
 
@@ -152,10 +161,12 @@ class Hopeless:
         return Status.unschedulable("never")
 
     def post_filter(
-        self, state: CycleState, pod: PodInfo, statuses: Mapping[str, Status]
-    ) -> tuple[Status, str]:
-        seen = ", ".join(f"{name}={status.code.name}" for name, status in statuses.items())
-        return Status.unschedulable(f"tried [{seen}]"), ""
+        self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
+    ) -> PostFilterResult:
+        codes = [Code(code).name for code in diagnosis.codes.tolist()]
+        nodes = diagnosis.nodes_with(Code.UNSCHEDULABLE)
+        seen = ", ".join(f"{name}={code}" for name, code in zip(nodes, codes, strict=True))
+        return PostFilterResult(Status.unschedulable(f"tried [{seen}]"))
 
 
 class Reserving:
@@ -272,4 +283,129 @@ def test_a_profile_must_be_complete(
     context = cluster.context(Actor("test"))
     broken = Profile("default-scheduler", {**default_profile().points, **changed})
     with pytest.raises(ConfigurationError, match=message):
-        kube_scheduler(context, [broken])
+        kube_scheduler(context, SchedulerOptions((broken,)))
+
+
+class Chatty(OnlyB):
+    """Never gives the same reason twice."""
+
+    name = "Chatty"
+    reads = Reads.NODE
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        self.count += 1
+        return Status.unschedulable(f"reason {self.count}")
+
+    def events_to_register(self) -> list[EventRegistration]:
+        return []
+
+
+def test_ever_new_reasons_do_not_fill_memory() -> None:
+    plugin = Chatty()
+    adapted = AdaptedFilter(plugin, kept=3)
+    stage = Stage(plugin, ExtensionPoint.FILTER)
+    stage.attempt()
+    nodes, pod = stage.scheduler.nodes, stage.scheduler.queue.waiting(Place.UNSCHEDULABLE)[0]
+    rows = np.array([0, 1], dtype=np.intp)
+    plugin.count = 0
+    told = []
+    for _ in range(3):
+        state = CycleState()
+        codes = adapted.filter_nodes(state, pod, nodes, rows).tolist()
+        told += [adapted.describe(state, pod, code).message for code in codes]
+    assert told == [f"reason {number}" for number in range(1, 7)]
+    assert len(adapted._statuses) == 3
+
+
+def test_verdicts_with_reasons_of_one_attempt_are_not_kept() -> None:
+    plugin = Chatty()
+    stage = Stage(plugin, ExtensionPoint.FILTER)
+    extension = stage.scheduler.cycle_of("default-scheduler").framework.filters[-1]
+    whole: Any = extension.filter_nodes
+    whole.args[0].__self__._kept = 1
+    first, second = stage.attempt("p").message, stage.attempt("q").message
+    assert first.count("1 reason") == second.count("1 reason") == 2
+    assert first != second
+
+
+class OnlyWhole:
+    """Scores in whole-cluster form alone, and reads nothing but the node."""
+
+    name = "OnlyWhole"
+    reads = Reads.NODE
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        return np.array([10 * row for row in rows.tolist()], dtype=np.int64)
+
+
+def test_a_whole_cluster_score_is_asked_about_few_rows_too() -> None:
+    stage = Stage(OnlyWhole(), ExtensionPoint.SCORE)
+    assert [stage.attempt(name).node for name in ("p", "q")] == ["b", "a"]
+
+
+def test_the_results_name_the_filters_that_ran() -> None:
+    explanation = Stage(OnlyB(), ExtensionPoint.FILTER).attempt().explanation
+    assert explanation is not None
+    assert explanation.filter_plugins == (
+        "NodeUnschedulable",
+        "NodeName",
+        "TaintToleration",
+        "NodeResourcesFit",
+        "OnlyB",
+    )
+
+
+class Nominating(Hopeless):
+    """Answers PostFilter as it is told."""
+
+    name = "Nominating"
+    result = PostFilterResult(SUCCESS, "a")
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
+    ) -> PostFilterResult:
+        return self.result
+
+    def events_to_register(self) -> list[EventRegistration]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("second", "nominated"),
+    [("b", "b"), ("", ""), (None, "a")],
+    ids=["another node", "cleared", "left"],
+)
+def test_post_filter_nominates_clears_or_leaves(second: str | None, nominated: str) -> None:
+    plugin = Nominating()
+    stage = Stage(plugin, ExtensionPoint.FILTER, ExtensionPoint.POST_FILTER)
+    stage.attempt("p")
+    plugin.result = PostFilterResult(Status.unschedulable("no"), second)
+    stage.scheduler.queue.activate(stage.scheduler.queue.waiting(Place.UNSCHEDULABLE))
+    stage.scheduler.run_once()
+    pod = stage.client.get(ObjectRef(POD, "p", "default"))
+    assert pod["status"].get("nominatedNodeName", "") == nominated
+
+
+def test_a_diagnosis_tells_plugin_and_reason_of_each_node() -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    class Curious(Nominating):
+        def post_filter(
+            self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
+        ) -> PostFilterResult:
+            for row in range(3):
+                status = diagnosis.status(row)
+                seen.append((status.code.name, status.plugin, status.message))
+            return PostFilterResult(Status.unschedulable())
+
+    stage = Stage(Curious(), ExtensionPoint.FILTER, ExtensionPoint.POST_FILTER)
+    stage.client.create(make_node("c").cpu("4").taint("gpu").build())
+    stage.attempt()
+    assert seen[:3] == [
+        ("UNSCHEDULABLE", "Nominating", "never"),
+        ("UNSCHEDULABLE", "Nominating", "never"),
+        ("UNRESOLVABLE", "TaintToleration", "node(s) had untolerated taint(s)"),
+    ]

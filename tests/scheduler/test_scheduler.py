@@ -285,3 +285,53 @@ def test_the_same_world_gives_the_same_attempts() -> None:
         return [(each.pod.name, each.node, each.message) for each in world.work()]
 
     assert run() == run()
+
+
+def nominate(world: World, name: str, node_name: str) -> None:
+    world.patch(POD, name, {"status": {"nominatedNodeName": node_name}}, "status")
+
+
+def test_a_refused_nominated_node_is_counted_once(world: World) -> None:
+    world.create(node("a", "1"), node("b", "1"), node("c", "1"), make_pod("p").cpu("2"))
+    nominate(world, "p", "b")
+    attempt = world.work()[0]
+    assert attempt.message == "0/3 nodes are available: 3 Insufficient cpu."
+    assert attempt.evaluated == 3
+    assert world.scheduler.start_index.index == 0
+
+
+def test_a_nominated_node_outside_the_search_is_counted_too(world: World) -> None:
+    world.create(*(node(name, "1") for name in "abcd"))
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod = make_pod("p").cpu("2").build()
+    pod["spec"]["affinity"] = {"nodeAffinity": required}
+    world.client.create(pod)
+    nominate(world, "p", "c")
+    attempt = world.work()[0]
+    assert attempt.message == (
+        "0/4 nodes are available: 1 Insufficient cpu, "
+        "1 node(s) didn't match Pod's node affinity/selector, "
+        "2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    )
+
+
+def test_a_nomination_of_one_pod_leaves_that_of_another(world: World) -> None:
+    world.create(node("a", "1"), make_pod("p").cpu("2"), make_pod("q").cpu("2"))
+    nominate(world, "p", "a")
+    nominate(world, "q", "a")
+    nominations = world.scheduler.nominations
+    assert [pod.name for pod in nominations.on("a")] == ["p", "q"]
+    world.client.delete(ObjectRef(POD, "p", "default"), options=DeleteOptions(grace_period_s=0))
+    assert [pod.name for pod in nominations.on("a")] == ["q"]
+    world.client.delete(ObjectRef(POD, "q", "default"), options=DeleteOptions(grace_period_s=0))
+    assert (nominations.on("a"), bool(nominations)) == ([], False)
+
+
+def test_the_tolerations_of_another_pod_wake_nobody(world: World) -> None:
+    world.create(node("a").unschedulable(), make_pod("p"), make_pod("q"))
+    world.work()
+    cordon = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    kept = world.pod("q")["spec"]["tolerations"]
+    world.patch(POD, "q", {"spec": {"tolerations": [*kept, *cordon]}})
+    assert world.place() == ["q:a"]

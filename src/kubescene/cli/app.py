@@ -53,6 +53,10 @@ def run(
         typer.Option("--full-status", help="Put the whole timeline into scenario.yaml, too."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
+    ] = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -60,7 +64,10 @@ def run(
     """
     from kubescene.cli.run import run_scenario
 
-    raise typer.Exit(run_scenario(file, out=out, seed=seed, full_status=full_status, quiet=quiet))
+    code = run_scenario(
+        file, out=out, seed=seed, full_status=full_status, quiet=quiet, plugins=plugin or ()
+    )
+    raise typer.Exit(code)
 
 
 @app.command()

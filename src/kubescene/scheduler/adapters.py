@@ -11,12 +11,19 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import Code, Status
 
+STATUSES_KEPT = 1024
+
 
 class AdaptedFilter:
-    """Numbers the statuses of a per-node Filter: 1 is the first one ever seen, and so on."""
+    """Numbers the statuses of a per-node Filter: 1 is the first one ever seen, and so on.
 
-    def __init__(self, plugin: FilterPlugin) -> None:
+    A plugin that puts ever new numbers into its reasons would fill memory: beyond a limit, statuses
+    are numbered for one attempt only, and verdicts with such numbers are not kept.
+    """
+
+    def __init__(self, plugin: FilterPlugin, kept: int = STATUSES_KEPT) -> None:
         self._plugin = plugin
+        self._kept = kept
         self._numbers: dict[Hashable, int] = {}
         self._statuses: list[Status] = []
 
@@ -26,7 +33,9 @@ class AdaptedFilter:
         return np.array(codes, dtype=np.int64)
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
-        del state, pod
+        del pod
+        if code > self._kept:
+            return state.passing_codes[code - self._kept - 1]
         return self._statuses[code - 1]
 
     def _number(self, state: CycleState, status: Status) -> int:
@@ -34,9 +43,13 @@ class AdaptedFilter:
             return 0
         state.filter_errors |= not status.code.is_rejection
         found = self._numbers.get(status)
-        if found is None:
-            self._statuses.append(status)
-            found = self._numbers[status] = len(self._statuses)
+        if found is not None:
+            return found
+        if len(self._statuses) >= self._kept:
+            state.passing_codes.append(status)
+            return self._kept + len(state.passing_codes)
+        self._statuses.append(status)
+        found = self._numbers[status] = len(self._statuses)
         return found
 
 

@@ -6,10 +6,10 @@ hear of it.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple
 
 from kubescene.api.resource_requests import pod_requests, resized
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -24,8 +24,6 @@ POD_DELETED = ClusterEvent(EventResource.POD, Action.DELETE)
 POD_UPDATED = ClusterEvent(EventResource.POD, Action.UPDATE)
 NODE_ADDED = ClusterEvent(EventResource.NODE, Action.ADD)
 NODE_DELETED = ClusterEvent(EventResource.NODE, Action.DELETE)
-TIMEOUT = ClusterEvent(EventResource.ANY, Action.ALL)
-"""A pod has waited for so long that it is tried again whatever happened."""
 
 _NODE_TAINT = Action.UPDATE_NODE_TAINT
 
@@ -75,8 +73,12 @@ def matches(registered: ClusterEvent, incoming: ClusterEvent) -> bool:
     return bool(registered.action & incoming.action) and incoming.action <= registered.action
 
 
-Interest: TypeAlias = tuple[str, QueueingHint | None]
-"""A plugin and its hint; without a hint it always says Queue."""
+class Interest(NamedTuple):
+    """A plugin and its hint; without a hint it always says Queue."""
+
+    plugin: str
+    hint: QueueingHint | None
+    by_signature: bool
 
 
 class Hints:
@@ -84,18 +86,27 @@ class Hints:
 
     def __init__(self, events: Mapping[str, Sequence[EventRegistration]]) -> None:
         self._registrations = [
-            (plugin, registration.event, registration.hint)
+            (registration.event, Interest(plugin, registration.hint, registration.by_signature))
             for plugin, registrations in events.items()
             for registration in _completed(registrations)
         ]
-        self.interested = cache(self._interested)
+        self._interested: dict[ClusterEvent, tuple[Interest, ...]] = {}
 
-    def _interested(self, event: ClusterEvent) -> tuple[Interest, ...]:
-        return tuple(
-            (plugin, hint)
-            for plugin, registered, hint in self._registrations
-            if matches(registered, event)
-        )
+    def interested(self, event: ClusterEvent) -> tuple[Interest, ...]:
+        """Whom to ask about an event, in order of the profile."""
+        found = self._interested.get(event)
+        if found is None:
+            found = self._interested[event] = tuple(
+                interest
+                for registered, interest in self._registrations
+                if matches(registered, event)
+            )
+        return found
+
+    def resources(self) -> list[EventResource | GroupVersionKind]:
+        """The kinds that somebody waits for, without the wildcard."""
+        named = dict.fromkeys(event.resource for event, _ in self._registrations)
+        return [each for each in named if each is not EventResource.ANY]
 
 
 def _completed(registrations: Sequence[EventRegistration]) -> list[EventRegistration]:

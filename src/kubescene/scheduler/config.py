@@ -7,7 +7,6 @@ plugins. Reading a ``KubeSchedulerConfiguration`` means computing such profiles 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 from kubescene.scheduler.pods import DEFAULT_SCHEDULER
@@ -42,8 +41,12 @@ class Profile:
 
     scheduler_name: str
     points: Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]]
-    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     percentage_of_nodes_to_score: int = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Profile":
+        """Immutable, and so shared by the copies of a world."""
+        return self
 
     def at(self, point: ExtensionPoint) -> tuple[EnabledPlugin, ...]:
         return self.points.get(point, ())
@@ -73,28 +76,26 @@ def _plugins(*names: str, **weights: int) -> tuple[EnabledPlugin, ...]:
     return tuple(EnabledPlugin(name, weights.get(name, 1)) for name in names)
 
 
-DEFAULT_POINTS: Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]] = MappingProxyType(
-    {
-        ExtensionPoint.PRE_ENQUEUE: _plugins("SchedulingGates"),
-        ExtensionPoint.QUEUE_SORT: _plugins("PrioritySort"),
-        ExtensionPoint.PRE_FILTER: _plugins("NodeAffinity", "NodeResourcesFit"),
-        ExtensionPoint.FILTER: _plugins(
-            "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"
-        ),
-        ExtensionPoint.PRE_SCORE: _plugins(
-            "TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation"
-        ),
-        ExtensionPoint.SCORE: _plugins(
-            "TaintToleration",
-            "NodeAffinity",
-            "NodeResourcesFit",
-            "NodeResourcesBalancedAllocation",
-            TaintToleration=3,
-            NodeAffinity=2,
-        ),
-        ExtensionPoint.BIND: _plugins("DefaultBinder"),
-    }
-)
+DEFAULT_POINTS: Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]] = {
+    ExtensionPoint.PRE_ENQUEUE: _plugins("SchedulingGates"),
+    ExtensionPoint.QUEUE_SORT: _plugins("PrioritySort"),
+    ExtensionPoint.PRE_FILTER: _plugins("NodeAffinity", "NodeResourcesFit"),
+    ExtensionPoint.FILTER: _plugins(
+        "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"
+    ),
+    ExtensionPoint.PRE_SCORE: _plugins(
+        "TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation"
+    ),
+    ExtensionPoint.SCORE: _plugins(
+        "TaintToleration",
+        "NodeAffinity",
+        "NodeResourcesFit",
+        "NodeResourcesBalancedAllocation",
+        TaintToleration=3,
+        NodeAffinity=2,
+    ),
+    ExtensionPoint.BIND: _plugins("DefaultBinder"),
+}
 
 
 def default_profile(scheduler_name: str = DEFAULT_SCHEDULER) -> Profile:

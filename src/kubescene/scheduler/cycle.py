@@ -1,25 +1,42 @@
-"""One scheduling cycle: from a pod and the state of all nodes to a decision. Writes nothing.
+"""One scheduling cycle: from a pod and the state of all nodes to a decision.
 
 PreFilter may reject the pod or narrow the nodes. The node that a pod was nominated to is tried
 first, alone. Then the search (`search`) filters nodes until it has enough of them. None: the
 PostFilter plugins may make room. One: it is taken, unscored. Several: PreScore and Score choose.
+
+Extenders have their say after Filter, after Score and in PostFilter. A cycle that waits for one
+stands still (`Deciding.run` says so) and goes on when it is called again. It is a plain object that
+knows its next step, so that a world can be copied in the middle of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from kubescene.clock import Stream
+from kubescene.errors import ConfigurationError
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
-from kubescene.scheduler.interfaces import Rows
+from kubescene.scheduler.extenders import (
+    MAX_EXTENDER_SCORE,
+    NO_EXTENDERS,
+    Extender,
+    ExtenderAnswer,
+    ExtenderCall,
+    Extenders,
+    ExtenderVerb,
+    PendingCall,
+)
+from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.runtime import Framework
-from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick
+from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, pick_any
 from kubescene.scheduler.search import Found, NominatedFiltering, nodes_to_find, search
 from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.verdicts import FilterChain, Filtering
 from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
@@ -36,7 +53,7 @@ class Decision:
     Either ``node`` is set, or ``message`` and ``reason`` say why not and ``plugins`` who refused
     (they decide which events bring the pod back; with none of them it is an error and comes back
     after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
-    leave it.
+    leave it. ``victims`` are pods that PostFilter removed to make room.
     """
 
     state: CycleState
@@ -49,6 +66,7 @@ class Decision:
     pending_plugins: tuple[str, ...] = ()
     nominated: str | None = None
     explanation: Explanation | None = None
+    victims: tuple[PodInfo, ...] = ()
 
     def fail(
         self, message: str, reason: str = SCHEDULER_ERROR, *, nominated: str | None = ""
@@ -71,59 +89,47 @@ class PreFilterOutcome:
 
 
 class Cycle:
-    """Cycles of one profile. The start index of the search is shared by all profiles."""
+    """Cycles of one profile. The start index of the search is shared by all profiles.
+
+    Ties between nodes that an extender had a look at are broken by ``random``.
+    """
 
     def __init__(
-        self, framework: Framework, nodes: NodeTable, nominations: Nominations, start: "StartIndex"
+        self,
+        framework: Framework,
+        nodes: NodeTable,
+        nominations: Nominations,
+        start: "StartIndex",
+        *,
+        extenders: Extenders = NO_EXTENDERS,
+        random: Stream | None = None,
     ) -> None:
         self.framework = framework
         self.nodes = nodes
-        self._nominations = nominations
-        self._start = start
-        self._filters = FilterChain(framework.filters, nodes)
-        self._scores = ScoreChain(framework.scores, nodes)
+        self.nominations = nominations
+        self.start = start
+        self.extenders = extenders
+        self.random = random or Stream(0)
+        self.filters = FilterChain(framework.filters, nodes, framework.pre_filter)
+        self.scores = ScoreChain(framework.scores, nodes)
         self._ring: Rows = np.zeros(0, dtype=np.intp)
         self._ring_layout = -1
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
-        """Find a node for the pod."""
-        self.nodes.refresh()
-        decision = Decision(CycleState())
-        if not len(self.nodes):
-            return decision.fail(NO_NODES, UNSCHEDULABLE)
-        prefilter = self.pre_filter(decision.state, pod)
-        if not prefilter.status.ok and not prefilter.status.code.is_rejection:
-            return decision.fail(prefilter.status.message)
-        diagnosis = Diagnosis(self.nodes.names)
-        if not prefilter.status.ok:
-            diagnosis.reject_all(prefilter.status)
-            return self._give_up(decision, pod, diagnosis, explain)
-        filtering = self._filters.begin(decision.state, pod)
-        return self._choose(decision, pod, prefilter, filtering, diagnosis, explain)
+        """Find a node for the pod, now; every extender must answer at once."""
+        deciding = self.begin(pod, explain)
+        if not deciding.run():
+            raise ConfigurationError("an extender answers later: this decision cannot wait for it")
+        return deciding.decision
 
-    def _choose(
-        self,
-        decision: Decision,
-        pod: PodInfo,
-        prefilter: PreFilterOutcome,
-        filtering: Filtering,
-        diagnosis: Diagnosis,
-        explain: Explain | None,
-    ) -> Decision:
-        judge = NominatedFiltering(filtering, self.nodes, self._nominations, pod)
-        found = self._nominated_node(pod, judge, filtering, diagnosis)
-        if found is None:
-            found = self._search(prefilter, judge, filtering, diagnosis)
-        diagnosis.filter_plugins = filtering.plugins
-        if diagnosis.error:
-            return decision.fail(diagnosis.error)
-        decision.feasible = found.feasible.size
-        decision.evaluated = decision.feasible + diagnosis.recorded
-        if not decision.feasible:
-            return self._give_up(decision, pod, diagnosis, explain)
-        return self._take_best(decision, pod, found, diagnosis, explain)
+    def begin(self, pod: PodInfo, explain: Explain | None = None) -> "Deciding":
+        """A decision that may have to wait for extenders."""
+        return Deciding(self, pod, explain)
 
-    # -- Filter ----------------------------------------------------------------------------
+    def suppose(self, state: CycleState, pod: PodInfo) -> Supposition:
+        """Filter for a pod under other circumstances; its PreFilters have run."""
+        filtering = self.filters.begin(state, pod)
+        return Supposition(filtering, self.nodes, self.nominations, pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         outcome = PreFilterOutcome()
@@ -146,118 +152,6 @@ class Cycle:
                 return outcome
         return outcome
 
-    def _nominated_node(
-        self,
-        pod: PodInfo,
-        judge: NominatedFiltering,
-        filtering: Filtering,
-        diagnosis: Diagnosis,
-    ) -> Found | None:
-        if not pod.nominated_node:
-            return None
-        row = self.nodes.row_of(pod.nominated_node)
-        if row is None:
-            return None
-        rows = np.array([row], dtype=np.intp)
-        verdicts = judge.judge(rows)
-        if verdicts[0] == 0:
-            return Found(rows, verdicts, rows)
-        diagnosis.record(row, filtering.describe(int(verdicts[0])))
-        return None
-
-    def _search(
-        self,
-        prefilter: PreFilterOutcome,
-        judge: NominatedFiltering,
-        filtering: Filtering,
-        diagnosis: Diagnosis,
-    ) -> Found:
-        ring = self._candidates(prefilter.node_names)
-        diagnosis.narrow(prefilter.plugins_with_nodes)
-        count = ring.size // 2
-        wanted = 1
-        if self.framework.scores:
-            wanted = nodes_to_find(count, self.framework.profile.percentage_of_nodes_to_score)
-        found = search(judge, ring, self._start.index % count if count else 0, wanted)
-        if filtering.may_have_failed:
-            found = _until_error(found, filtering, diagnosis)
-        diagnosis.examine(found, filtering)
-        self._start.advance(found.feasible.size + diagnosis.recorded, len(self.nodes))
-        return found
-
-    def _candidates(self, names: frozenset[str] | None) -> Rows:
-        nodes = self.nodes
-        if names is not None:
-            rows = sorted(row for name in names if (row := nodes.row_of(name)) is not None)
-            return np.array([*rows, *rows], dtype=np.intp)
-        if self._ring_layout != nodes.layout:
-            self._ring = np.tile(np.arange(len(nodes), dtype=np.intp), 2)
-            self._ring_layout = nodes.layout
-        return self._ring
-
-    # -- no node ---------------------------------------------------------------------------
-
-    def _give_up(
-        self,
-        decision: Decision,
-        pod: PodInfo,
-        diagnosis: Diagnosis,
-        explain: Explain | None,
-    ) -> Decision:
-        nominated: str | None = ""
-        if self.framework.post_filter:
-            nominated = self._post_filter(decision.state, pod, diagnosis)
-        decision.plugins = diagnosis.plugins
-        decision.pending_plugins = diagnosis.pending_plugins
-        decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
-        if explain is not None and explain.wanted(failed=True, nodes=len(self.nodes)):
-            decision.explanation = explain_attempt(self.nodes.names, diagnosis)
-        return decision
-
-    def _post_filter(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> str | None:
-        """Run PostFilter until one plugin succeeds, fails or says it is hopeless."""
-        statuses: Mapping[str, Status] = diagnosis.statuses()
-        reasons: list[str] = []
-        nominated: str | None = None
-        for extension in self.framework.post_filter:
-            status, node = extension.call(state, pod, statuses)
-            if status.ok:
-                diagnosis.post_filter_message = status.message
-                return str(node)
-            if status.code is Code.UNRESOLVABLE or not status.code.is_rejection:
-                diagnosis.post_filter_message = status.message
-                return str(node) if status.code is Code.UNRESOLVABLE else None
-            reasons.extend(status.reasons)
-            nominated = node
-        diagnosis.post_filter_message = ", ".join(reasons)
-        return nominated
-
-    # -- Score -----------------------------------------------------------------------------
-
-    def _take_best(
-        self,
-        decision: Decision,
-        pod: PodInfo,
-        found: Found,
-        diagnosis: Diagnosis,
-        explain: Explain | None,
-    ) -> Decision:
-        wanted = explain is not None and explain.wanted(failed=False, nodes=len(self.nodes))
-        scored: Scored | None = None
-        rows, best = found.feasible, 0
-        if rows.size > 1:
-            if fault := self.pre_score(decision.state, pod, rows):
-                return decision.fail(fault)
-            try:
-                scored = self._scores.score(decision.state, pod, rows, explain=wanted)
-            except ScoringError as error:
-                return decision.fail(str(error))
-            best = pick(scored.totals)
-        decision.node = self.nodes.names[rows[best]]
-        if wanted:
-            decision.explanation = explain_attempt(self.nodes.names, diagnosis, found, scored)
-        return decision
-
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
         """Run PreScore; returns the text of what went wrong, or nothing."""
         for extension in self.framework.pre_score:
@@ -269,6 +163,299 @@ class Cycle:
             elif not status.ok:
                 return f'running PreScore plugin "{extension.name}": {status.message}'
         return ""
+
+    def candidates(self, names: frozenset[str] | None) -> Rows:
+        """The rows to search, twice in a row."""
+        nodes = self.nodes
+        if names is not None:
+            rows = sorted(row for name in names if (row := nodes.row_of(name)) is not None)
+            return np.array([*rows, *rows], dtype=np.intp)
+        if self._ring_layout != nodes.layout:
+            self._ring = np.tile(np.arange(len(nodes), dtype=np.intp), 2)
+            self._ring_layout = nodes.layout
+        return self._ring
+
+
+class Deciding:
+    """One cycle on its way to a decision."""
+
+    __slots__ = (
+        "_asked",
+        "_cycle",
+        "_diagnosis",
+        "_explain",
+        "_extenders",
+        "_filtering",
+        "_found",
+        "_judge",
+        "_next",
+        "_pod",
+        "_post_filter",
+        "_prefilter",
+        "_reasons",
+        "_scored",
+        "_then",
+        "_to_ask",
+        "decision",
+    )
+
+    def __init__(self, cycle: Cycle, pod: PodInfo, explain: Explain | None) -> None:
+        self._cycle = cycle
+        self._pod = pod
+        self._explain = explain
+        self.decision = Decision(CycleState())
+        self._asked: PendingCall | None = None
+        self._post_filter = 0
+        self._next: Callable[[], None] | None = self._begin
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an extender has to answer before `run` can go on."""
+        return self._asked is not None and not self._asked.answered
+
+    def run(self) -> bool:
+        """Go on; False as long as an extender has to answer first."""
+        while (step := self._next) is not None:
+            if self._asked is not None and not self._asked.answered:
+                return False
+            self._next = None
+            step()
+        return True
+
+    # -- Filter ----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        cycle, pod, decision = self._cycle, self._pod, self.decision
+        cycle.nodes.refresh()
+        if not len(cycle.nodes):
+            decision.fail(NO_NODES, UNSCHEDULABLE)
+            return
+        self._prefilter = prefilter = cycle.pre_filter(decision.state, pod)
+        if not prefilter.status.ok and not prefilter.status.code.is_rejection:
+            decision.fail(prefilter.status.message)
+            return
+        self._diagnosis = Diagnosis(cycle.nodes.names)
+        if not prefilter.status.ok:
+            self._diagnosis.reject_all(prefilter.status)
+            self._give_up()
+            return
+        self._extenders = cycle.extenders.interested(pod)
+        self._filtering = cycle.filters.begin(decision.state, pod)
+        self._judge = NominatedFiltering(self._filtering, cycle.nodes, cycle.nominations, pod)
+        self._try_nominated_node()
+
+    def _try_nominated_node(self) -> None:
+        pod, nodes = self._pod, self._cycle.nodes
+        row = nodes.row_of(pod.nominated_node) if pod.nominated_node else None
+        if row is None:
+            self._search()
+            return
+        rows = np.array([row], dtype=np.intp)
+        verdicts = self._judge.judge(rows)
+        if verdicts[0]:
+            self._diagnosis.record(row, self._filtering.describe(int(verdicts[0])))
+            self._search()
+            return
+        self._found = Found(rows, verdicts, rows)
+        self._consult(ExtenderVerb.FILTER, self._nominated_node_tried)
+
+    def _nominated_node_tried(self) -> None:
+        if self._found.feasible.size or self._diagnosis.error:
+            self._filtered()
+        else:
+            self._search()
+
+    def _search(self) -> None:
+        cycle, diagnosis, filtering = self._cycle, self._diagnosis, self._filtering
+        ring = cycle.candidates(self._prefilter.node_names)
+        diagnosis.narrow(self._prefilter.plugins_with_nodes)
+        count = ring.size // 2
+        wanted = 1
+        if cycle.framework.scores or any(map(_has_a_say, self._extenders)):
+            wanted = nodes_to_find(count, cycle.framework.profile.percentage_of_nodes_to_score)
+        found = search(self._judge, ring, cycle.start.index % count if count else 0, wanted)
+        if filtering.may_have_failed:
+            found = _until_error(found, filtering, diagnosis)
+        diagnosis.examine(found, filtering)
+        cycle.start.advance(found.feasible.size + diagnosis.recorded, len(cycle.nodes))
+        self._found = found
+        if found.feasible.size and not diagnosis.error:
+            self._consult(ExtenderVerb.FILTER, self._filtered)
+        else:
+            self._filtered()
+
+    def _filtered(self) -> None:
+        decision, diagnosis = self.decision, self._diagnosis
+        diagnosis.filter_plugins = self._filtering.plugins
+        if diagnosis.error:
+            decision.fail(diagnosis.error)
+            return
+        decision.feasible = self._found.feasible.size
+        decision.evaluated = decision.feasible + diagnosis.recorded
+        if decision.feasible:
+            self._score()
+        else:
+            self._give_up()
+
+    # -- extenders -------------------------------------------------------------------------
+
+    def _consult(self, verb: ExtenderVerb, then: Callable[[], None]) -> None:
+        """Ask the interested extenders one after the other, then go on."""
+        if not self._extenders:
+            then()
+            return
+        self._to_ask: list[Extender] = [each for each in self._extenders if verb in each.verbs]
+        if not self._to_ask:
+            then()
+            return
+        self._then = then
+        take = self._take_filter if verb is ExtenderVerb.FILTER else self._take_scores
+        self._ask(verb, take)
+
+    def _ask(self, verb: ExtenderVerb, take: Callable[[], None]) -> None:
+        names = self._cycle.nodes.names
+        nodes = tuple(names[row] for row in self._found.feasible.tolist())
+        call = ExtenderCall(self._to_ask[0].name, verb, self._pod, nodes)
+        self._asked = self._cycle.extenders.ask(call)
+        self._next = take
+
+    def _answer(self) -> ExtenderAnswer:
+        assert self._asked is not None
+        answer, self._asked = self._asked.result(), None
+        return answer
+
+    def _take_filter(self) -> None:
+        asked, extender, answer = self._asked, self._to_ask.pop(0), self._answer()
+        assert asked is not None
+        error = answer.error or _foreign(answer.nodes, asked.call.nodes)
+        if not error:
+            self._apply_filter(answer)
+        elif not extender.ignorable:
+            self._diagnosis.error = error
+        if self._to_ask and self._found.feasible.size and not self._diagnosis.error:
+            self._ask(ExtenderVerb.FILTER, self._take_filter)
+        else:
+            self._to_ask = []
+            self._then()
+
+    def _apply_filter(self, answer: ExtenderAnswer) -> None:
+        nodes, found = self._cycle.nodes, self._found
+        rows = [row for name in answer.nodes if (row := nodes.row_of(name)) is not None]
+        passing = set(rows)
+        for row in found.feasible.tolist():
+            if row not in passing:
+                self._diagnosis.refused_by_extender(row, _refusal(answer, nodes.names[row]))
+        self._found = found._replace(feasible=np.array(rows, dtype=np.intp))
+
+    def _take_scores(self) -> None:
+        extender, answer = self._to_ask.pop(0), self._answer()
+        if not answer.error:
+            self._scored.totals += self._extended(answer) * np.int64(extender.weight)
+        if self._to_ask:
+            self._ask(ExtenderVerb.PRIORITIZE, self._take_scores)
+        else:
+            self._then()
+
+    def _extended(self, answer: ExtenderAnswer) -> Scores:
+        names = self._cycle.nodes.names
+        scale = MAX_NODE_SCORE // MAX_EXTENDER_SCORE
+        scores = [answer.scores.get(names[row], 0) for row in self._found.feasible.tolist()]
+        return np.array(scores, dtype=np.int64) * scale
+
+    # -- no node ---------------------------------------------------------------------------
+
+    def _give_up(self) -> None:
+        if self._cycle.framework.post_filter:
+            self._reasons: list[str] = []
+            self._run_post_filter()
+        else:
+            self._refuse("")
+
+    def _run_post_filter(self) -> None:
+        """Run PostFilter until one plugin succeeds, fails or says it is hopeless."""
+        extension = self._cycle.framework.post_filter[self._post_filter]
+        state = self.decision.state
+        self._take_post_filter(extension.call(state, self._pod, self._diagnosis))
+
+    def _post_filter_answered(self) -> None:
+        extension = self._cycle.framework.post_filter[self._post_filter]
+        answer = self._answer()
+        if extension.answered is None:
+            raise ConfigurationError(
+                f'plugin "{extension.name}" asks an extender but has no method post_filter_answered'
+            )
+        state = self.decision.state
+        self._take_post_filter(extension.answered(state, self._pod, self._diagnosis, answer))
+
+    def _take_post_filter(self, result: PostFilterResult | ExtenderCall) -> None:
+        if isinstance(result, ExtenderCall):
+            self._asked = self._cycle.extenders.ask(result)
+            self._next = self._post_filter_answered
+            return
+        decision, status = self.decision, result.status
+        if result.victims:
+            decision.victims = result.victims
+        if status.ok or status.code is Code.UNRESOLVABLE or not status.code.is_rejection:
+            self._diagnosis.post_filter_message = status.message
+            failed = not (status.ok or status.code.is_rejection)
+            self._refuse(None if failed else result.nominated)
+            return
+        self._reasons.extend(status.reasons)
+        if result.nominated is not None:
+            decision.nominated = result.nominated
+        self._post_filter += 1
+        if self._post_filter < len(self._cycle.framework.post_filter):
+            self._run_post_filter()
+            return
+        self._diagnosis.post_filter_message = ", ".join(self._reasons)
+        self._refuse(decision.nominated)
+
+    def _refuse(self, nominated: str | None) -> None:
+        decision, diagnosis = self.decision, self._diagnosis
+        names = self._cycle.nodes.names
+        decision.plugins = diagnosis.plugins
+        decision.pending_plugins = diagnosis.pending_plugins
+        decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
+        explain = self._explain
+        if explain is not None and explain.wanted(failed=True, nodes=len(names)):
+            decision.explanation = explain_attempt(names, diagnosis)
+
+    # -- Score -----------------------------------------------------------------------------
+
+    def _score(self) -> None:
+        decision, rows = self.decision, self._found.feasible
+        if rows.size == 1:
+            self._choose(0, None)
+            return
+        if fault := self._cycle.pre_score(decision.state, self._pod, rows):
+            decision.fail(fault)
+            return
+        try:
+            self._scored = self._cycle.scores.score(
+                decision.state, self._pod, rows, explain=self._explains
+            )
+        except ScoringError as error:
+            decision.fail(str(error))
+            return
+        self._consult(ExtenderVerb.PRIORITIZE, self._pick)
+
+    def _pick(self) -> None:
+        scored = self._scored
+        if self._extenders:
+            self._choose(pick_any(scored.totals, self._cycle.random), scored)
+        else:
+            self._choose(pick(scored.totals), scored)
+
+    def _choose(self, best: int, scored: Scored | None) -> None:
+        names, found = self._cycle.nodes.names, self._found
+        self.decision.node = names[found.feasible[best]]
+        if self._explains:
+            self.decision.explanation = explain_attempt(names, self._diagnosis, found, scored)
+
+    @property
+    def _explains(self) -> bool:
+        explain = self._explain
+        return explain is not None and explain.wanted(failed=False, nodes=len(self._cycle.nodes))
 
 
 class StartIndex:
@@ -309,3 +496,25 @@ def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Fo
             rows, verdicts = found.rows[:at], found.verdicts[:at]
             return Found(rows, verdicts, rows[verdicts == 0])
     return found
+
+
+def _has_a_say(extender: Extender) -> bool:
+    return bool(extender.verbs & {ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE})
+
+
+def _foreign(answered: Iterable[str], asked: Iterable[str]) -> str:
+    """The error of an extender that answers with nodes it was not asked about."""
+    known = set(asked)
+    for name in answered:
+        if name not in known:
+            return f'extender claims a node "{name}" which is not in the input node list'
+    return ""
+
+
+def _refusal(answer: ExtenderAnswer, node: str) -> Status | None:
+    """Why an extender dropped a node; None if it does not say."""
+    if node in answer.unresolvable:
+        return Status.unresolvable(answer.unresolvable[node])
+    if node in answer.failed:
+        return Status.unschedulable(answer.failed[node])
+    return None

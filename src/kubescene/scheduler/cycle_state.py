@@ -2,19 +2,34 @@
 
 from typing import Any, TypeVar, cast
 
+from kubescene.scheduler.status import Status
+
 T = TypeVar("T")
 
 
 class CycleState:
-    """A bag keyed by plugin. Plugins themselves stay free of per-pod state."""
+    """A bag keyed by plugin. Plugins themselves stay free of per-pod state.
 
-    __slots__ = ("_entries", "filter_errors", "skipped_filters", "skipped_scores")
+    Filters are also asked about suppositions, with a clone of the state that `PreFilterPlugin`
+    methods ``add_pod`` and ``remove_pod`` have changed. A value that they change in place must have
+    a ``clone()`` method; all others are shared by the clones.
+    """
+
+    __slots__ = (
+        "_entries",
+        "filter_errors",
+        "passing_codes",
+        "skipped_filters",
+        "skipped_scores",
+    )
 
     def __init__(self) -> None:
         self._entries: dict[str, Any] = {}
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
         self.filter_errors = False
+        self.passing_codes: list[Status] = []
+        """Statuses that an adapted Filter numbered for this attempt only; shared with clones."""
 
     def write(self, key: str, value: object) -> None:
         self._entries[key] = value
@@ -24,5 +39,19 @@ class CycleState:
         del expected
         return cast("T", self._entries[key])
 
+    def clone(self) -> "CycleState":
+        copy = CycleState()
+        copy._entries = {key: _cloned(value) for key, value in self._entries.items()}
+        copy.skipped_filters = self.skipped_filters.copy()
+        copy.skipped_scores = self.skipped_scores.copy()
+        copy.filter_errors = self.filter_errors
+        copy.passing_codes = self.passing_codes
+        return copy
+
     def find(self, key: str) -> Any:
         return self._entries.get(key)
+
+
+def _cloned(value: Any) -> Any:
+    clone = getattr(value, "clone", None)
+    return value if clone is None else clone()

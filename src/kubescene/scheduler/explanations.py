@@ -5,12 +5,13 @@ PostFilter plugin or an explanation needs them in words.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.scheduler.extenders import EXTENDER
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
@@ -24,6 +25,9 @@ class Diagnosis:
 
     __slots__ = (
         "_absent",
+        "_codes",
+        "_extended",
+        "_extender",
         "_filtering",
         "_found",
         "_groups",
@@ -51,6 +55,9 @@ class Diagnosis:
         self._found: Found | None = None
         self._filtering: Filtering | None = None
         self._groups: list[tuple[Status, Rows]] | None = None
+        self._extended: dict[int, Status] = {}
+        self._extender = False
+        self._codes: NDArray[np.int8] | None = None
 
     # -- gathering -------------------------------------------------------------------------
 
@@ -79,13 +86,25 @@ class Diagnosis:
             seen = set(found.rows.tolist())
             self._nominated = {r: s for r, s in self._nominated.items() if r not in seen}
             self.recorded += len(self._nominated)
+        if self._extended:
+            seen = set(found.rows.tolist())
+            self._extended = {r: s for r, s in self._extended.items() if r not in seen}
+            self.recorded += len(self._extended)
+
+    def refused_by_extender(self, row: int, status: Status | None) -> None:
+        """An extender dropped a node that had passed Filter, and perhaps said why."""
+        self._extender = True
+        if status is not None:
+            self._extended[row] = status.by(EXTENDER)
+            self.recorded += 1
 
     # -- telling ---------------------------------------------------------------------------
 
     def groups(self) -> list[tuple[Status, Rows]]:
         """Refused rows by status: the nominated node, then in order of the search."""
         nominated = [(status, np.array([row])) for row, status in self._nominated.items()]
-        return [*nominated, *self._found_groups()]
+        extended = [(status, np.array([row])) for row, status in self._extended.items()]
+        return [*nominated, *self._found_groups(), *extended]
 
     def _found_groups(self) -> list[tuple[Status, Rows]]:
         if self._groups is None:
@@ -110,6 +129,7 @@ class Diagnosis:
         names = {each.plugin for each in statuses if (each.code is Code.PENDING) is pending}
         if not pending:
             names.update(self._narrowed_by)
+            names.update((EXTENDER,) if self._extender else ())
         return tuple(sorted(names))
 
     def message(self) -> str:
@@ -134,14 +154,33 @@ class Diagnosis:
                 counts[reason] += len(self.nodes) - self.recorded
         return sorted(f"{count} {reason}" for reason, count in counts.items())
 
-    def statuses(self) -> Mapping[str, Status]:
-        """A status for every node, as PostFilter plugins get it."""
-        absent = self._absent or Status.unresolvable()
-        by_name = dict.fromkeys(self.nodes, absent)
+    @property
+    def codes(self) -> NDArray[np.int8]:
+        """The code of every row, as PostFilter plugins get it."""
+        if self._codes is None:
+            self._codes = np.full(len(self.nodes), self._otherwise.code, dtype=np.int8)
+            for status, rows in self.groups():
+                self._codes[rows] = status.code
+        return self._codes
+
+    def status(self, row: int) -> Status:
+        """The answer for one row."""
         for status, rows in self.groups():
-            for row in rows.tolist():
-                by_name[self.nodes[row]] = status
-        return by_name
+            if (rows == row).any():
+                return status
+        return self._otherwise
+
+    def rows_with(self, code: Code) -> Rows:
+        rows: Rows = (self.codes == code).nonzero()[0]
+        return rows
+
+    def nodes_with(self, code: Code) -> list[str]:
+        return [self.nodes[row] for row in self.rows_with(code).tolist()]
+
+    @property
+    def _otherwise(self) -> Status:
+        """What holds for rows that nobody has said anything about."""
+        return self._absent or Status.unresolvable()
 
     def filter_groups(self) -> tuple[FilterGroup, ...]:
         """The refused nodes for an explanation, those that were not looked at included."""
@@ -149,7 +188,7 @@ class Diagnosis:
         if self._absent is not None:
             others = np.ones(len(self.nodes), dtype=np.bool_)
             others[self.examined()] = False
-            others[list(self._nominated)] = False
+            others[[*self._nominated, *self._extended]] = False
             plugin = ", ".join(self._narrowed_by)
             groups.append(_filter_group(self._absent.by(plugin), others.nonzero()[0]))
         return tuple(groups)

@@ -23,22 +23,31 @@ Built-in plugins write the second: it is some hundred times as fast. If both are
 runtime uses whichever is faster for the number of nodes in question, and the per-node form serves
 the conformance suite as the definition of what is right.
 
-**What an answer depends on.** A plugin may say ``reads = Reads.NODE`` as a class attribute: what
-its Filter and Score answer for a node then depends on nothing but `PodInfo.pod_class`, the node
-object and the pods on that node. The runtime keeps such answers per class of pods and asks again
-only for nodes that changed since: at 5,000 nodes this is the difference between one node and
-hundreds. Leave it out when in doubt.
+**What an answer depends on.** A plugin may say so in the class attribute ``reads`` (`Reads`), and
+the runtime keeps its answers and asks again only where they may have changed: at 5,000 nodes this
+is the difference between one node and hundreds. Leave it out when in doubt.
 
 **Arithmetic.** Scores are integers. Division truncates toward zero as in Go. Never use a NumPy
 transcendental function: results differ between CPUs; use scalar ``math``.
 
 **Answers** are `Status` values. A plugin that raises ends the run with `PluginError`.
 
-**Nothing that is passed in may be changed**, and plugins never write to the API except through
-``handle.client`` in Reserve, PreBind, Bind and PostBind.
+**What a plugin may ask** of its scheduler is in the `Handle` that its factory is given: nodes and
+their changes, objects of other kinds, nominations, pods that wait, suppositions.
+
+**Where state lives.** What belongs to one attempt goes into `CycleState`. What depends on a pod's
+spec alone is compiled once per `PodClass`, what depends on namespace and labels too once per
+`PodSignature` (``pod.signature.compiled(function)``). What depends on the plugin's arguments or on
+the nodes is the plugin's own: `Memo` keeps it per class or signature. A world can be copied while
+it runs, plugins included: keep no closures and no lambdas in attributes.
+
+**Nothing that is passed in may be changed.** Plugins write to the API only through
+``handle.client``, and only in PostFilter (the deletion of victims and the end of nominations),
+Reserve, PreBind, Bind and PostBind. Deciding is free of writes: a decision can be asked for without
+its effects.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -47,12 +56,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.changes import Change
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream
+from kubescene.recording import Recorder
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import Status
+from kubescene.scheduler.status import Code, Status
+from kubescene.types import ReadOnlyObject
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0
@@ -67,23 +81,150 @@ Scores: TypeAlias = NDArray[np.int64]
 
 
 class Reads(StrEnum):
-    """What Filter and Score of a plugin depend on, beside the class of the pod."""
+    """What Filter and Score of a plugin depend on."""
 
     NODE = "node"
-    """The node object and the pods on that node."""
+    """The pod's class, the node object and the pods on that node, and nothing else."""
+    DOMAIN = "domain"
+    """The pod's signature, the node object, and what the plugin keeps about topology domains.
+
+    The plugin has a method ``stamp`` (`DomainPlugin`). While the stamp of a signature and the
+    node object stay the same, so do the plugin's answers for pods of that signature.
+    """
     CLUSTER = "cluster"
     """Anything. The default."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """What a plugin may use of its scheduler."""
+class Lister(Protocol):
+    """All objects of one kind, as the scheduler's watch has seen them. Decoded once, read-only."""
 
-    client: Client
-    nodes: NodeTable
-    clock: Clock
-    random: Stream
-    scheduler_name: str
+    def get(self, name: str, namespace: str = "") -> ReadOnlyObject | None: ...
+
+    def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
+        """In order of arrival; of one namespace if named."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class NominatedPods(Protocol):
+    """Pending pods that hold a node."""
+
+    def on(self, node: str) -> list[PodInfo]:
+        """The pods nominated to a node, in order of nomination."""
+        ...
+
+    def node_of(self, pod: PodInfo) -> str: ...
+
+    def add(self, pod: PodInfo, node: str) -> None:
+        """Nominate; an earlier nomination of the pod ends. No node means no nomination."""
+        ...
+
+    def remove(self, pod: PodInfo) -> None: ...
+
+
+class WaitingPod(Protocol):
+    """A pod that has a node and waits for plugins that said ``WAIT``."""
+
+    @property
+    def pod(self) -> PodInfo: ...
+
+    @property
+    def node(self) -> str: ...
+
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        """The plugins that still have to allow it."""
+        ...
+
+    def allow(self, plugin: str) -> None:
+        """This plugin waits no longer; when none does, the binding goes on."""
+        ...
+
+    def reject(self, plugin: str, message: str) -> None:
+        """The binding is undone and the pod put back into the queue."""
+        ...
+
+
+class WaitingPods(Protocol):
+    """The pods that wait, in the order in which they began to."""
+
+    def get(self, uid: str) -> WaitingPod | None: ...
+
+    def __iter__(self) -> Iterator[WaitingPod]: ...
+
+    def __len__(self) -> int: ...
+
+
+class WhatIf(Protocol):
+    """Filter for one pod as if other pods were on their nodes or not. See `supposing`."""
+
+    @property
+    def state(self) -> CycleState:
+        """The clone of the cycle's state that the supposed changes were told to."""
+        ...
+
+    def node(self, name: str) -> NodeInfo:
+        """The node as it would be."""
+        ...
+
+    def add(self, pod: PodInfo, node: str) -> None: ...
+
+    def remove(self, pod: PodInfo, node: str) -> None: ...
+
+    def clone(self) -> "WhatIf": ...
+
+    def filter(self, node: str, *, nominated: bool = True) -> Status:
+        """Success, or the answer of the first Filter that refuses."""
+        ...
+
+
+class Handle(Protocol):
+    """What a plugin may ask of its scheduler. The same for all plugins of a profile."""
+
+    @property
+    def scheduler_name(self) -> str: ...
+
+    @property
+    def client(self) -> Client: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def random(self) -> Stream:
+        """A stream of chance of this profile alone."""
+        ...
+
+    @property
+    def nodes(self) -> NodeTable:
+        """All nodes, those included that a pod may not run on; `NodeTable.follow` tells what
+        happens to them.
+        """
+        ...
+
+    @property
+    def nominations(self) -> NominatedPods: ...
+
+    @property
+    def waiting_pods(self) -> WaitingPods: ...
+
+    @property
+    def events(self) -> Recorder:
+        """Where to tell what people should read under "Events" of a pod."""
+        ...
+
+    def lister(self, gvk: GroupVersionKind) -> Lister:
+        """The objects of a kind. The first call starts a watch; ask when the plugin is made."""
+        ...
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        """Pods that wait for an event or the end of a backoff are to be tried at once."""
+        ...
+
+    def suppose(self, state: CycleState, pod: PodInfo) -> WhatIf:
+        """Ask the profile's Filters about other circumstances; PreFilter must have run."""
+        ...
 
 
 PluginFactory: TypeAlias = Callable[[Mapping[str, Any], Handle], "Plugin"]
@@ -122,8 +263,26 @@ class PreFilterPlugin(Plugin, Protocol):
         ``SKIP``: this plugin's Filter has nothing to say for this pod. ``UNRESOLVABLE``: the
         attempt fails at once. ``UNSCHEDULABLE``: it fails after the other PreFilters ran. With
         success, a set of node names restricts the search to them; None does not restrict it.
+
+        If the plugin's Filter depends on other pods through what was prepared here, it also has
+        the two methods of `PreFilterExtensions`.
         """
         ...
+
+
+class PreFilterExtensions(PreFilterPlugin, Protocol):
+    """Follow a supposed change, in the given state and nowhere else; ``node`` has changed already.
+
+    Not called for pods at which `pre_filter` said ``SKIP``. One of the two may be missing.
+    """
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
+    ) -> Status: ...
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status: ...
 
 
 class FilterPlugin(Plugin, Protocol):
@@ -144,11 +303,72 @@ class ClusterFilterPlugin(Plugin, Protocol):
         ...
 
 
+class DomainPlugin(Plugin, Protocol):
+    """What ``reads = Reads.DOMAIN`` needs beside Filter or Score."""
+
+    def stamp(self, state: CycleState, pod: PodInfo) -> int:
+        """A number that was never used before for this signature if an answer may have changed.
+
+        Asked once per attempt, after PreFilter.
+        """
+        ...
+
+
+class FilterDiagnosis(Protocol):
+    """What Filter said about every node, in rows of the `NodeTable`. Made when asked for."""
+
+    @property
+    def codes(self) -> NDArray[np.int8]:
+        """The `Code` of every row."""
+        ...
+
+    def status(self, row: int) -> Status:
+        """The answer for one row and, in it, the plugin that gave it."""
+        ...
+
+    def rows_with(self, code: Code) -> Rows: ...
+
+    def nodes_with(self, code: Code) -> list[str]:
+        """The names of the nodes with this code, in snapshot order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What came of PostFilter.
+
+    ``nominated`` is the node to nominate the pod to, empty to end its nomination, None to leave
+    that as it is. ``victims`` are the pods that make room, for those who want to know; deleting
+    them is the plugin's business.
+    """
+
+    status: Status
+    nominated: str | None = None
+    victims: tuple[PodInfo, ...] = ()
+
+
 class PostFilterPlugin(Plugin, Protocol):
     def post_filter(
-        self, state: CycleState, pod: PodInfo, statuses: Mapping[str, Status]
-    ) -> tuple[Status, str]:
-        """Called when no node passed. Success with a node name nominates that node."""
+        self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
+    ) -> PostFilterResult | ExtenderCall:
+        """Called when no node passed. Success, ``UNRESOLVABLE`` and errors end PostFilter;
+        after any other rejection the next plugin has its turn.
+
+        A plugin that has to ask an extender first returns the call, and has a method
+        `post_filter_answered`.
+        """
+        ...
+
+
+class AskingPostFilterPlugin(PostFilterPlugin, Protocol):
+    def post_filter_answered(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        diagnosis: FilterDiagnosis,
+        answer: ExtenderAnswer,
+    ) -> PostFilterResult | ExtenderCall:
+        """The extender has answered: the result, or one more call."""
         ...
 
 
@@ -188,13 +408,23 @@ class ReservePlugin(Plugin, Protocol):
 
 class PermitPlugin(Plugin, Protocol):
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> tuple[Status, int]:
-        """Success, a rejection, or ``WAIT`` with the longest wait in (virtual) nanoseconds."""
+        """Success, a rejection, or ``WAIT`` with the longest wait in (virtual) nanoseconds.
+
+        The pod then waits on its node until every such plugin allows it or one rejects it
+        (`Handle.waiting_pods`); who waits for too long is rejected. 15 minutes is the longest wait.
+        """
         ...
 
 
+PreBindAnswer: TypeAlias = Status | tuple[Status, int]
+
+
 class PreBindPlugin(Plugin, Protocol):
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status:
-        """``WAIT`` parks the binding; it resumes as a loop of its own."""
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> PreBindAnswer:
+        """``WAIT`` parks the binding: the plugin is asked again when something happens that it
+        registered for, when it allows the waiting pod, or when as many (virtual) nanoseconds have
+        passed as it returned beside the status. So it can tell by itself that it took too long.
+        """
         ...
 
 
@@ -261,18 +491,24 @@ QueueingHint: TypeAlias = Callable[[PodInfo, Change], Hint]
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """A resource and how it changed."""
+    """A resource and how it changed; resources that have no name here go by their kind."""
 
-    resource: EventResource
+    resource: EventResource | GroupVersionKind
     action: Action
 
 
 @dataclass(frozen=True, slots=True)
 class EventRegistration:
-    """An event that may help a pod this plugin rejected; without a hint it always does."""
+    """An event that may help a pod this plugin rejected; without a hint it always does.
+
+    Registering an event makes the scheduler watch the kind. ``by_signature``: the hint says the
+    same of all pods of one `PodSignature`, except the pod that the change is about; it is then
+    asked once for all of them.
+    """
 
     event: ClusterEvent
     hint: QueueingHint | None = None
+    by_signature: bool = False
 
 
 class EnqueueExtensions(Plugin, Protocol):

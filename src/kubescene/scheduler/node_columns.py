@@ -7,7 +7,7 @@ asks for the key.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import orjson
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from kubescene.types import ReadOnlyObject
 
 Taints: TypeAlias = tuple[ReadOnlyObject, ...]
-NodeSpec: TypeAlias = tuple[Mapping[str, str], Taints, bool]
+
+_NOTHING: Mapping[str, str] = {}
+_VALUES_KEPT = 64
 
 ABSENT = -1
 """The number of a node that lacks the label; as an index, the last entry of a look-up table."""
@@ -51,18 +53,24 @@ class SpecColumns:
         self._taint_numbers: dict[bytes, int] = {}
         self._labels: dict[str, LabelColumn] = {}
         self._rows: list[Mapping[str, str]] = []
-        self.fill([])
+        self.taint_ids: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.unschedulable: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
-    def fill(self, specs: Sequence[NodeSpec]) -> None:
-        """Start over with other rows. Numbers of taint lists stay what they were."""
-        self._labels.clear()
-        self._rows = [labels for labels, _, _ in specs]
-        self.taint_ids: NDArray[np.intp] = np.array(
-            [self._number(taints) for _, taints, _ in specs], dtype=np.intp
-        )
-        self.unschedulable: NDArray[np.bool_] = np.array(
-            [cordoned for _, _, cordoned in specs], dtype=np.bool_
-        )
+    def move(self, moves: NDArray[np.intp]) -> None:
+        """Take other rows: for each, where it was, or -1 if it is new and will be updated.
+
+        Numbers stay what they were, except that a column most of whose values no node has any
+        more is forgotten.
+        """
+        rows = self._rows
+        self._rows = [_NOTHING if at < 0 else rows[at] for at in moves.tolist()]
+        self.taint_ids = _moved(self.taint_ids, moves)
+        self.unschedulable = _moved(self.unschedulable, moves)
+        limit = 2 * moves.size + _VALUES_KEPT
+        for key in [key for key, column in self._labels.items() if len(column.values) > limit]:
+            del self._labels[key]
+        for column in self._labels.values():
+            column.ids = _moved(column.ids, moves)
 
     def update(
         self, row: int, labels: Mapping[str, str], taints: Taints, unschedulable: bool
@@ -86,3 +94,8 @@ class SpecColumns:
             found = self._taint_numbers[key] = len(self.taint_sets)
             self.taint_sets.append(taints)
         return found
+
+
+def _moved(column: NDArray[Any], moves: NDArray[np.intp]) -> NDArray[Any]:
+    """A column over other rows; what stands in new ones does not matter."""
+    return column.take(moves, mode="clip") if column.size else np.zeros(moves.size, column.dtype)

@@ -6,6 +6,7 @@ looked at all zones alike.
 """
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
 _REGION_KEYS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 _ZONE_KEYS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
@@ -53,16 +54,8 @@ class NodeTree:
 
     def order(self) -> list[str]:
         """All names, taking one of every zone in turn."""
-        remaining = [iter(names) for names in self._zones.values()]
-        ordered: list[str] = []
-        while remaining:
-            lasting = []
-            for names in remaining:
-                if (name := next(names, None)) is not None:
-                    ordered.append(name)
-                    lasting.append(names)
-            remaining = lasting
-        return ordered
+        turns = zip_longest(*self._zones.values())
+        return [name for turn in turns for name in turn if name is not None]
 
 
 def _first(labels: Mapping[str, str], keys: tuple[str, ...]) -> str:

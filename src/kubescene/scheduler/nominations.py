@@ -41,11 +41,14 @@ class Nominations:
 
     def rivals(self, pod: PodInfo) -> Iterator[tuple[str, list[PodInfo]]]:
         """Per node, the other nominated pods whose priority is not lower."""
-        for node, pods in self._by_node.items():
-            rivals = [
-                each
-                for each in pods.values()
-                if each.priority >= pod.priority and each.uid != pod.uid
-            ]
-            if rivals:
+        for node in self._by_node:
+            if rivals := self.rivals_on(node, pod):
                 yield node, rivals
+
+    def rivals_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
+        """The other pods nominated to one node whose priority is not lower."""
+        return [
+            each
+            for each in self._by_node.get(node, {}).values()
+            if each.priority >= pod.priority and each.uid != pod.uid
+        ]

@@ -1,17 +1,21 @@
-"""Pods as the scheduler sees them.
+"""Pods as the scheduler sees them, at three levels.
 
-`PodInfo` is one pod: identity, priority, and what the queue and the node state need of it. What
-depends on its spec alone lives in its `PodClass`, shared by all pods whose scheduling-relevant
-spec is the same (those of one Deployment, say): requests, tolerations, selectors, and everything
-that plugins compile from them. A class is keyed by the encoding of the fields in question, so
-pods find their class by one look-up.
+`PodInfo` is one pod: identity, and what the queue and the node state need of it. What depends on
+its scheduling-relevant spec alone lives in its `PodClass`, shared by all pods whose spec asks for
+the same: requests, tolerations, selectors, and everything that plugins compile from them. Between
+the two stands the `PodSignature`: a class together with namespace, labels, priority, volumes,
+claims and owner. Pods of one signature are alike in everything but their name: what selectors,
+spreading and queueing hints say of one of them holds for all (those of one ReplicaSet, say).
+
+Classes and signatures are keyed by the encoding of the fields in question, so pods find theirs by
+one look-up. All three are immutable, and shared by the copies of a world.
 
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
 
 import orjson
 
@@ -29,6 +33,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 CLASSES_KEPT = 4096
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 _SPEC_FIELDS = (
     "affinity",
@@ -43,7 +48,42 @@ _SPEC_FIELDS = (
 _CONTAINER_FIELDS = ("image", "ports", "resources", "restartPolicy", "restartPolicyRules")
 
 
-class PodClass:
+class Shared:
+    """Immutable, so that copies of a world may share it; only what is compiled from it is added.
+
+    What is compiled must depend on nothing else and is shared as well.
+    """
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self) -> None:
+        self._compiled: dict[Any, Any] = {}
+
+    def compiled(self, compile_it: Callable[[Self], T]) -> T:
+        """What a plain function makes of this object, made once.
+
+        A function that also depends on a plugin's arguments, or on the nodes, is a method of that
+        plugin and its results belong to the plugin: see `Memo`.
+        """
+        try:
+            found: T = self._compiled[compile_it]
+        except KeyError:
+            if getattr(compile_it, "__self__", None) is not None:
+                raise TypeError(
+                    f"{compile_it!r} is bound to an object: keep what it makes in a Memo of that "
+                    "object, since pods are shared by profiles and by copies of a world"
+                ) from None
+            found = self._compiled[compile_it] = compile_it(self)
+        return found
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+class PodClass(Shared):
     """What pods with the same scheduling-relevant spec have in common.
 
     ``spec`` holds the relevant fields only. Name, namespace, labels, priority and node are not
@@ -51,7 +91,6 @@ class PodClass:
     """
 
     __slots__ = (
-        "_compiled",
         "nonzero_cpu",
         "nonzero_memory",
         "requests",
@@ -61,29 +100,90 @@ class PodClass:
     )
 
     def __init__(self, spec: ReadOnlyObject) -> None:
+        super().__init__()
         self.spec = spec
         pod = {"spec": spec}
         self.requests: Amounts = pod_requests(pod)
         self.scoring_requests: Amounts = scoring_requests(pod)
         self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
         self.tolerations: tuple[ReadOnlyObject, ...] = tuple(spec.get("tolerations") or ())
-        self._compiled: dict[str, Any] = {}
 
-    def compiled(self, key: str, compile_spec: Callable[[ReadOnlyObject], T]) -> T:
-        """What ``compile_spec`` makes of the spec, made once per class and ``key``."""
+
+class PodSignature(Shared):
+    """What pods have in common that differ in nothing a plugin may count, select or compare.
+
+    ``owner`` is the uid of the managing controller. A volume or claim that is made for one pod
+    alone (``ephemeral``, ``resourceClaimTemplateName``) makes the pod's signature its own.
+    """
+
+    __slots__ = (
+        "claims",
+        "labels",
+        "namespace",
+        "owner",
+        "pod_class",
+        "preemption_policy",
+        "priority",
+        "scheduler_name",
+        "volumes",
+    )
+
+    def __init__(self, pod_class: PodClass, pod: "PodInfo", spec: ReadOnlyObject) -> None:
+        super().__init__()
+        self.pod_class = pod_class
+        self.namespace = pod.namespace
+        self.labels: Mapping[str, str] = dict(pod.labels)
+        self.priority = pod.priority
+        self.scheduler_name = pod.scheduler_name
+        self.owner = pod.record.owner
+        self.preemption_policy: str = spec.get("preemptionPolicy") or ""
+        self.volumes: Sequence[ReadOnlyObject] = _copied(spec.get("volumes"))
+        self.claims: Sequence[ReadOnlyObject] = _copied(spec.get("resourceClaims"))
+
+    def __repr__(self) -> str:
+        return f"<PodSignature {self.namespace} {dict(self.labels)}>"
+
+
+class Memo(Generic[K, T]):
+    """What one object makes of each class, signature or the like: made once, kept for a while.
+
+    It belongs to a plugin, so that two profiles with different arguments, and two copies of a
+    world, keep theirs apart::
+
+        self._verdicts = Memo(self._judge)          # in __init__
+        self._verdicts[pod.pod_class]               # in Filter
+    """
+
+    __slots__ = ("_kept", "_known", "_make")
+
+    def __init__(self, make: Callable[[K], T], kept: int = CLASSES_KEPT) -> None:
+        self._make = make
+        self._kept = kept
+        self._known: dict[K, T] = {}
+
+    def __getitem__(self, key: K) -> T:
         try:
-            found: T = self._compiled[key]
+            return self._known[key]
         except KeyError:
-            found = self._compiled[key] = compile_spec(self.spec)
-        return found
+            if len(self._known) >= self._kept:
+                del self._known[next(iter(self._known))]
+            found = self._known[key] = self._make(key)
+            return found
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def clear(self) -> None:
+        self._known.clear()
 
 
 class PodClasses:
-    """Finds the class of a spec; forgets those that were not asked for in a long time."""
+    """Finds classes and signatures; forgets those that were not asked for in a long time."""
 
     def __init__(self, kept: int = CLASSES_KEPT) -> None:
         self._kept = kept
         self._classes: OrderedDict[bytes, PodClass] = OrderedDict()
+        self._signatures: OrderedDict[tuple[Any, ...], PodSignature] = OrderedDict()
 
     def of(self, spec: ReadOnlyObject) -> PodClass:
         key = orjson.dumps(_relevant(spec))
@@ -96,9 +196,33 @@ class PodClasses:
             self._classes.move_to_end(key)
         return found
 
+    def signature(self, pod: "PodInfo", spec: ReadOnlyObject) -> PodSignature:
+        """The signature of a pod whose other fields are filled in."""
+        labels = orjson.dumps(pod.labels, option=orjson.OPT_SORT_KEYS) if pod.labels else b""
+        key = (
+            pod.pod_class,
+            pod.namespace,
+            labels,
+            pod.priority,
+            pod.scheduler_name,
+            pod.record.owner,
+            spec.get("preemptionPolicy"),
+            _rarely(pod, spec),
+        )
+        found = self._signatures.get(key)
+        if found is None:
+            found = self._signatures[key] = PodSignature(pod.pod_class, pod, spec)
+            if len(self._signatures) > self._kept:
+                self._signatures.popitem(last=False)
+        else:
+            self._signatures.move_to_end(key)
+        return found
+
 
 class PodInfo:
-    """One pod at one revision. Immutable by convention; an update makes a new one."""
+    """One pod at one revision. Immutable by convention: an update makes a new one, and copies of
+    a world share it. ``start_time`` is that of the status, empty if it has none.
+    """
 
     __slots__ = (
         "gates",
@@ -116,6 +240,8 @@ class PodInfo:
         "record",
         "requests",
         "scheduler_name",
+        "signature",
+        "start_time",
         "terminating",
         "uid",
     )
@@ -136,6 +262,7 @@ class PodInfo:
         self.terminating = metadata.get("deletionTimestamp") is not None
         self.generation: int = metadata.get("generation") or 0
         self.nominated_node: str = status.get("nominatedNodeName") or ""
+        self.start_time: str = status.get("startTime") or ""
         self.pod_class = pod_class = classes.of(spec)
         self.requests = pod_class.requests
         self.nonzero_cpu = pod_class.nonzero_cpu
@@ -143,6 +270,7 @@ class PodInfo:
         if status and resized(status):
             self.requests = pod_requests(obj)
             self.nonzero_cpu, self.nonzero_memory = nonzero_requests(obj)
+        self.signature = classes.signature(self, spec)
 
     @property
     def object(self) -> JsonObject:
@@ -151,6 +279,21 @@ class PodInfo:
 
     def assumed(self, node: str) -> "PodInfo":
         """The same pod as it will be once it is bound to ``node``."""
+        copy = self._copied()
+        copy.node = node
+        copy.nominated_node = ""
+        return copy
+
+    def confirmed(self, record: Record, classes: PodClasses) -> "PodInfo":
+        """An `assumed` pod whose binding was accepted. That changes labels at most."""
+        copy = self._copied()
+        copy.record = record
+        if record.labels != self.labels:
+            copy.labels = record.labels
+            copy.signature = classes.signature(copy, record.decode().get("spec") or {})
+        return copy
+
+    def _copied(self) -> "PodInfo":
         copy: PodInfo = object.__new__(PodInfo)
         copy.record = self.record
         copy.namespace = self.namespace
@@ -158,23 +301,26 @@ class PodInfo:
         copy.uid = self.uid
         copy.key = self.key
         copy.labels = self.labels
-        copy.node = node
+        copy.node = self.node
         copy.priority = self.priority
         copy.scheduler_name = self.scheduler_name
         copy.gates = self.gates
         copy.terminating = self.terminating
         copy.generation = self.generation
-        copy.nominated_node = ""
+        copy.nominated_node = self.nominated_node
+        copy.start_time = self.start_time
         copy.pod_class = self.pod_class
+        copy.signature = self.signature
         copy.requests = self.requests
         copy.nonzero_cpu = self.nonzero_cpu
         copy.nonzero_memory = self.nonzero_memory
         return copy
 
-    def confirm(self, record: Record) -> None:
-        """The binding of an `assumed` pod was accepted. It changes neither spec nor class."""
-        self.record = record
-        self.labels = record.labels
+    def __copy__(self) -> "PodInfo":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PodInfo":
+        return self
 
     def __repr__(self) -> str:
         place = f" on {self.node}" if self.node else ""
@@ -190,3 +336,19 @@ def _relevant(spec: ReadOnlyObject) -> JsonObject:
                 for each in containers
             ]
     return fields
+
+
+def _rarely(pod: PodInfo, spec: ReadOnlyObject) -> bytes:
+    """The encoding of what most pods lack."""
+    volumes, claims = spec.get("volumes"), spec.get("resourceClaims")
+    if not (volumes or claims):
+        return b""
+    own = any("ephemeral" in each for each in volumes or ()) or any(
+        each.get("resourceClaimTemplateName") for each in claims or ()
+    )
+    return orjson.dumps([volumes, claims, pod.name if own else ""])
+
+
+def _copied(items: Sequence[ReadOnlyObject] | None) -> Sequence[ReadOnlyObject]:
+    """A copy of its own, since the object that it is part of is not kept."""
+    return tuple(orjson.loads(orjson.dumps(items))) if items else ()

@@ -9,7 +9,11 @@ A scheduler with nothing better to do takes rejected pods out of their backoff e
 backoff delays nobody in a quiet cluster. Pods that ran into an error are never taken early.
 
 Events that arrive while a pod is in flight (popped, its fate not yet known) are remembered and held
-against the plugins that rejected it when it comes back.
+against the plugins that rejected it when it comes back: one list of events for all, and a position
+in it for each pod.
+
+Pods that wait for an event stand in groups of those that were rejected by the same plugins and are
+alike in all that a hint may look at. An event is put to each group once.
 
 Time is virtual and often stands still, so each enqueue takes a timestamp of its own, at least one
 nanosecond after the last: order never depends on anything but arrival.
@@ -18,15 +22,14 @@ nanosecond after the last: order never depends on anything but arrival.
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from heapq import heapify, heappop, heappush
-from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubescene.api.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
-from kubescene.scheduler.cluster_events import TIMEOUT, Hints
+from kubescene.scheduler.cluster_events import Hints, Interest
 from kubescene.scheduler.config import Backoff
-from kubescene.scheduler.interfaces import ClusterEvent, EventResource, Hint
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.interfaces import ClusterEvent, Hint
+from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.status import Status
 
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
@@ -59,10 +62,13 @@ class QueuedPod:
     """A pending pod and its history of attempts."""
 
     __slots__ = (
+        "aged",
         "attempts",
         "consecutive_errors",
         "flushed_at",
         "gated_by",
+        "group",
+        "parked",
         "pending_plugins",
         "place",
         "pod",
@@ -84,6 +90,8 @@ class QueuedPod:
         self.flushed_at = 0
         self.place = Place.ACTIVE
         self.ticket = 0
+        self.parked = self.aged = 0
+        self.group: _Group | None = None
 
     @property
     def rejected(self) -> bool:
@@ -93,6 +101,19 @@ class QueuedPod:
     @property
     def waiting_since(self) -> int:
         return max(self.timestamp, self.flushed_at)
+
+
+class _Tickets:
+    """Numbers in ascending order."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def draw(self) -> int:
+        self._last += 1
+        return self._last
 
 
 class _Heap:
@@ -105,14 +126,14 @@ class _Heap:
 
     __slots__ = ("_entries", "_tickets", "place", "size")
 
-    def __init__(self, place: Place, tickets: "count[int]") -> None:
+    def __init__(self, place: Place, tickets: _Tickets) -> None:
         self.place = place
         self.size = 0
         self._tickets = tickets
         self._entries: list[tuple[Any, int, QueuedPod]] = []
 
     def push(self, entry: QueuedPod, key: Any) -> None:
-        entry.place, entry.ticket = self.place, next(self._tickets)
+        entry.place, entry.ticket = self.place, self._tickets.draw()
         heappush(self._entries, (key, entry.ticket, entry))
         self.size += 1
         if len(self._entries) > 2 * self.size + self.FEW:
@@ -138,6 +159,127 @@ class _Heap:
         self.size -= 1
 
 
+class _GroupKey(NamedTuple):
+    unschedulable_plugins: frozenset[str]
+    pending_plugins: frozenset[str]
+    signature: PodSignature
+
+
+class _Group:
+    """Pods that wait for the same events, by uid."""
+
+    __slots__ = ("entries", "key")
+
+    def __init__(self, key: _GroupKey) -> None:
+        self.key = key
+        self.entries: dict[str, QueuedPod] = {}
+
+
+class _Parked:
+    """The pods that wait for an event: all, in groups, and by how long they have waited."""
+
+    def __init__(self) -> None:
+        self._groups: dict[_GroupKey, _Group] = {}
+        self._entries: dict[str, QueuedPod] = {}
+        self._tickets = _Tickets()
+        self._ages: list[tuple[int, int, QueuedPod]] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._entries
+
+    def groups(self) -> list[_Group]:
+        return [*self._groups.values()]
+
+    def add(self, entry: QueuedPod) -> None:
+        """Take a pod in, or take note that it has changed."""
+        stays, uid = entry.group is not None, entry.pod.uid
+        self._ungroup(entry)
+        signature = entry.pod.signature
+        key = _GroupKey(entry.unschedulable_plugins, entry.pending_plugins, signature)
+        entry.group = self._groups.get(key) or self._groups.setdefault(key, _Group(key))
+        entry.group.entries[uid] = self._entries[uid] = entry
+        if not stays:
+            entry.parked = self._tickets.draw()
+        if not stays or entry.aged != entry.waiting_since:
+            entry.aged = entry.waiting_since
+            heappush(self._ages, (entry.aged, entry.parked, entry))
+
+    def remove(self, entry: QueuedPod) -> None:
+        """Let a pod go; one that is not here is none of our business."""
+        if entry.group is None:
+            return
+        self._ungroup(entry)
+        del self._entries[entry.pod.uid]
+        if len(self._ages) > 2 * len(self._entries) + 64:
+            self._ages = [age for age in self._ages if _is_current(age)]
+            heapify(self._ages)
+
+    def oldest(self) -> int | None:
+        """Since when the pod has waited that has waited longest."""
+        ages = self._ages
+        while ages and not _is_current(ages[0]):
+            heappop(ages)
+        return ages[0][0] if ages else None
+
+    def in_order(self) -> list[QueuedPod]:
+        """All pods, in order of arrival here."""
+        return sorted(self._entries.values(), key=_arrival)
+
+    def _ungroup(self, entry: QueuedPod) -> None:
+        group, entry.group = entry.group, None
+        if group is None:
+            return
+        del group.entries[entry.pod.uid]
+        if not group.entries:
+            del self._groups[group.key]
+
+
+def _is_current(age: tuple[int, int, QueuedPod]) -> bool:
+    since, ticket, entry = age
+    return entry.group is not None and entry.parked == ticket and entry.aged == since
+
+
+def _arrival(entry: QueuedPod) -> int:
+    return entry.parked
+
+
+class _InFlight:
+    """Pods whose fate is not yet known, and what has happened since they were popped."""
+
+    def __init__(self) -> None:
+        self._positions: dict[str, int] = {}
+        self._events: list[tuple[ClusterEvent, Change]] = []
+        self._first = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._positions)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._positions
+
+    def begin(self, uid: str) -> None:
+        self._positions[uid] = self._first + len(self._events)
+
+    def record(self, event: ClusterEvent, change: Change) -> None:
+        if self._positions:
+            self._events.append((event, change))
+
+    def end(self, uid: str) -> list[tuple[ClusterEvent, Change]]:
+        """What happened since `begin`."""
+        position = self._positions.pop(uid, None)
+        if position is None or not self._events:
+            return []
+        arrived = self._events[position - self._first :]
+        # The first that is left is the one that was popped first: nobody needs what is older.
+        oldest = next(iter(self._positions.values()), self._first + len(self._events))
+        del self._events[: oldest - self._first]
+        self._first = oldest
+        return arrived
+
+
 class SchedulingQueue:
     """All pending pods of one scheduler, over all its profiles."""
 
@@ -160,15 +302,15 @@ class SchedulingQueue:
         self.unschedulable_limit = unschedulable_limit
         self.leftover_period = leftover_period
         self._last_timestamp = 0
-        tickets = count(1)
+        tickets = _Tickets()
         self._active = _Heap(Place.ACTIVE, tickets)
         self._rejected = _Heap(Place.BACKOFF, tickets)
         self._failed = _Heap(Place.ERROR_BACKOFF, tickets)
         self._heaps = {heap.place: heap for heap in (self._active, self._rejected, self._failed)}
-        self._unschedulable: dict[str, QueuedPod] = {}
-        self._oldest = _Heap(Place.UNSCHEDULABLE, tickets)
-        self._in_flight: dict[str, list[tuple[ClusterEvent, Change]]] = {}
+        self._unschedulable = _Parked()
+        self._in_flight = _InFlight()
         self._pods: dict[str, QueuedPod] = {}
+        self._wanted: dict[ClusterEvent, bool] = {}
         self.cycle = 0
 
     # -- asking ----------------------------------------------------------------------------
@@ -186,6 +328,10 @@ class SchedulingQueue:
     def __len__(self) -> int:
         return len(self._pods)
 
+    def interested(self, scheduler_name: str, event: ClusterEvent) -> tuple[Interest, ...]:
+        """The plugins of a profile that registered for an event."""
+        return self._hints[scheduler_name].interested(event)
+
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 
@@ -198,13 +344,13 @@ class SchedulingQueue:
         instants = []
         if (failed := self._failed.peek()) is not None:
             instants.append(self.backoff_expiry(failed) + SECOND)
-        if (oldest := self._oldest.peek()) is not None:
+        if (oldest := self._unschedulable.oldest()) is not None:
             instants.append(self._leftover_at(oldest))
         return min(instants, default=None)
 
-    def _leftover_at(self, entry: QueuedPod) -> int:
+    def _leftover_at(self, since: int) -> int:
         """The first boundary of a period at which a pod has waited for longer than the limit."""
-        limit = entry.waiting_since + self.unschedulable_limit
+        limit = since + self.unschedulable_limit
         return (limit // self.leftover_period + 1) * self.leftover_period
 
     def backoff_expiry(self, entry: QueuedPod) -> int:
@@ -233,11 +379,19 @@ class SchedulingQueue:
             return
         entry.pod = pod
         if entry.place is Place.IN_FLIGHT:
-            self._in_flight[pod.uid].extend((event, change) for event in events)
+            for event in events:
+                self._in_flight.record(event, change)
         elif entry.place is Place.UNSCHEDULABLE:
+            if entry.group is None or entry.group.key.signature is not pod.signature:
+                self._unschedulable.add(entry)
             for event in events:
                 if self._requeue(entry, self._strategy(entry, event, change)):
                     return
+
+    def renew(self, pod: PodInfo) -> None:
+        """A pod that has a node, but is not yet bound, was changed: for its next attempt."""
+        if (entry := self._pods.get(pod.uid)) is not None:
+            entry.pod = pod
 
     def delete(self, uid: str) -> QueuedPod | None:
         """A pending pod is gone, or was bound by someone else."""
@@ -245,7 +399,7 @@ class SchedulingQueue:
         if entry is None:
             return None
         if entry.place is Place.UNSCHEDULABLE:
-            self._unpark(entry)
+            self._unschedulable.remove(entry)
         elif entry.place in self._heaps:
             self._heaps[entry.place].discard(entry)
         return entry
@@ -260,13 +414,13 @@ class SchedulingQueue:
         self.cycle += 1
         entry.attempts += 1
         entry.place = Place.IN_FLIGHT
-        self._in_flight[entry.pod.uid] = []
+        self._in_flight.begin(entry.pod.uid)
         return entry
 
     def done(self, entry: QueuedPod) -> None:
         """The attempt is over and the pod needs no other one."""
         uid = entry.pod.uid
-        self._in_flight.pop(uid, None)
+        self._in_flight.end(uid)
         if self._pods.get(uid) is entry:
             del self._pods[uid]
 
@@ -275,7 +429,7 @@ class SchedulingQueue:
     ) -> None:
         """The attempt failed: plugins rejected the pod or, if none did, something went wrong."""
         uid = entry.pod.uid
-        arrived = self._in_flight.pop(uid, [])
+        arrived = self._in_flight.end(uid)
         if self._pods.get(uid) is not entry:
             return
         entry.unschedulable_plugins = frozenset(plugins)
@@ -294,24 +448,45 @@ class SchedulingQueue:
         if not entry.rejected:
             return Strategy.AFTER_BACKOFF
         strategies = (self._strategy(entry, event, change) for event, change in arrived)
-        return max(strategies, key=lambda each: each.value, default=Strategy.SKIP)
+        return max(strategies, key=_strength, default=Strategy.SKIP)
 
     # -- events ----------------------------------------------------------------------------
 
     def notify(
-        self, event: ClusterEvent, change: Change, *, highest_priority: int | None = None
+        self,
+        event: ClusterEvent,
+        change: Change,
+        *,
+        highest_priority: int | None = None,
+        except_uid: str = "",
     ) -> None:
         """Something happened: bring back the pods that it may help.
 
-        With ``highest_priority``, pods of a higher priority are not considered.
+        With ``highest_priority``, pods of a higher priority are not considered; nor is the one of
+        ``except_uid``.
         """
         if not self._is_of_interest(event):
             return
-        for arrived in self._in_flight.values():
-            arrived.append((event, change))
-        for entry in list(self._unschedulable.values()):
-            if highest_priority is None or entry.pod.priority <= highest_priority:
-                self._requeue(entry, self._strategy(entry, event, change))
+        self._in_flight.record(event, change)
+        moves: list[tuple[QueuedPod, Strategy]] = []
+        for group in self._unschedulable.groups():
+            if highest_priority is None or group.key.signature.priority <= highest_priority:
+                moves.extend(self._helped(group, event, change))
+        for entry, strategy in sorted(moves, key=_order_of_move):
+            if entry.pod.uid != except_uid:
+                self._requeue(entry, strategy)
+
+    def activate(self, pods: Iterable[PodInfo]) -> int:
+        """Pods are to be tried at once, whatever they wait for; returns how many moved."""
+        moved = 0
+        for pod in pods:
+            entry = self._pods.get(pod.uid)
+            if entry is None or entry.place in (Place.ACTIVE, Place.IN_FLIGHT):
+                continue
+            if entry.place in self._heaps:
+                self._heaps[entry.place].discard(entry)
+            moved += self._activate(entry)
+        return moved
 
     def retry_failed(self) -> int:
         """Make pods that wait after an error ready at once; returns how many."""
@@ -332,33 +507,55 @@ class SchedulingQueue:
             while (entry := heap.peek()) is not None and not self.is_backing_off(entry):
                 heap.pop()
                 self._activate(entry)
-        if (oldest := self._oldest.peek()) is not None and self._leftover_at(oldest) <= now:
+        oldest = self._unschedulable.oldest()
+        if oldest is not None and self._leftover_at(oldest) <= now:
             self._flush_leftovers(now)
 
     def _flush_leftovers(self, now: int) -> None:
-        for entry in list(self._unschedulable.values()):
-            if self._leftover_at(entry) <= now:
+        for entry in self._unschedulable.in_order():
+            if self._leftover_at(entry.waiting_since) <= now:
                 entry.flushed_at = now
-                self._requeue(entry, self._strategy(entry, TIMEOUT, None))
+                self._requeue(entry, Strategy.AFTER_BACKOFF)
 
     def _is_of_interest(self, event: ClusterEvent) -> bool:
-        return self.is_listening and any(hints.interested(event) for hints in self._hints.values())
+        if not self._unschedulable and not self._in_flight:
+            return False
+        known = self._wanted.get(event)
+        if known is None:
+            wanted = any(hints.interested(event) for hints in self._hints.values())
+            known = self._wanted[event] = wanted
+        return known
 
-    def _strategy(self, entry: QueuedPod, event: ClusterEvent, change: Change | None) -> Strategy:
-        """What an event means for one pod that waits."""
-        if not entry.rejected or event.resource is EventResource.ANY:
-            return Strategy.AFTER_BACKOFF
-        strategy = Strategy.SKIP
+    def _helped(
+        self, group: _Group, event: ClusterEvent, change: Change
+    ) -> Iterable[tuple[QueuedPod, Strategy]]:
+        """The pods of a group that an event may help, and how."""
+        entries, key = group.entries, group.key
+        asked = [
+            each
+            for each in self._hints[key.signature.scheduler_name].interested(event)
+            if each.plugin in key.unschedulable_plugins or each.plugin in key.pending_plugins
+        ]
+        if not asked:
+            return ()
+        if not all(each.by_signature or each.hint is None for each in asked):
+            return [(entry, _strategy(entry, asked, change)) for entry in entries.values()]
+        own = entries.get(change.record.uid)
+        others = (entry for entry in entries.values() if entry is not own)
+        first = next(others, None)
+        moves = [] if own is None else [(own, _strategy(own, asked, change))]
+        if first is None:
+            return moves
+        strategy = _strategy(first, asked, change)
+        if strategy is Strategy.SKIP:
+            return moves
+        return [*moves, (first, strategy), *((entry, strategy) for entry in others)]
+
+    def _strategy(self, entry: QueuedPod, event: ClusterEvent, change: Change) -> Strategy:
+        """What an event means for one pod."""
         rejectors = entry.unschedulable_plugins | entry.pending_plugins
-        for plugin, hint in self._hints[entry.pod.scheduler_name].interested(event):
-            if plugin not in rejectors or change is None:
-                continue
-            if hint is not None and hint(entry.pod, change) is Hint.SKIP:
-                continue
-            if plugin in entry.pending_plugins:
-                return Strategy.IMMEDIATELY
-            strategy = Strategy.AFTER_BACKOFF
-        return strategy
+        interested = self._hints[entry.pod.scheduler_name].interested(event)
+        return _strategy(entry, [each for each in interested if each.plugin in rejectors], change)
 
     # -- moving ----------------------------------------------------------------------------
 
@@ -373,14 +570,14 @@ class SchedulingQueue:
     def _activate(self, entry: QueuedPod) -> bool:
         if self._gate(entry):
             return False
-        self._unpark(entry)
+        self._unschedulable.remove(entry)
         self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
         return True
 
     def _back_off(self, entry: QueuedPod) -> bool:
         if self._gate(entry):
             return False
-        self._unpark(entry)
+        self._unschedulable.remove(entry)
         expiry = self.backoff_expiry(entry)
         if entry.rejected:
             self._rejected.push(entry, (expiry, self._sort_key(entry.pod, entry.timestamp)))
@@ -399,15 +596,29 @@ class SchedulingQueue:
         return True
 
     def _park(self, entry: QueuedPod) -> None:
-        if entry.pod.uid in self._unschedulable:
-            self._oldest.discard(entry)
-        self._unschedulable[entry.pod.uid] = entry
-        self._oldest.push(entry, entry.waiting_since)
-
-    def _unpark(self, entry: QueuedPod) -> None:
-        if self._unschedulable.pop(entry.pod.uid, None) is not None:
-            self._oldest.discard(entry)
+        entry.place = Place.UNSCHEDULABLE
+        self._unschedulable.add(entry)
 
     def _timestamp(self) -> int:
         self._last_timestamp = max(self._last_timestamp + 1, self._clock.now())
         return self._last_timestamp
+
+
+def _strategy(entry: QueuedPod, asked: Iterable[Interest], change: Change) -> Strategy:
+    """What the plugins that rejected a pod make of a change."""
+    strategy = Strategy.SKIP
+    for plugin, hint, _ in asked:
+        if hint is not None and hint(entry.pod, change) is Hint.SKIP:
+            continue
+        if plugin in entry.pending_plugins:
+            return Strategy.IMMEDIATELY
+        strategy = Strategy.AFTER_BACKOFF
+    return strategy
+
+
+def _strength(strategy: Strategy) -> int:
+    return strategy.value
+
+
+def _order_of_move(move: tuple[QueuedPod, Strategy]) -> int:
+    return move[0].parked

@@ -9,9 +9,11 @@ only one.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast
 
 from kubescene.errors import ConfigurationError, KubesceneError, PluginError
+from kubescene.scheduler import interfaces
 from kubescene.scheduler.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.cycle_state import CycleState
@@ -27,7 +29,8 @@ from kubescene.scheduler.interfaces import (
     Rows,
     Scores,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.registry import PluginRegistry
 from kubescene.scheduler.status import Status
@@ -59,10 +62,37 @@ class FilterExtension:
 
     name: str
     position: int
-    per_node: bool
+    reads: Reads
     filter_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Codes]
     describe: Callable[[CycleState, PodInfo, int], Status]
     one: Callable[[CycleState, PodInfo, NodeInfo], Status] | None
+    stamp: Callable[[CycleState, PodInfo], int] | None = None
+
+    @property
+    def per_node(self) -> bool:
+        return self.reads is Reads.NODE
+
+
+SupposedChange: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterExtension:
+    """A PreFilter plugin, and how it follows supposed changes, if it does."""
+
+    name: str
+    call: Callable[..., Any]
+    add_pod: SupposedChange | None = None
+    remove_pod: SupposedChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterExtension:
+    """A PostFilter plugin; ``answered`` goes on after a call to an extender."""
+
+    name: str
+    call: Callable[..., Any]
+    answered: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +131,8 @@ class Framework:
         self._check_counts()
         self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
         self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
-        self.pre_filter = self._extensions(ExtensionPoint.PRE_FILTER, "pre_filter")
-        self.post_filter = self._extensions(ExtensionPoint.POST_FILTER, "post_filter")
+        self.pre_filter = self._pre_filters()
+        self.post_filter = self._post_filters()
         self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
         self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
         self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
@@ -149,54 +179,107 @@ class Framework:
             for enabled in self.profile.at(point)
         )
 
+    def _optional(self, plugin: str, method: str, point: str) -> Any:
+        """A guarded method of a plugin, or None if the plugin lacks it."""
+        if not implements(self.plugins[plugin], method):
+            return None
+        return guarded(getattr(self.plugins[plugin], method), plugin, point)
+
+    def _pre_filters(self) -> tuple[PreFilterExtension, ...]:
+        point = ExtensionPoint.PRE_FILTER
+        return tuple(
+            PreFilterExtension(
+                each.name,
+                self._optional(each.name, "pre_filter", point),
+                self._optional(each.name, "add_pod", "AddPod"),
+                self._optional(each.name, "remove_pod", "RemovePod"),
+            )
+            for each in self.profile.at(point)
+        )
+
+    def _post_filters(self) -> tuple[PostFilterExtension, ...]:
+        point = ExtensionPoint.POST_FILTER
+        return tuple(
+            PostFilterExtension(
+                each.name,
+                self._optional(each.name, "post_filter", point),
+                self._optional(each.name, "post_filter_answered", point),
+            )
+            for each in self.profile.at(point)
+        )
+
     def _filter(self, position: int, enabled: EnabledPlugin) -> FilterExtension:
         plugin: Any = self.plugins[enabled.name]
         name, point = enabled.name, ExtensionPoint.FILTER
-        whole = plugin if hasattr(plugin, "filter_nodes") else adapt_filter(plugin)
-        one = getattr(plugin, "filter", None)
+        whole = plugin if implements(plugin, "filter_nodes") else adapt_filter(plugin)
         return FilterExtension(
             name,
             position,
-            getattr(plugin, "reads", Reads.CLUSTER) is Reads.NODE,
+            _reads(plugin, name),
             guarded(whole.filter_nodes, name, point),
             guarded(whole.describe, name, point),
-            guarded(one, name, point) if one is not None else None,
+            self._optional(name, "filter", point),
+            self._optional(name, "stamp", point),
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
         plugin: Any = self.plugins[enabled.name]
         name, point = enabled.name, ExtensionPoint.SCORE
-        whole = plugin if hasattr(plugin, "score_nodes") else adapt_score(plugin)
-        one, normalize = getattr(plugin, "score", None), getattr(plugin, "normalize", None)
+        whole = plugin if implements(plugin, "score_nodes") else adapt_score(plugin)
         return ScoreExtension(
             name,
             enabled.weight,
-            getattr(plugin, "reads", Reads.CLUSTER) is Reads.NODE,
+            _reads(plugin, name) is Reads.NODE,
             guarded(whole.score_nodes, name, point),
-            guarded(normalize, name, point) if normalize is not None else None,
-            guarded(one, name, point) if one is not None else None,
+            self._optional(name, "normalize", point),
+            self._optional(name, "score", point),
         )
+
+
+def _reads(plugin: Any, name: str) -> Reads:
+    reads = Reads(getattr(plugin, "reads", Reads.CLUSTER))
+    if reads is Reads.DOMAIN and not implements(plugin, "stamp"):
+        raise ConfigurationError(
+            f'plugin "{name}" reads topology domains but has no method stamp that says when its '
+            "answers may have changed"
+        )
+    return reads
 
 
 def guarded(call: T, plugin: str, point: str) -> T:
     """The same callable, raising `PluginError` for whatever goes wrong inside."""
+    return cast("T", partial(_guard, call, plugin, point))
 
-    def run(*arguments: Any) -> Any:
-        try:
-            return call(*arguments)
-        except KubesceneError:
-            raise
-        except Exception as error:
-            raise PluginError(
-                f"{type(error).__name__}: {error}", plugin=plugin, extension_point=point
-            ) from error
 
-    return cast("T", run)
+def _guard(call: Callable[..., Any], plugin: str, point: str, /, *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except KubesceneError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"{type(error).__name__}: {error}", plugin=plugin, extension_point=point
+        ) from error
+
+
+def implements(plugin: object, method: str) -> bool:
+    """Whether a plugin has a method of its own, not just one it inherits from a protocol."""
+    found = getattr(plugin, method, None)
+    return found is not None and getattr(found, "__module__", "") != interfaces.__name__
+
+
+def points_of(plugin: object) -> list[ExtensionPoint]:
+    """The points that a plugin, or the class of one, can stand at."""
+    return [
+        point
+        for point, alternatives in POINTS.items()
+        if any(all(implements(plugin, method) for method in methods) for methods in alternatives)
+    ]
 
 
 def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
     alternatives = POINTS[point]
-    if any(all(hasattr(plugin, method) for method in methods) for methods in alternatives):
+    if any(all(implements(plugin, method) for method in methods) for methods in alternatives):
         return
     wanted = " or ".join(" and ".join(methods) for methods in alternatives)
     raise ConfigurationError(
@@ -205,9 +288,9 @@ def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
 
 
 def _registrations(plugin: Any, name: str) -> Sequence[EventRegistration]:
-    register = getattr(plugin, "events_to_register", None)
-    if register is None:
+    if not implements(plugin, "events_to_register"):
         return EVERY_EVENT
+    register = plugin.events_to_register
     return tuple(
         replace(each, hint=each.hint and guarded(each.hint, name, "QueueingHint"))
         for each in guarded(register, name, "EventsToRegister")()

@@ -1,25 +1,25 @@
 """The scheduler as a controller: follows nodes and pods, and places one pod per loop.
 
 `Scheduler.run_once` is one pop from the queue and all that follows from it without waiting: a
-cycle decides (`cycle`), the pod is assumed on its node, reserved, permitted and bound; or the
-failed attempt is written into its ``PodScheduled`` condition and the pod goes back into the
-queue.
+cycle decides (`cycle`), the pod is assumed on its node, reserved, permitted and bound
+(`binding`); or the failed attempt is written into its ``PodScheduled`` condition and the pod goes
+back into the queue. A binding that has to wait is parked, and goes on in a loop of its own when the
+wait is over; until then the pod is *assumed*, that is, counted on its node already. A cycle that
+waits for an extender keeps its turn: no other pod is decided about meanwhile.
 
 What the scheduler knows comes through its watches alone. A pod that it bound is confirmed by the
-watch; until then it is *assumed*, that is, counted on its node already.
+watch; until then, too, it is assumed.
 """
-
-from collections.abc import Sequence
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.patches import PatchType
-from kubescene.api.records import Record
-from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.records import Record, make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Scheduled, format_time
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import ApiError, ConfigurationError
 from kubescene.scheduler import notices
+from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import (
     NODE_ADDED,
     NODE_DELETED,
@@ -29,23 +29,26 @@ from kubescene.scheduler.cluster_events import (
     node_events,
     pod_events,
 )
-from kubescene.scheduler.config import Profile, default_profile
-from kubescene.scheduler.cycle import UNSCHEDULABLE, Cycle, Decision, StartIndex
-from kubescene.scheduler.interfaces import Handle
+from kubescene.scheduler.config import Profile
+from kubescene.scheduler.cycle import Cycle, Deciding, Decision, StartIndex
+from kubescene.scheduler.extenders import EXTENDER, Extenders
+from kubescene.scheduler.failures import failure_patch, refuse
+from kubescene.scheduler.handles import SchedulerHandle
+from kubescene.scheduler.informers import NODE, POD, Informers
+from kubescene.scheduler.interfaces import ClusterEvent
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.queue import QueuedPod, SchedulingQueue
-from kubescene.scheduler.registry import PluginRegistry, default_registry
-from kubescene.scheduler.runtime import Extension, Framework
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.runtime import EVERY_EVENT, Framework
+from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.waiting import WaitingRoom
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 NAME = "kube-scheduler"
-POD = GroupVersionKind("", "v1", "Pod")
-NODE = GroupVersionKind("", "v1", "Node")
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 
@@ -55,76 +58,105 @@ class Scheduler:
 
     name = NAME
 
-    def __init__(
-        self,
-        context: ControllerContext,
-        profiles: Sequence[Profile],
-        registry: PluginRegistry,
-        explain: Explain = Explain.AUTO,
-    ) -> None:
+    def __init__(self, context: ControllerContext, options: SchedulerOptions) -> None:
         self._client = context.client
         self._clock = context.clock
         self._timers = context.timers
+        self._wake_up = context.wake
         self._instruments = context.instruments
         self._recorder = context.recorder
-        self._explain = explain
+        self._explain = options.explain or Explain.AUTO
         self.nodes = NodeTable()
         self.nominations = Nominations()
         self.start_index = StartIndex()
+        self.waiting_pods = WaitingRoom(context.wake)
+        self._informers = Informers(context.client, self._notify)
+        self._extenders = Extenders(options.extenders, options.extender_caller, context.wake)
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
+        self._bindings: dict[str, Binding] = {}
+        self._asking: list[Binding] = []
+        self._deciding: tuple[QueuedPod, Deciding] | None = None
         self._timer: Scheduled | None = None
         self._cycles: dict[str, Cycle] = {}
-        for profile in profiles:
-            self._cycles[profile.scheduler_name] = self._make_cycle(profile, registry, context)
-        self.queue = self._make_queue(profiles)
+        self._handles: list[SchedulerHandle] = []
+        for profile in options.profiles:
+            self._cycles[profile.scheduler_name] = self._make_cycle(profile, options, context)
+        self.queue = self._make_queue(options)
         self._client.watch(NODE, self._node_changed)
         self._client.watch(POD, self._pod_changed)
 
     def _make_cycle(
-        self, profile: Profile, registry: PluginRegistry, context: ControllerContext
+        self, profile: Profile, options: SchedulerOptions, context: ControllerContext
     ) -> Cycle:
         name = profile.scheduler_name
         if name in self._cycles:
             raise ConfigurationError(f"two scheduler profiles have the name {name!r}")
-        random = context.streams.stream(f"scheduler/{name}")
-        handle = Handle(self._client, self.nodes, self._clock, random, name)
-        framework = Framework(profile, registry, handle)
-        return Cycle(framework, self.nodes, self.nominations, self.start_index)
+        handle = SchedulerHandle(
+            name,
+            self._client,
+            self._clock,
+            context.streams.stream(f"scheduler/{name}"),
+            nodes=self.nodes,
+            nominations=self.nominations,
+            waiting_pods=self.waiting_pods,
+            informers=self._informers,
+            events=context.recorder,
+        )
+        cycle = Cycle(
+            Framework(profile, options.registry(), handle),
+            self.nodes,
+            self.nominations,
+            self.start_index,
+            extenders=self._extenders,
+            random=context.streams.stream(f"scheduler/{name}/ties"),
+        )
+        handle.connect(cycle=cycle)
+        self._handles.append(handle)
+        return cycle
 
     def cycle_of(self, scheduler_name: str) -> Cycle:
         """The cycle of one profile, for those who want a decision without its effects."""
         return self._cycles[scheduler_name]
 
-    def _make_queue(self, profiles: Sequence[Profile]) -> SchedulingQueue:
+    def _make_queue(self, options: SchedulerOptions) -> SchedulingQueue:
         frameworks = {name: cycle.framework for name, cycle in self._cycles.items()}
-        sort = frameworks[profiles[0].scheduler_name].queue_sort.call
-        hints = {name: Hints(framework.events()) for name, framework in frameworks.items()}
+        sort = frameworks[options.profiles[0].scheduler_name].queue_sort.call
+        others = {EXTENDER: EVERY_EVENT} if options.extenders else {}
+        hints = {
+            name: Hints({**framework.events(), **others}) for name, framework in frameworks.items()
+        }
+        queue = SchedulingQueue(self._clock, sort, self._pre_enqueue, hints, options.backoff)
+        for handle in self._handles:
+            handle.connect(queue=queue)
+        for each in hints.values():
+            for resource in each.resources():
+                self._informers.follow(resource)
+        return queue
 
-        def pre_enqueue(pod: PodInfo) -> Status:
-            for extension in frameworks[pod.scheduler_name].pre_enqueue:
-                status: Status = extension.call(pod)
-                if not status.ok:
-                    return status.by(extension.name)
-            return SUCCESS
-
-        return SchedulingQueue(self._clock, sort, pre_enqueue, hints)
+    def _pre_enqueue(self, pod: PodInfo) -> Status:
+        """What the PreEnqueue plugins of the pod's profile say."""
+        for extension in self._cycles[pod.scheduler_name].framework.pre_enqueue:
+            status: Status = extension.call(pod)
+            if not status.ok:
+                return status.by(extension.name)
+        return SUCCESS
 
     # -- the loop --------------------------------------------------------------------------
 
     def run_once(self) -> Progress:
-        """Attempt one pod.
+        """Attempt one pod, or go on with one whose wait is over.
 
         ``more`` is true while a pod is ready, or was rejected a moment ago and something has
         happened since that may help it: an idle scheduler does not wait for the end of a backoff.
-        Pods that ran into an error do not count: they wait for the clock or for `begin_step`.
+        Pods that ran into an error do not count: they wait for the clock or for `begin_step`. Nor
+        do pods that wait for a plugin or an extender, until it has spoken.
         """
-        entry = self.queue.pop()
-        if entry is None:
+        wrote = self._work()
+        if wrote is None:
             self._set_timer()
             return IDLE
-        wrote = self._attempt(entry)
-        more = self.queue.has_work
+        more = self._has_work
         if not more:
             self._set_timer()
         return Progress(wrote, more)
@@ -138,6 +170,30 @@ class Scheduler:
         """
         self.queue.retry_failed()
 
+    @property
+    def _has_work(self) -> bool:
+        if self.waiting_pods.has_ready or (self._asking and self._next_answered() is not None):
+            return True
+        if self._deciding is not None:
+            return not self._deciding[1].is_waiting
+        return self.queue.has_work
+
+    def _work(self) -> bool | None:
+        """One piece of work: whether it wrote, or None if there was none."""
+        if self.waiting_pods.has_ready:
+            binding = self._bindings.get(self.waiting_pods.next_ready())
+            return binding is not None and self._bind(binding)
+        if self._asking and (answered := self._next_answered()) is not None:
+            self._asking.remove(answered)
+            return self._bind(answered)
+        if self._deciding is not None:
+            if self._deciding[1].is_waiting:
+                return None
+            (waiting, deciding), self._deciding = self._deciding, None
+            return self._resume(waiting, deciding)
+        entry = self.queue.pop()
+        return None if entry is None else self._attempt(entry)
+
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
         if pod.terminating or pod.uid in self._placed:
@@ -147,61 +203,103 @@ class Scheduler:
             return False
         # Nobody listens, nobody explains; somebody may come at any time.
         explain = self._explain if self._instruments.pod_attempted else None
-        decision = self._cycles[pod.scheduler_name].decide(pod, explain=explain)
-        if decision.node:
-            self._place(entry, decision)
-        if decision.node:
-            return True
-        return self._failed(entry, decision)
+        return self._decide(entry, self._cycles[pod.scheduler_name].begin(pod, explain))
+
+    def _next_answered(self) -> Binding | None:
+        """The first binding whose extender has answered."""
+        return next((each for each in self._asking if not each.is_waiting()), None)
+
+    def _resume(self, entry: QueuedPod, deciding: Deciding) -> bool:
+        """Go on with a decision, unless the pod has gone or found a node in the meantime."""
+        if self.queue.get(entry.pod.uid) is entry:
+            return self._decide(entry, deciding)
+        self.queue.done(entry)
+        return False
+
+    def _decide(self, entry: QueuedPod, deciding: Deciding) -> bool:
+        if not deciding.run():
+            self._deciding = (entry, deciding)
+            return False
+        decision = deciding.decision
+        return self._place(entry, decision) if decision.node else self._failed(entry, decision)
 
     # -- success ---------------------------------------------------------------------------
 
-    def _place(self, entry: QueuedPod, decision: Decision) -> None:
-        """Assume, reserve, permit and bind; what goes wrong turns the decision into a failure."""
-        pod, node = entry.pod, decision.node
-        framework = self._cycles[pod.scheduler_name].framework
-        assumed = pod.assumed(node)
+    def _place(self, entry: QueuedPod, decision: Decision) -> bool:
+        """Assume the pod on its node and begin to bind it."""
+        pod = entry.pod
+        assumed = pod.assumed(decision.node)
         self._placed[pod.uid] = assumed
-        self.nodes.add_pod(assumed, node)
-        status = self._binding(framework, decision, assumed)
-        if status.ok:
-            self.queue.done(entry)
-            for extension in framework.post_bind:
-                extension.call(decision.state, assumed, node)
-            if self._recorder.on:
-                self._recorder.tell(notices.scheduled(pod, node))
-            self._report(pod, decision, self._placed[pod.uid].record)
-            return
-        for extension in reversed(framework.reserve):
-            if extension.undo is not None:
-                extension.undo(decision.state, assumed, node)
-        self._forget(assumed)
-        _refuse(decision, status)
+        self.nodes.add_pod(assumed, decision.node)
+        binding = Binding(
+            entry,
+            decision,
+            assumed,
+            self._cycles[pod.scheduler_name].framework,
+            room=self.waiting_pods,
+            timers=self._timers,
+            extenders=self._extenders,
+        )
+        return self._bind(binding)
 
-    def _binding(self, framework: Framework, decision: Decision, pod: PodInfo) -> Status:
-        state, node = decision.state, decision.node
-        for extension in framework.reserve:
-            status: Status = extension.call(state, pod, node)
-            if not status.ok:
-                return _named(status, extension, "Reserve")
-        for extension in framework.permit:
-            status, _ = extension.call(state, pod, node)
-            if not status.ok:
-                return _named(status, extension, "Permit")
-        for extension in framework.pre_bind:
-            status = extension.call(state, pod, node)
-            if status.code not in (Code.SUCCESS, Code.SKIP):
-                return _named(status, extension, "PreBind")
-        for extension in framework.bind:
-            status = extension.call(state, pod, node)
-            if status.code is not Code.SKIP:
-                return status if status.ok else _named(status, extension, "Bind")
-        return Status.error("no Bind plugin took the pod")
+    def _bind(self, binding: Binding) -> bool:
+        """Go on with a binding; what goes wrong turns the decision into a failure."""
+        status = binding.run()
+        if status is None:
+            return self._park(binding)
+        self._bindings.pop(binding.pod.uid, None)
+        if not status.ok:
+            return self._undo(binding, status)
+        entry, decision = binding.entry, binding.decision
+        self.queue.done(entry)
+        binding.post_bind()
+        if self._recorder.on:
+            self._recorder.tell(notices.scheduled(entry.pod, decision.node))
+        placed = self._placed.get(binding.pod.uid, binding.pod)
+        self._report(entry.pod, decision, placed.record)
+        return True
 
-    def _forget(self, assumed: PodInfo) -> None:
-        if self._placed.get(assumed.uid) is assumed:
-            del self._placed[assumed.uid]
-            self.nodes.remove_pod(assumed, assumed.node)
+    def _park(self, binding: Binding) -> bool:
+        """A binding waits: others are told which node the pod is about to get."""
+        known = binding.pod.uid in self._bindings
+        self._bindings[binding.pod.uid] = binding
+        if binding.awaits_extender:
+            self._asking.append(binding)
+        if known or binding.entry.pod.nominated_node == binding.decision.node:
+            return False
+        patch = {"nominatedNodeName": binding.decision.node}
+        return self._patch_status(binding.pod, patch) is not None
+
+    def _undo(self, binding: Binding, status: Status) -> bool:
+        """Give back what the pod held, and put it back into the queue."""
+        assumed = binding.pod
+        binding.undo()
+        held = self._forget(assumed)
+        refuse(binding.decision, status)
+        own = status.code.is_rejection
+        if held and binding.held_room and not own:
+            self._room_was_made(assumed)
+        wrote = self._failed(binding.entry, binding.decision)
+        if held and binding.held_room and own:
+            self._room_was_made(assumed, except_uid=assumed.uid)
+        return wrote
+
+    def _forget(self, assumed: PodInfo) -> bool:
+        """Take an assumed pod off its node; False if it is not there any more."""
+        if self._placed.get(assumed.uid) is not assumed:
+            return False
+        del self._placed[assumed.uid]
+        self.nodes.remove_pod(assumed, assumed.node)
+        return True
+
+    def _room_was_made(self, assumed: PodInfo, *, except_uid: str = "") -> None:
+        """To others, a pod that gives up its node is as good as deleted."""
+        if self.queue.is_listening:
+            obj = assumed.object
+            obj["spec"] = {**obj["spec"], "nodeName": assumed.node}
+            record = make_record(assumed.record.resource, obj, assumed.record.revision)
+            change = Change(ChangeType.DELETED, record, None, Decoding())
+            self.queue.notify(POD_DELETED, change, except_uid=except_uid)
 
     # -- failure ---------------------------------------------------------------------------
 
@@ -215,15 +313,12 @@ class Scheduler:
                 self.nominations.add(entry.pod, decision.nominated)
             if self._recorder.on:
                 self._recorder.tell(notices.failed(pod, decision.message))
-            record = self._write_failure(entry.pod, decision)
+            patch = failure_patch(entry.pod, decision, format_time(self._clock.now()))
+            record = None if patch is None else self._patch_status(entry.pod, patch)
         self._report(pod, decision, record or entry.pod.record)
         return record is not None
 
-    def _write_failure(self, pod: PodInfo, decision: Decision) -> Record | None:
-        """Patch condition and nomination; None if both are what they were."""
-        patch = failure_patch(pod, decision, format_time(self._clock.now()))
-        if patch is None:
-            return None
+    def _patch_status(self, pod: PodInfo, patch: JsonObject) -> Record | None:
         ref = ObjectRef(POD, pod.name, pod.namespace)
         try:
             return self._client.patch(
@@ -249,6 +344,7 @@ class Scheduler:
             evaluated=decision.evaluated,
             feasible=decision.feasible,
             explanation=decision.explanation,
+            victims=tuple(victim.record for victim in decision.victims),
         )
         for hook in hooks:
             hook(attempt)
@@ -275,7 +371,7 @@ class Scheduler:
 
     def _node_changed(self, change: Change) -> None:
         if change.type is ChangeType.DELETED:
-            self.queue.notify(NODE_DELETED, change)
+            self._notify(NODE_DELETED, change)
             self.nodes.remove_node(change.record.name)
             return
         self.nodes.set_node(change.record, change.object)
@@ -284,7 +380,7 @@ class Scheduler:
         before = change.previous_object
         events = [NODE_ADDED] if before is None else node_events(before, change.object)
         for event in events:
-            self.queue.notify(event, change)
+            self._notify(event, change)
 
     def _pod_changed(self, change: Change) -> None:
         record = change.record
@@ -300,10 +396,16 @@ class Scheduler:
         if placed is not None:
             del self._placed[placed.uid]
             self.nodes.remove_pod(placed, placed.node)
-            self.queue.notify(POD_DELETED, change)
+            self._notify(POD_DELETED, change)
+        self._abandon(change.record.uid, "removed")
         entry = self.queue.delete(change.record.uid)
         if entry is not None:
             self._end_nomination(entry.pod, change)
+
+    def _abandon(self, uid: str, message: str) -> None:
+        """A pod that waits has no use any more for the node it was promised."""
+        if (binding := self._bindings.get(uid)) is not None:
+            binding.abandon(message)
 
     def _pod_placed(self, change: Change, placed: PodInfo | None) -> None:
         record = change.record
@@ -319,19 +421,21 @@ class Scheduler:
             self.nodes.update_pod(placed, pod, pod.node)
         if self.queue.is_listening and (before_object := change.previous_object) is not None:
             for event in pod_events(before_object, change.object):
-                self.queue.notify(event, change)
+                self._notify(event, change)
 
     def _pod_bound(self, change: Change, placed: PodInfo | None) -> None:
         """A pod got its node: we had assumed it there, or somebody else decided."""
         record = change.record
         if placed is not None and placed.node == record.node:
-            self.nodes.confirm_pod(placed, record)
+            pod = self._placed[record.uid] = placed.confirmed(record, self._classes)
+            self.nodes.update_pod(placed, pod, pod.node)
         else:
             if placed is not None:
                 self._forget(placed)
+            self._abandon(record.uid, "bound by somebody else")
             pod = self._placed[record.uid] = PodInfo(record, change.object, self._classes)
             self.nodes.add_pod(pod, pod.node)
-        self.queue.notify(POD_ADDED, change)
+        self._notify(POD_ADDED, change)
         entry = self.queue.get(record.uid)
         if entry is not None:
             self.nominations.remove(entry.pod)
@@ -340,6 +444,9 @@ class Scheduler:
     def _pod_pending(self, change: Change) -> None:
         pod = PodInfo(change.record, change.object, self._classes)
         if pod.scheduler_name not in self._cycles:
+            return
+        if pod.uid in self._placed:
+            self.queue.renew(pod)
             return
         before = change.previous_object
         if before is None:
@@ -364,61 +471,29 @@ class Scheduler:
             self.nominations.remove(pod)
             self.queue.notify(POD_DELETED, change, highest_priority=pod.priority)
 
+    def _notify(self, event: ClusterEvent, change: Change) -> None:
+        """Something happened: tell the queue, and the bindings that wait for it."""
+        self.queue.notify(event, change)
+        if self._bindings:
+            for binding in [*self._bindings.values()]:
+                self._ask_again(binding, event)
 
-def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | None:
-    """The change of status that a failed attempt asks for; None if there is none."""
-    status = pod.object.get("status") or {}
-    patch: JsonObject = {}
-    held: JsonObject = next(
-        (each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"), {}
-    )
-    condition: JsonObject = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": decision.reason,
-        "message": decision.message,
-    }
-    if pod.generation:
-        condition["observedGeneration"] = pod.generation
-    if any(held.get(field) != value for field, value in condition.items()):
-        changed = held.get("status") != "False"
-        moment = now if changed else held.get("lastTransitionTime", now)
-        patch["conditions"] = [condition | {"lastProbeTime": None, "lastTransitionTime": moment}]
-    nominated = decision.nominated
-    if nominated is not None and nominated != (status.get("nominatedNodeName") or ""):
-        patch["nominatedNodeName"] = nominated or None
-    return patch or None
+    def _ask_again(self, binding: Binding, event: ClusterEvent) -> None:
+        plugin = binding.waits_for
+        interested = self.queue.interested(binding.pod.scheduler_name, event)
+        if plugin and any(each.plugin == plugin for each in interested):
+            binding.ask_again(plugin)
 
 
-def _named(status: Status, extension: Extension, point: str) -> Status:
-    """A refusal by a plugin; an error carries the names of plugin and point in its text."""
-    if status.code.is_rejection:
-        return status.by(extension.name)
-    if status.code is Code.WAIT:
-        return Status.error(
-            f'plugin "{extension.name}" asks to wait at {point}, which no plugin can do yet'
-        )
-    return Status.error(f'running {point} plugin "{extension.name}": {status.message}')
+class Decoding:
+    """Decodes records that no store knows."""
 
-
-def _refuse(decision: Decision, status: Status) -> None:
-    """The chosen node did not work out."""
-    if status.code.is_rejection:
-        decision.plugins = (status.plugin,) if status.code is not Code.PENDING else ()
-        decision.pending_plugins = (status.plugin,) if status.code is Code.PENDING else ()
-        reasons = ", ".join(sorted(f"1 {reason}" for reason in status.reasons))
-        decision.fail(f"0/1 nodes are available: {reasons}.", UNSCHEDULABLE)
-    else:
-        decision.fail(status.message)
+    def decoded(self, record: Record) -> JsonObject:
+        return record.decode()
 
 
 def kube_scheduler(
-    context: ControllerContext,
-    profiles: Sequence[Profile] = (),
-    explain: Explain = Explain.AUTO,
-    registry: PluginRegistry | None = None,
+    context: ControllerContext, options: SchedulerOptions | None = None
 ) -> Scheduler:
-    """Start a scheduler; without profiles, the default one."""
-    return Scheduler(
-        context, profiles or [default_profile()], registry or default_registry(), explain
-    )
+    """Start a scheduler; without options, one with the default profile."""
+    return Scheduler(context, options or SchedulerOptions())

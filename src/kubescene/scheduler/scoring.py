@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.clock import Stream
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import Rows, Scores
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.runtime import ScoreExtension
 from kubescene.timeline.attempts import ScoreColumn
@@ -52,6 +53,13 @@ class ClassScores:
         self.seen = np.full(rows, -1, dtype=np.int64)
         self.raw = np.zeros((len(active.kept), rows), dtype=np.int64)
         self.sums = np.zeros(rows, dtype=np.int64)
+
+    def move(self, layout: int, moves: Moves) -> None:
+        """Follow the rows of the table to their new places."""
+        self.layout = layout
+        self.seen = moved(self.seen, moves, -1)
+        self.raw = self.raw.take(moves, axis=1, mode="clip")
+        self.sums = moved(self.sums, moves)
 
 
 class _Split:
@@ -103,7 +111,7 @@ class ScoreChain:
     def _scores(self, pod: PodInfo, split: _Split) -> ClassScores:
         nodes = self.nodes
         kept = self._kept.get(pod.pod_class)
-        if kept is None or kept.layout != nodes.layout or kept.active is not split:
+        if kept is None or kept.active is not split or not _in_place(kept, nodes):
             kept = self._kept[pod.pod_class] = ClassScores(nodes.layout, len(nodes), split)
             while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
                 self._kept.popitem(last=False)
@@ -169,12 +177,28 @@ class ScoreChain:
         return columns
 
 
+def _in_place(kept: ClassScores, nodes: NodeTable) -> bool:
+    """Whether the scores stand in the rows of the table, if need be after a move."""
+    if kept.layout == nodes.layout:
+        return True
+    moves = nodes.moved_from(kept.layout)
+    if moves is not None:
+        kept.move(nodes.layout, moves)
+    return moves is not None
+
+
 def pick(totals: Scores) -> int:
     """The position of the winner."""
     best = (totals == totals.max()).nonzero()[0]
     if best.size == 1:
         return int(best[0])
     return int(best[pre_order(totals.size).take(best).argmin()])
+
+
+def pick_any(totals: Scores, random: Stream) -> int:
+    """One of those with the highest total, as chance has it."""
+    best = (totals == totals.max()).nonzero()[0]
+    return int(best[random.below(best.size)])
 
 
 _pre_order: NDArray[np.int64] = np.zeros(0, dtype=np.int64)

@@ -15,6 +15,7 @@ from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.verdicts import Filtering
 
 MIN_FEASIBLE_NODES = 100
@@ -80,13 +81,15 @@ class NominatedFiltering:
     both with and without them.
     """
 
-    __slots__ = ("_filtering", "_nodes", "_nominated")
+    __slots__ = ("_filtering", "_nodes", "_nominated", "_nominations", "_pod")
 
     def __init__(
         self, filtering: Filtering, nodes: NodeTable, nominations: Nominations, pod: PodInfo
     ) -> None:
         self._filtering = filtering
         self._nodes = nodes
+        self._nominations = nominations
+        self._pod = pod
         self._nominated: dict[int, list[PodInfo]] = {}
         for name, pods in nominations.rivals(pod) if nominations else ():
             if (row := nodes.row_of(name)) is not None:
@@ -94,17 +97,19 @@ class NominatedFiltering:
 
     def judge(self, rows: Rows) -> Codes:
         verdicts = self._filtering.judge(rows)
-        for row, pods in self._nominated.items():
-            for at in (rows == row).nonzero()[0].tolist():
-                verdicts[at] = self._judge_with(row, pods) or verdicts[at]
+        if self._nominated:
+            wanted = np.fromiter(self._nominated, dtype=np.intp, count=len(self._nominated))
+            for at in np.isin(rows, wanted).nonzero()[0].tolist():
+                verdicts[at] = self._judge_with(int(rows[at])) or verdicts[at]
         return verdicts
 
-    def _judge_with(self, row: int, pods: list[PodInfo]) -> int:
-        name = self._nodes.names[row]
-        for pod in pods:
-            self._nodes.add_pod(pod, name)
-        try:
-            return self._filtering.judge_anew(row)
-        finally:
-            for pod in reversed(pods):
-                self._nodes.remove_pod(pod, name)
+    def _judge_with(self, row: int) -> int:
+        name, filtering = self._nodes.names[row], self._filtering
+        supposed = Supposition(filtering, self._nodes, self._nominations, self._pod)
+        for pod in self._nominated[row]:
+            supposed.add(pod, name)
+        if not supposed.failed.ok:
+            return filtering.note(supposed.failed)
+        verdict = supposed.judge(row)
+        filtering.state.filter_errors |= supposed.state.filter_errors
+        return verdict

@@ -3,8 +3,10 @@
 A verdict is one integer per row: 0 passes; otherwise the position of the first plugin that
 refused, with its code in the lower bits. Verdicts of plugins that read nothing but the node
 (`Reads.NODE`) are kept per class of pods, together with the version of the row they were made for;
-the next pod of the class only has those rows judged again that changed in between. Plugins that
-look at the whole cluster are asked each time, for the rows no earlier plugin refused.
+the next pod of the class only has those rows judged again that changed in between. Verdicts of
+plugins that count by topology domain (`Reads.DOMAIN`) are kept per signature as long as the
+plugin's stamp for it stays the same. Plugins that look at the whole cluster are asked each time.
+Both are asked only about rows that no earlier plugin refused, and end nobody else's fast path.
 """
 
 from collections import OrderedDict
@@ -15,14 +17,17 @@ from numpy.typing import NDArray
 
 from kubescene.errors import PluginError
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClass, PodInfo
-from kubescene.scheduler.runtime import FilterExtension
+from kubescene.scheduler.interfaces import Codes, Reads, Rows
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import Moves, NodeTable, moved
+from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.runtime import FilterExtension, PreFilterExtension
 from kubescene.scheduler.status import SUCCESS, Status
 
 _SHIFT = 48
 _CODE_MASK = (1 << _SHIFT) - 1
+_NOTED = 1 << 14
+"""The position of verdicts that no Filter plugin gave."""
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000
 
@@ -39,14 +44,40 @@ class ClassVerdicts:
         self.verdicts = np.zeros(rows, dtype=np.int64)
         self.errors = False
 
+    def move(self, layout: int, moves: Moves) -> None:
+        """Follow the rows of the table to their new places."""
+        self.layout = layout
+        self.seen = moved(self.seen, moves, -1)
+        self.verdicts = moved(self.verdicts, moves)
+
+
+class DomainVerdicts:
+    """The kept codes of one plugin for one signature, made at one stamp."""
+
+    __slots__ = ("codes", "errors", "layout", "seen", "stamp")
+
+    def __init__(self, layout: int, rows: int, stamp: int) -> None:
+        self.layout = layout
+        self.stamp = stamp
+        self.seen = np.full(rows, -1, dtype=np.int64)
+        self.codes = np.zeros(rows, dtype=np.int64)
+        self.errors = False
+
 
 class FilterChain:
     """The Filter plugins of one profile over one node table."""
 
-    def __init__(self, filters: tuple[FilterExtension, ...], nodes: NodeTable) -> None:
+    def __init__(
+        self,
+        filters: tuple[FilterExtension, ...],
+        nodes: NodeTable,
+        pre_filters: tuple[PreFilterExtension, ...] = (),
+    ) -> None:
         self.filters = filters
         self.nodes = nodes
+        self.pre_filters = tuple(each for each in pre_filters if each.add_pod or each.remove_pod)
         self._kept: OrderedDict[PodClass, ClassVerdicts] = OrderedDict()
+        self._domains: OrderedDict[tuple[int, PodSignature], DomainVerdicts] = OrderedDict()
         self._splits: dict[frozenset[str], _Split] = {}
 
     def begin(self, state: CycleState, pod: PodInfo) -> "Filtering":
@@ -68,20 +99,46 @@ class FilterChain:
             # The node's name is no part of the class, and such a pod never is in the queue.
             return ClassVerdicts(nodes.layout, len(nodes), active)
         kept = self._kept.get(pod.pod_class)
-        if kept is None or kept.layout != nodes.layout or kept.active is not active:
+        if kept is None or kept.active is not active or not _in_place(kept, nodes):
             kept = self._kept[pod.pod_class] = ClassVerdicts(nodes.layout, len(nodes), active)
-            while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
+            while len(self._kept) > _entries_kept(nodes):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(pod.pod_class)
         return kept
+
+    def domains(self, extension: FilterExtension, pod: PodInfo, stamp: int) -> DomainVerdicts:
+        """What a plugin said about pods of this signature at this stamp."""
+        nodes, key = self.nodes, (extension.position, pod.signature)
+        kept = self._domains.get(key)
+        if kept is None or kept.stamp != stamp or kept.layout != nodes.layout:
+            kept = self._domains[key] = DomainVerdicts(nodes.layout, len(nodes), stamp)
+            while len(self._domains) > _entries_kept(nodes):
+                self._domains.popitem(last=False)
+        self._domains.move_to_end(key)
+        return kept
+
+
+def _entries_kept(nodes: NodeTable) -> int:
+    return max(8, _CELLS_KEPT // max(1, len(nodes)))
+
+
+def _in_place(kept: ClassVerdicts, nodes: NodeTable) -> bool:
+    """Whether the verdicts stand in the rows of the table, if need be after a move."""
+    if kept.layout == nodes.layout:
+        return True
+    moves = nodes.moved_from(kept.layout)
+    if moves is not None:
+        kept.move(nodes.layout, moves)
+    return moves is not None
 
 
 class _Split:
     """The plugins that run for a pod: those whose verdicts are kept, and the others."""
 
-    __slots__ = ("others", "per_node")
+    __slots__ = ("active", "others", "per_node")
 
     def __init__(self, active: Sequence[FilterExtension]) -> None:
+        self.active = tuple(active)
         self.per_node = tuple(each for each in active if each.per_node)
         self.others = tuple(each for each in active if not each.per_node)
 
@@ -89,7 +146,7 @@ class _Split:
 class Filtering:
     """Filter of one attempt."""
 
-    __slots__ = ("_chain", "_kept", "_nodes", "_pod", "_split", "_state")
+    __slots__ = ("_chain", "_kept", "_nodes", "_noted", "_pod", "_split", "_stamps", "state")
 
     def __init__(
         self,
@@ -101,21 +158,50 @@ class Filtering:
     ) -> None:
         self._chain = chain
         self._nodes = chain.nodes
-        self._state = state
         self._pod = pod
         self._split = split
         self._kept = kept
+        self._noted: list[Status] = []
+        self._stamps: dict[int, int] = {}
+        self.state = state
+
+    def supposing(self, nodes: NodeTable) -> "Filtering":
+        """The same plugins with a clone of the state, to be asked about other nodes."""
+        chain, state = self._chain, self.state.clone()
+        copy = Filtering(chain, state, self._pod, self._split, self._kept)
+        copy._nodes = nodes
+        copy._noted = self._noted
+        return copy
+
+    def pod_added(self, pod: PodInfo, node: NodeInfo) -> Status:
+        """Tell the PreFilter plugins of a supposed pod."""
+        for extension in self._chain.pre_filters:
+            if extension.add_pod is not None and extension.name not in self.state.skipped_filters:
+                status = extension.add_pod(self.state, self._pod, pod, node)
+                if not status.ok:
+                    return _not_followed("AddPod", extension, status)
+        return SUCCESS
+
+    def pod_removed(self, pod: PodInfo, node: NodeInfo) -> Status:
+        """Tell the PreFilter plugins that a pod is supposed to be gone."""
+        skipped = self.state.skipped_filters
+        for extension in self._chain.pre_filters:
+            if extension.remove_pod is not None and extension.name not in skipped:
+                status = extension.remove_pod(self.state, self._pod, pod, node)
+                if not status.ok:
+                    return _not_followed("RemovePod", extension, status)
+        return SUCCESS
 
     @property
     def plugins(self) -> tuple[str, ...]:
         """The plugins that run for this pod."""
-        skipped = self._state.skipped_filters
+        skipped = self.state.skipped_filters
         return tuple(each.name for each in self._chain.filters if each.name not in skipped)
 
     @property
     def may_have_failed(self) -> bool:
         """Whether some verdict stands for an error rather than a refusal."""
-        return self._kept.errors or self._state.filter_errors
+        return self._kept.errors or self.state.filter_errors
 
     def judge(self, rows: Rows) -> Codes:
         """One verdict per row."""
@@ -130,31 +216,70 @@ class Filtering:
 
     def judge_anew(self, row: int) -> int:
         """The verdict on one row as it stands this moment; nothing is kept."""
-        rows = np.array([row], dtype=np.intp)
-        verdicts = self._judge_rows(rows)
-        for extension in self._split.others:
-            self._judge_by(extension, rows, verdicts)
-        return int(verdicts[0])
+        info: NodeInfo | None = None
+        for extension in self._split.active:
+            if extension.one is not None:
+                info = info or self._nodes.infos[row]
+                if extension.one(self.state, self._pod, info).ok:
+                    continue
+            rows = np.array([row], dtype=np.intp)
+            codes = self._codes(extension, rows)
+            if codes[0]:
+                return int(_packed(extension, codes)[0])
+        return 0
+
+    def note(self, status: Status) -> int:
+        """A verdict for the answer of somebody who is no Filter plugin."""
+        self.state.filter_errors |= not status.code.is_rejection
+        self._noted.append(status)
+        return _NOTED << _SHIFT | len(self._noted) - 1
 
     def describe(self, verdict: int) -> Status:
         """The status a verdict stands for, with the plugin that gave it."""
         if verdict == 0:
             return SUCCESS
-        extension = self._chain.filters[(verdict >> _SHIFT) - 1]
-        status = extension.describe(self._state, self._pod, verdict & _CODE_MASK)
+        position = verdict >> _SHIFT
+        if position == _NOTED:
+            return self._noted[verdict & _CODE_MASK]
+        extension = self._chain.filters[position - 1]
+        status = extension.describe(self.state, self._pod, verdict & _CODE_MASK)
         return status.by(extension.name)
 
     def _judge_by(self, extension: FilterExtension, rows: Rows, verdicts: Codes) -> None:
         open_at = ((verdicts == 0) | (verdicts >> _SHIFT > extension.position)).nonzero()[0]
         if not open_at.size:
             return
-        codes = self._codes(extension, rows.take(open_at))
+        if extension.reads is Reads.DOMAIN:
+            codes = self._domain_codes(extension, rows.take(open_at))
+        else:
+            codes = self._codes(extension, rows.take(open_at))
         refused = codes.nonzero()[0]
         if refused.size:
             verdicts[open_at[refused]] = _packed(extension, codes[refused])
 
+    def _domain_codes(self, extension: FilterExtension, rows: Rows) -> Codes:
+        """The codes of a plugin that says when they may have changed."""
+        kept = self._chain.domains(extension, self._pod, self._stamp(extension))
+        versions = self._nodes.spec_versions
+        stale = rows[kept.seen.take(rows) != versions.take(rows)]
+        if stale.size:
+            kept.codes[stale] = self._codes(extension, stale)
+            if not self.state.passing_codes:
+                kept.seen[stale] = versions.take(stale)
+            kept.errors |= self.state.filter_errors
+        self.state.filter_errors |= kept.errors
+        return kept.codes.take(rows)
+
+    def _stamp(self, extension: FilterExtension) -> int:
+        assert extension.stamp is not None
+        known = self._stamps.get(extension.position)
+        if known is None:
+            known = extension.stamp(self.state, self._pod)
+            self._stamps[extension.position] = known
+        return known
+
     def _codes(self, extension: FilterExtension, rows: Rows) -> Codes:
-        codes = extension.filter_nodes(self._state, self._pod, self._nodes, rows)
+        codes = extension.filter_nodes(self.state, self._pod, self._nodes, rows)
         if codes.shape != rows.shape:
             raise PluginError(
                 f"filter_nodes answered with {codes.size} codes for {rows.size} nodes",
@@ -170,14 +295,15 @@ class Filtering:
                 kept.verdicts[row] = self._judge_row(row)
         else:
             kept.verdicts[rows] = self._judge_rows(rows)
-        kept.seen[rows] = self._nodes.versions.take(rows)
-        kept.errors |= self._state.filter_errors
+        if not self.state.passing_codes:
+            kept.seen[rows] = self._nodes.versions.take(rows)
+        kept.errors |= self.state.filter_errors
 
     def _judge_row(self, row: int) -> int:
         info = self._nodes.infos[row]
         for extension in self._split.per_node:
             if extension.one is not None:
-                status = extension.one(self._state, self._pod, info)
+                status = extension.one(self.state, self._pod, info)
                 if status is SUCCESS or status.ok:
                     continue
             rows: NDArray[np.intp] = np.array([row], dtype=np.intp)
@@ -199,6 +325,11 @@ class Filtering:
             if not at.size:
                 break
         return verdicts
+
+
+def _not_followed(call: str, extension: PreFilterExtension, status: Status) -> Status:
+    text = f'running {call} on PreFilter plugin "{extension.name}": {status.message}'
+    return Status.error(text).by(extension.name)
 
 
 def _packed(extension: FilterExtension, codes: Codes) -> Codes:

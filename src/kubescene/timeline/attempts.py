@@ -94,6 +94,8 @@ class SchedulingAttempt(msgspec.Struct, frozen=True):
     evaluated: int = 0
     feasible: int = 0
     explanation: Explanation | None = None
+    victims: tuple[Record, ...] = ()
+    """Pods that were removed to make room on the ``nominated`` node."""
 
 
 class Preemption(msgspec.Struct, frozen=True):

@@ -7,14 +7,18 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.errors import ApiError
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Handle, Plugin
+from kubescene.scheduler.interfaces import (
+    BindPlugin,
+    Handle,
+    Plugin,
+)
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
 
 POD = GroupVersionKind("", "v1", "Pod")
 
 
-class DefaultBinder:
+class DefaultBinder(BindPlugin):
     name = "DefaultBinder"
 
     def __init__(self, client: Client) -> None:

@@ -22,22 +22,30 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
+    ClusterFilterPlugin,
+    ClusterScorePlugin,
     Codes,
+    EnqueueExtensions,
     EventRegistration,
     EventResource,
+    FilterPlugin,
     Handle,
     Hint,
+    NormalizePlugin,
     Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
     Reads,
     Rows,
+    ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.selection import select, select_label, select_term
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
-from kubescene.types import ReadOnlyObject
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -65,7 +73,16 @@ class Affinity:
         return sum(weight for weight, term in self.preferred or () if term.matches(labels, name))
 
 
-class NodeAffinity:
+class NodeAffinity(
+    PreFilterPlugin,
+    FilterPlugin,
+    ClusterFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ClusterScorePlugin,
+    NormalizePlugin,
+    EnqueueExtensions,
+):
     name = "NodeAffinity"
     reads = Reads.NODE
     REASON = "node(s) didn't match Pod's node affinity/selector"
@@ -120,14 +137,15 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
-        return [EventRegistration(node, _after_node_change)]
+        return [EventRegistration(node, _after_node_change, by_signature=True)]
 
 
 def affinity_of(pod: PodInfo) -> Affinity:
-    return pod.pod_class.compiled("NodeAffinity", compile_affinity)
+    return pod.pod_class.compiled(compile_affinity)
 
 
-def compile_affinity(spec: ReadOnlyObject) -> Affinity:
+def compile_affinity(pod_class: PodClass) -> Affinity:
+    spec = pod_class.spec
     asked = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = asked.get(REQUIRED)
     labels = spec.get("nodeSelector") or {}

@@ -9,20 +9,24 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
+    ClusterFilterPlugin,
     Codes,
+    EnqueueExtensions,
     EventRegistration,
     EventResource,
+    FilterPlugin,
     Handle,
     Plugin,
     Reads,
     Rows,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
 
 
-class NodeName:
+class NodeName(FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeName"
     reads = Reads.NODE
     REASON = "node(s) didn't match the requested node name"

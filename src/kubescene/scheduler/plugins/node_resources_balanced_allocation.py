@@ -15,14 +15,19 @@ from kubescene.api.resource_requests import CPU, MEMORY, is_scalar
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
+    ClusterScorePlugin,
+    EnqueueExtensions,
     EventRegistration,
     Handle,
     Plugin,
+    PreScorePlugin,
     Reads,
     Rows,
+    ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
@@ -30,7 +35,12 @@ _HALF = MAX_NODE_SCORE // 2
 _DEFAULT_RESOURCES = ({"name": CPU}, {"name": MEMORY})
 
 
-class NodeResourcesBalancedAllocation:
+class NodeResourcesBalancedAllocation(
+    PreScorePlugin,
+    ScorePlugin,
+    ClusterScorePlugin,
+    EnqueueExtensions,
+):
     name = "NodeResourcesBalancedAllocation"
     reads = Reads.NODE
 

@@ -26,18 +26,26 @@ from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
     Action,
     ClusterEvent,
+    ClusterFilterPlugin,
+    ClusterScorePlugin,
     Codes,
+    EnqueueExtensions,
     EventRegistration,
     EventResource,
+    FilterPlugin,
     Handle,
     Hint,
     Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
     Reads,
     Rows,
+    ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.types import ReadOnlyObject
 
@@ -64,7 +72,15 @@ class Checks:
         return tuple(reasons)
 
 
-class NodeResourcesFit:
+class NodeResourcesFit(
+    PreFilterPlugin,
+    FilterPlugin,
+    ClusterFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ClusterScorePlugin,
+    EnqueueExtensions,
+):
     name = "NodeResourcesFit"
     reads = Reads.NODE
 
@@ -137,18 +153,18 @@ class NodeResourcesFit:
         deleted = ClusterEvent(EventResource.POD, Action.DELETE)
         scaled_down = ClusterEvent(EventResource.POD, Action.UPDATE_POD_SCALE_DOWN)
         return [
-            EventRegistration(deleted, _after_pod_deletion),
-            EventRegistration(scaled_down, _after_scale_down),
-            EventRegistration(node, _after_node_change),
+            EventRegistration(deleted, _after_pod_deletion, by_signature=True),
+            EventRegistration(scaled_down, _after_scale_down, by_signature=True),
+            EventRegistration(node, _after_node_change, by_signature=True),
         ]
 
 
 def checks_of(pod: PodInfo) -> Checks:
-    return pod.pod_class.compiled("NodeResourcesFit", _compile)
+    return pod.pod_class.compiled(_compile)
 
 
-def _compile(spec: ReadOnlyObject) -> Checks:
-    return make_checks(pod_requests({"spec": spec}))
+def _compile(pod_class: PodClass) -> Checks:
+    return make_checks(pod_class.requests)
 
 
 def make_checks(requests: Amounts) -> Checks:

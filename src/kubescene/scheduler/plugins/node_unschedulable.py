@@ -11,24 +11,28 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
+    ClusterFilterPlugin,
     Codes,
+    EnqueueExtensions,
     EventRegistration,
     EventResource,
+    FilterPlugin,
     Handle,
     Hint,
     Plugin,
     Reads,
     Rows,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.types import ReadOnlyObject
 
 TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
-class NodeUnschedulable:
+class NodeUnschedulable(FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeUnschedulable"
     reads = Reads.NODE
     REASON = "node(s) were unschedulable"
@@ -49,13 +53,17 @@ class NodeUnschedulable:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)
         tolerations = ClusterEvent(EventResource.POD, Action.UPDATE_POD_TOLERATION)
         return [
-            EventRegistration(node, _after_node_change),
-            EventRegistration(tolerations, _after_toleration_change),
+            EventRegistration(node, _after_node_change, by_signature=True),
+            EventRegistration(tolerations, _after_toleration_change, by_signature=True),
         ]
 
 
 def tolerates_cordon(pod: PodInfo) -> bool:
-    return pod.pod_class.compiled("NodeUnschedulable", _covers_cordon)
+    return pod.pod_class.compiled(_class_covers_cordon)
+
+
+def _class_covers_cordon(pod_class: PodClass) -> bool:
+    return _covers_cordon(pod_class.spec)
 
 
 def _covers_cordon(spec: ReadOnlyObject) -> bool:

@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kubescene.scheduler.interfaces import Handle, Plugin
+from kubescene.scheduler.interfaces import (
+    Handle,
+    Plugin,
+    QueueSortPlugin,
+)
 from kubescene.scheduler.pods import PodInfo
 
 
-class PrioritySort:
+class PrioritySort(QueueSortPlugin):
     name = "PrioritySort"
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[Any, ...]:

@@ -7,17 +7,19 @@ from kubescene.api.changes import Change
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
+    EnqueueExtensions,
     EventRegistration,
     EventResource,
     Handle,
     Hint,
     Plugin,
+    PreEnqueuePlugin,
 )
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
 
 
-class SchedulingGates:
+class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
     name = "SchedulingGates"
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
@@ -27,7 +29,7 @@ class SchedulingGates:
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         ungated = ClusterEvent(EventResource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-        return [EventRegistration(ungated, _after_ungating)]
+        return [EventRegistration(ungated, _after_ungating, by_signature=True)]
 
 
 def _after_ungating(pod: PodInfo, change: Change) -> Hint:

@@ -17,30 +17,49 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
+    ClusterFilterPlugin,
+    ClusterScorePlugin,
     Codes,
+    EnqueueExtensions,
     EventRegistration,
     EventResource,
+    FilterPlugin,
     Handle,
     Hint,
+    NormalizePlugin,
     Plugin,
+    PreScorePlugin,
     Reads,
     Rows,
+    ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.nodes import NodeInfo, NodeTable
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import Memo, PodClass, PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.types import ReadOnlyObject
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 
 
-class TaintToleration:
+class TaintToleration(
+    FilterPlugin,
+    ClusterFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ClusterScorePlugin,
+    NormalizePlugin,
+    EnqueueExtensions,
+):
     name = "TaintToleration"
     reads = Reads.NODE
     REASON = "node(s) had untolerated taint(s)"
     REFUSED = Status.unresolvable(REASON)
+
+    def __init__(self) -> None:
+        self._verdicts: Memo[PodClass, _Verdicts] = Memo(_no_verdicts)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.taints or find_untolerated(node.taints, pod.pod_class.tolerations) is None:
@@ -48,7 +67,7 @@ class TaintToleration:
         return self.REFUSED
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
-        return _verdicts(pod, nodes).refused.take(nodes.taint_ids.take(rows))
+        return self._judged(pod.pod_class, nodes).refused.take(nodes.taint_ids.take(rows))
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
         return self.REFUSED
@@ -60,17 +79,23 @@ class TaintToleration:
         return count_unpreferred(node.taints, pod.pod_class.tolerations) if node.taints else 0
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        return _verdicts(pod, nodes).unpreferred.take(nodes.taint_ids.take(rows))
+        return self._judged(pod.pod_class, nodes).unpreferred.take(nodes.taint_ids.take(rows))
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return normalize_by_maximum(scores, reverse=True)
+
+    def _judged(self, pod_class: PodClass, nodes: NodeTable) -> "_Verdicts":
+        verdicts = self._verdicts[pod_class]
+        if verdicts.refused.size < len(nodes.taint_sets):
+            verdicts.judge(nodes.taint_sets, pod_class.tolerations)
+        return verdicts
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)
         tolerations = ClusterEvent(EventResource.POD, Action.UPDATE_POD_TOLERATION)
         return [
-            EventRegistration(node, _after_node_change),
-            EventRegistration(tolerations, _after_toleration_change),
+            EventRegistration(node, _after_node_change, by_signature=True),
+            EventRegistration(tolerations, _after_toleration_change, by_signature=True),
         ]
 
 
@@ -106,11 +131,9 @@ class _Verdicts:
         self.unpreferred = np.array(unpreferred, dtype=np.int64)
 
 
-def _verdicts(pod: PodInfo, nodes: NodeTable) -> _Verdicts:
-    verdicts = pod.pod_class.compiled("TaintToleration", lambda _: _Verdicts())
-    if verdicts.refused.size < len(nodes.taint_sets):
-        verdicts.judge(nodes.taint_sets, pod.pod_class.tolerations)
-    return verdicts
+def _no_verdicts(pod_class: PodClass) -> _Verdicts:
+    del pod_class
+    return _Verdicts()
 
 
 def _after_node_change(pod: PodInfo, change: Change) -> Hint:

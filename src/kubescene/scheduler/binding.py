@@ -1,0 +1,251 @@
+"""From a decision to a bound pod: Reserve, Permit, PreBind, Bind, PostBind.
+
+A `Binding` is a plain object that knows its stage. `Binding.run` goes as far as it can without
+waiting; when a plugin says ``WAIT``, or an extender that binds has not answered yet, it stands
+still until its scheduler calls it again. So one pod that waits holds up nobody, and a world can be
+copied while pods wait.
+
+What fails while a pod is being decided about, that is up to Permit, is between the pod and the
+plugin. What fails later sets free what the pod had held in the meantime (`Binding.held_room`), and
+that may help others.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from kubescene.clock import MINUTE, Scheduled
+from kubescene.control.timers import Timers
+from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.durations import go_duration
+from kubescene.scheduler.extenders import ExtenderCall, Extenders, ExtenderVerb, PendingCall
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.queue import QueuedPod
+from kubescene.scheduler.runtime import Extension, Framework
+from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.waiting import Waiting, WaitingRoom
+
+LONGEST_PERMIT_WAIT = 15 * MINUTE
+
+
+class Stage(IntEnum):
+    """How far a binding has come."""
+
+    RESERVE = 0
+    PERMITTED = 1
+    PRE_BIND = 2
+    BIND = 3
+    BOUND = 4
+
+
+class Binding:
+    """One pod on its way onto its node."""
+
+    __slots__ = (
+        "_asked",
+        "_extenders",
+        "_position",
+        "_room",
+        "_timers",
+        "_times",
+        "_waiting",
+        "decision",
+        "entry",
+        "framework",
+        "pod",
+        "stage",
+    )
+
+    def __init__(
+        self,
+        entry: QueuedPod,
+        decision: Decision,
+        pod: PodInfo,
+        framework: Framework,
+        *,
+        room: WaitingRoom,
+        timers: Timers,
+        extenders: Extenders,
+    ) -> None:
+        self.entry = entry
+        self.decision = decision
+        self.pod = pod
+        self.framework = framework
+        self.stage = Stage.RESERVE
+        self._room = room
+        self._timers = timers
+        self._extenders = extenders
+        self._position = 0
+        self._waiting: Waiting | None = None
+        self._times: list[Scheduled] = []
+        self._asked: PendingCall | None = None
+
+    def is_waiting(self) -> bool:
+        """Whether a plugin or an extender has to say something before `run` can go on."""
+        if self._asked is not None:
+            return not self._asked.answered
+        return self._waiting is not None and self._waiting.outcome is None
+
+    @property
+    def awaits_extender(self) -> bool:
+        return self._asked is not None
+
+    @property
+    def waits_for(self) -> str:
+        """The PreBind plugin that is to be asked again when something happens that it waits for."""
+        if self.stage is not Stage.PRE_BIND or not self.is_waiting():
+            return ""
+        return self.framework.pre_bind[self._position].name
+
+    @property
+    def held_room(self) -> bool:
+        """Whether others may have been turned away because of this pod."""
+        return self.stage >= Stage.PERMITTED
+
+    def run(self) -> Status | None:
+        """Success, or what went wrong; None while the binding waits."""
+        if self._asked is not None:
+            return self._take_extender()
+        if self._waiting is not None:
+            outcome = self._end_wait()
+            if outcome is None or not outcome.ok:
+                return outcome
+        return _STEPS[self.stage](self)
+
+    def abandon(self, message: str) -> None:
+        """The pod is gone: whatever it waits for, it need not wait any longer."""
+        if self._waiting is not None:
+            self._waiting.reject("", message)
+
+    def ask_again(self, plugin: str) -> None:
+        """Something happened that a PreBind plugin waits for."""
+        if self._waiting is not None:
+            self._waiting.allow(plugin)
+
+    def undo(self) -> None:
+        """Give back what was reserved, in reverse order."""
+        for extension in reversed(self.framework.reserve):
+            if extension.undo is not None:
+                extension.undo(self.decision.state, self.pod, self.decision.node)
+
+    def post_bind(self) -> None:
+        for extension in self.framework.post_bind:
+            extension.call(self.decision.state, self.pod, self.decision.node)
+
+    # -- the stages: each goes on to the next ----------------------------------------------
+
+    def _reserve(self) -> Status | None:
+        for extension in self.framework.reserve:
+            status: Status = self._call(extension)
+            if not status.ok:
+                return _named(status, extension, "Reserve")
+        return self._permit()
+
+    def _permit(self) -> Status | None:
+        """All Permit plugins run; those that ask to wait do so together."""
+        waits: dict[str, int | None] = {}
+        for extension in self.framework.permit:
+            status, wait = self._call(extension)
+            if status.code is Code.WAIT:
+                waits[extension.name] = min(wait, LONGEST_PERMIT_WAIT)
+            elif not status.ok:
+                return _named(status, extension, "Permit")
+        self.stage = Stage.PERMITTED
+        if not waits:
+            return self._pre_bind()
+        self._wait(waits, self._too_long_at_permit)
+        return None
+
+    def _pre_bind(self) -> Status | None:
+        self.stage = Stage.PRE_BIND
+        plugins = self.framework.pre_bind
+        while self._position < len(plugins):
+            extension = plugins[self._position]
+            answer = self._call(extension)
+            status, wait = answer if isinstance(answer, tuple) else (answer, None)
+            if status.code is Code.WAIT:
+                self._wait({extension.name: wait}, self._overdue_in_pre_bind)
+                return None
+            if status.code not in (Code.SUCCESS, Code.SKIP):
+                return _named(status, extension, "PreBind")
+            self._position += 1
+        return self._bind()
+
+    def _bind(self) -> Status | None:
+        self.stage = Stage.BIND
+        for extender in self._extenders.interested(self.pod):
+            if ExtenderVerb.BIND in extender.verbs:
+                nodes = (self.decision.node,)
+                call = ExtenderCall(extender.name, ExtenderVerb.BIND, self.pod, nodes)
+                self._asked = self._extenders.ask(call)
+                return self._take_extender()
+        return self._bound_by_plugin()
+
+    def _bound_by_plugin(self) -> Status:
+        for extension in self.framework.bind:
+            status: Status = self._call(extension)
+            if status.code is not Code.SKIP:
+                self.stage = Stage.BOUND
+                return status if status.ok else _named(status, extension, "Bind")
+        return Status.error("no Bind plugin took the pod")
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def _wait(self, waits: dict[str, int | None], overdue: Callable[[str, int], None]) -> None:
+        self._waiting = self._room.admit(self.pod, self.decision.node, [*waits])
+        for plugin, wait in waits.items():
+            if wait is not None:
+                name = f"{self.pod.key} waits for {plugin}"
+                self._times.append(self._timers.after(wait, overdue, plugin, wait, name=name))
+
+    def _end_wait(self) -> Status | None:
+        """What came of the wait; None if it goes on."""
+        assert self._waiting is not None
+        outcome = self._waiting.outcome
+        if outcome is not None:
+            self._waiting = None
+            for timer in self._times:
+                timer.cancel()
+            self._times.clear()
+        return outcome
+
+    def _take_extender(self) -> Status | None:
+        assert self._asked is not None
+        if not self._asked.answered:
+            return None
+        name, answer = self._asked.call.extender, self._asked.result()
+        self._asked = None
+        if not answer.error:
+            self.stage = Stage.BOUND
+            return SUCCESS
+        interested = self._extenders.interested(self.pod)
+        if any(each.ignorable for each in interested if each.name == name):
+            return self._bound_by_plugin()
+        return Status.error(answer.error)
+
+    def _too_long_at_permit(self, plugin: str, wait: int) -> None:
+        if self._waiting is not None and plugin in self._waiting.pending_plugins:
+            text = f"rejected due to timeout after waiting {go_duration(wait)} at plugin {plugin}"
+            self._waiting.reject(plugin, text)
+
+    def _overdue_in_pre_bind(self, plugin: str, wait: int) -> None:
+        del wait
+        self.ask_again(plugin)
+
+    def _call(self, extension: Extension) -> Any:
+        return extension.call(self.decision.state, self.pod, self.decision.node)
+
+
+_STEPS: dict[Stage, Callable[[Binding], Status | None]] = {
+    Stage.RESERVE: Binding._reserve,
+    Stage.PERMITTED: Binding._pre_bind,
+    Stage.PRE_BIND: Binding._pre_bind,
+}
+"""Where a binding begins, and where it goes on after a wait."""
+
+
+def _named(status: Status, extension: Extension, point: str) -> Status:
+    """A refusal by a plugin; an error carries the names of plugin and point in its text."""
+    if status.code.is_rejection:
+        return status.by(extension.name)
+    return Status.error(f'running {point} plugin "{extension.name}": {status.message}')

@@ -1,0 +1,65 @@
+"""The `Handle` of one profile: what its plugins may ask of the scheduler."""
+
+from collections.abc import Iterable
+
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client.interfaces import Client
+from kubescene.clock import Clock, Stream
+from kubescene.errors import ConfigurationError
+from kubescene.recording import Recorder
+from kubescene.scheduler.cycle import Cycle
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.informers import Informer, Informers
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.queue import SchedulingQueue
+from kubescene.scheduler.supposing import Supposition
+from kubescene.scheduler.waiting import WaitingRoom
+
+
+class SchedulerHandle:
+    """Made before the plugins; cycle and queue come when they exist."""
+
+    def __init__(
+        self,
+        scheduler_name: str,
+        client: Client,
+        clock: Clock,
+        random: Stream,
+        *,
+        nodes: NodeTable,
+        nominations: Nominations,
+        waiting_pods: WaitingRoom,
+        informers: Informers,
+        events: Recorder,
+    ) -> None:
+        self.scheduler_name = scheduler_name
+        self.client = client
+        self.clock = clock
+        self.random = random
+        self.nodes = nodes
+        self.nominations = nominations
+        self.waiting_pods = waiting_pods
+        self.events = events
+        self._informers = informers
+        self._cycle: Cycle | None = None
+        self._queue: SchedulingQueue | None = None
+
+    def connect(self, *, cycle: Cycle | None = None, queue: SchedulingQueue | None = None) -> None:
+        """Take over what was made after the plugins."""
+        self._cycle = self._cycle if cycle is None else cycle
+        self._queue = self._queue if queue is None else queue
+
+    def lister(self, gvk: GroupVersionKind) -> Informer:
+        return self._informers.lister(gvk)
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        if self._queue is None:
+            raise ConfigurationError("a plugin cannot activate pods while it is being made")
+        self._queue.activate(pods)
+
+    def suppose(self, state: CycleState, pod: PodInfo) -> Supposition:
+        if self._cycle is None:
+            raise ConfigurationError("a plugin cannot suppose anything while it is being made")
+        return self._cycle.suppose(state, pod)

@@ -1,0 +1,139 @@
+"""One node and what runs on it, in exact Python integers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubescene.api.records import Record
+from kubescene.api.resource_requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    Amounts,
+    node_allocatable,
+)
+from kubescene.scheduler.pods import PodInfo
+from kubescene.types import ReadOnlyObject
+
+NO_ROW = -1
+_NOTHING: Mapping[str, Any] = {}
+
+
+class NodeInfo:
+    """One node and what runs on it.
+
+    Pods stand in the order of kube-scheduler's cache: appended on arrival, and on removal the last
+    one fills the hole. ``row`` is the place in the `NodeTable`, or `NO_ROW`.
+    """
+
+    __slots__ = (
+        "allocatable",
+        "annotations",
+        "exists",
+        "images",
+        "labels",
+        "name",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "pods",
+        "record",
+        "requested",
+        "row",
+        "taints",
+        "unschedulable",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.row = NO_ROW
+        self.exists = False
+        self.record: Record | None = None
+        self.labels: Mapping[str, str] = _NOTHING
+        self.annotations: Mapping[str, str] = _NOTHING
+        self.taints: tuple[ReadOnlyObject, ...] = ()
+        self.unschedulable = False
+        self.images: Sequence[ReadOnlyObject] = ()
+        self.allocatable: Amounts = {PODS: 0}
+        self.requested: Amounts = {CPU: 0, MEMORY: 0, EPHEMERAL_STORAGE: 0, PODS: 0}
+        self.nonzero_cpu = 0
+        self.nonzero_memory = 0
+        self.pods: list[PodInfo] = []
+
+    @property
+    def object(self) -> ReadOnlyObject:
+        """The decoded node, made anew at each call."""
+        return _NOTHING if self.record is None else self.record.decode()
+
+    def free(self, resource: str) -> int:
+        """What is left of a resource; negative if the node is overcommitted."""
+        return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+
+    def set_node(self, record: Record, obj: ReadOnlyObject) -> None:
+        metadata, spec = obj["metadata"], obj.get("spec") or {}
+        self.exists = True
+        self.record = record
+        self.labels = record.labels
+        self.annotations = metadata.get("annotations") or _NOTHING
+        self.taints = tuple(spec.get("taints") or ())
+        self.unschedulable = bool(spec.get("unschedulable"))
+        self.images = (obj.get("status") or {}).get("images") or ()
+        self.allocatable = node_allocatable(obj)
+
+    def clear_node(self) -> None:
+        """The node is gone; its pods may still be here."""
+        self.exists = False
+        self.row = NO_ROW
+
+    def add(self, pod: PodInfo) -> None:
+        self.pods.append(pod)
+        self._count(pod, 1)
+
+    def remove(self, pod: PodInfo) -> PodInfo:
+        """Take out the pod of this uid; the last one fills its place."""
+        pods, uid = self.pods, pod.uid
+        position = next(index for index, each in enumerate(pods) if each.uid == uid)
+        found, last = pods[position], pods.pop()
+        if last is not found:
+            pods[position] = last
+        self._count(found, -1)
+        return found
+
+    def replace(self, old: PodInfo, new: PodInfo) -> None:
+        """Take out ``old`` and append ``new``, which asks for the same."""
+        pods = self.pods
+        if pods[-1] is not old:
+            pods[pods.index(old)] = pods[-1]
+        pods[-1] = new
+
+    def _count(self, pod: PodInfo, sign: int) -> None:
+        requested = self.requested
+        for resource, amount in pod.requests.items():
+            requested[resource] = requested.get(resource, 0) + sign * amount
+        requested[PODS] += sign
+        self.nonzero_cpu += sign * pod.nonzero_cpu
+        self.nonzero_memory += sign * pod.nonzero_memory
+
+    def copy(self) -> "NodeInfo":
+        """A node that can be changed without this one noticing; what never changes is shared."""
+        copy: NodeInfo = object.__new__(NodeInfo)
+        copy.name = self.name
+        copy.row = self.row
+        copy.exists = self.exists
+        copy.record = self.record
+        copy.labels = self.labels
+        copy.annotations = self.annotations
+        copy.taints = self.taints
+        copy.unschedulable = self.unschedulable
+        copy.images = self.images
+        copy.allocatable = self.allocatable
+        copy.requested = self.requested.copy()
+        copy.nonzero_cpu = self.nonzero_cpu
+        copy.nonzero_memory = self.nonzero_memory
+        copy.pods = self.pods.copy()
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "NodeInfo":
+        return self.copy()
+
+    def __repr__(self) -> str:
+        return f"<NodeInfo {self.name} row {self.row}, {len(self.pods)} pods>"

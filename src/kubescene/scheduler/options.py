@@ -1,0 +1,46 @@
+"""What a scheduler is made with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubescene.errors import ConfigurationError
+from kubescene.scheduler.config import Backoff, Profile, default_profile
+from kubescene.scheduler.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.interfaces import PluginFactory
+from kubescene.scheduler.registry import PluginRegistry, default_registry
+from kubescene.timeline.explanations import Explain
+
+
+def _default_profiles() -> tuple[Profile, ...]:
+    return (default_profile(),)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerOptions:
+    """Profiles, plugins and pace of one scheduler. Immutable.
+
+    ``plugins`` are factories by name that join the built-in ones. ``explain`` is as the world wants
+    it unless it is said here. Extenders are asked through ``extender_caller``.
+    """
+
+    profiles: tuple[Profile, ...] = field(default_factory=_default_profiles)
+    plugins: Mapping[str, PluginFactory] = field(default_factory=dict)
+    backoff: Backoff = field(default_factory=Backoff)
+    explain: Explain | None = None
+    extenders: tuple[Extender, ...] = ()
+    extender_caller: ExtenderCaller | None = None
+
+    def __post_init__(self) -> None:
+        if not self.profiles:
+            raise ConfigurationError("a scheduler needs at least one profile")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SchedulerOptions":
+        return self
+
+    def registry(self) -> PluginRegistry:
+        """The built-in plugins and the additional ones."""
+        registry = default_registry()
+        for name, factory in self.plugins.items():
+            registry.register(name, factory)
+        return registry
