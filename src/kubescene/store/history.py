@@ -71,6 +71,10 @@ class History:
             return self._floor
         return log.changes[-1].revision if log.changes else log.compacted
 
+    def resources(self) -> tuple[GroupResource, ...]:
+        """Those that something is known of, in order of their first change."""
+        return tuple(self._logs)
+
     def append(self, change: Change) -> None:
         resource = change.record.resource
         log = self._logs.get(resource)

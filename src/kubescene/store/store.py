@@ -75,7 +75,6 @@ class Store:
         self._decoder = PartDecoder()
         self.indexes = Indexes()
         self._revision = 0
-        self._newest: dict[GroupResource, int] = {}
         self._deferred: dict[GroupResource, tuple[Record, Callable[[int], Payload], str]] = {}
         self._followed: dict[GroupResource, bool] = {}
         self._begun = 0
@@ -97,11 +96,11 @@ class Store:
 
     def newest(self, resource: GroupResource) -> int:
         """The revision of the newest change of a resource; 0 if there was none."""
-        return self._newest.get(resource, 0)
+        return self.history.newest_of(resource)
 
     def known_resources(self) -> tuple[GroupResource, ...]:
         """Resources of which there is or was an object, in order of their first one."""
-        return tuple(self._newest)
+        return self.history.resources()
 
     @property
     def durable_revision(self) -> int:
@@ -254,7 +253,6 @@ class Store:
         for change in changes:
             self._objects[change.record.resource][change.record.key] = change.record
             self._membership[change.record.resource] += 1
-            self._newest[change.record.resource] = revision
             self.indexes.update(change)
         self.history.begin_at(revision)
         self._revision = revision
@@ -335,7 +333,7 @@ class Store:
         self._begun = revision = self._revision + 1
         newest = replaced(record, revision, build, phase)
         self._objects[resource][record.key] = newest
-        self._revision = self._newest[resource] = revision
+        self._revision = revision
         self.history.append(Change(ChangeType.MODIFIED, newest, record, self))
 
     def _claim(self) -> None:
@@ -375,7 +373,7 @@ class Store:
             self._objects[resource][record.namespace, record.name] = record
         if change.type is not ChangeType.MODIFIED:
             self._membership[resource] += 1
-        self._revision = self._newest[resource] = record.revision
+        self._revision = record.revision
         if decoded is not None:
             self._remember(record.revision, decoded)
         self.indexes.update(change)
@@ -438,7 +436,6 @@ class Store:
         twin._revision = twin._begun = self._revision
         twin._objects.update((resource, {**held}) for resource, held in self._objects.items())
         twin._membership.update(self._membership)
-        twin._newest.update(self._newest)
         twin._deferred.update(deepcopy(self._deferred, memo))
         twin._sorted.update(self._sorted)
         twin._subscriptions += [deepcopy(it, memo) for it in self._subscriptions]

@@ -1,0 +1,124 @@
+"""A world is a value: a copy of it goes on alike, and the original does not notice."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from kubescene.cluster import Cluster
+from kubescene.running import cluster_options
+from kubescene.scenario import Engine, ScenarioPhase, load_scenario
+from kubescene.scenario.resource import ScenarioResource
+from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.timeline import TimelineLog, TimelineRecorder
+from kubescene.types import JsonObject
+
+EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
+EVERY = 7
+"""Not every moment of an example, but moments of every kind."""
+
+
+def begun(scenario: JsonObject) -> Engine:
+    cluster = Cluster(cluster_options(scenario, None))
+    recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
+    cluster.observe(recorder)
+    record = cluster.client(cluster.verbs.actor).create(scenario)
+    return Engine(cluster, ScenarioResource(cluster.store, record), recorder)
+
+
+def outcome(engine: Engine) -> tuple[ScenarioPhase, bytes, bytes]:
+    """Everything a scenario leaves behind: its status with the timeline, and the world."""
+    phase = engine.run()
+    assert isinstance(engine.scenario, ScenarioResource)
+    assert isinstance(engine.world, Cluster)
+    return phase, engine.scenario.data, engine.world.export()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_forks_of_every_example_go_on_alike(path: Path) -> None:
+    scenario = load_scenario(path)
+    expected = outcome(begun(scenario))
+    engine = begun(scenario)
+    forks = [engine.fork() for _ in islice(engine.play(), 0, None, EVERY)]
+    assert len(forks) > 10
+    assert outcome(engine) == expected
+    assert all(outcome(fork) == expected for fork in forks)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_the_original_does_not_notice_what_a_fork_does(path: Path) -> None:
+    scenario = load_scenario(path)
+    expected = outcome(begun(scenario))
+    engine = begun(scenario)
+    for _ in islice(engine.play(), 0, None, EVERY):
+        outcome(engine.fork())
+    assert outcome(engine) == expected
+
+
+def test_a_fork_of_a_fork_goes_on_alike() -> None:
+    scenario = load_scenario(EXAMPLES[0])
+    expected = outcome(begun(scenario))
+    engine = begun(scenario)
+    while not engine.is_over:
+        for _ in islice(engine.play(), EVERY):
+            pass
+        engine = engine.fork()
+    assert outcome(engine) == expected
+
+
+def busy_world() -> Cluster:
+    cluster = Cluster()
+    for number in range(5):
+        cluster.create(make_node(f"n{number}").cpu("4").memory("8Gi"))
+    cluster.create(make_deployment("web").replicas(6))
+    cluster.create(make_pod("huge").cpu("64"))
+    return cluster.settle()
+
+
+def later(cluster: Cluster) -> bytes:
+    """The world after something happened that all controllers have to do with."""
+    cluster.create(make_node("big").cpu("128").memory("64Gi"))
+    cluster.patch("deployments", "web", {"spec": {"replicas": 9}})
+    cluster.delete("nodes", "n0")
+    return cluster.advance("10m").export()
+
+
+def test_a_fork_of_a_cluster_goes_on_alike() -> None:
+    expected = later(busy_world())
+    cluster = busy_world()
+    fork = cluster.fork()
+    before = cluster.export()
+    assert later(fork) == expected
+    assert cluster.export() == before
+    assert later(cluster) == expected
+    assert fork.pod("huge").node == "big"
+
+
+def test_a_fork_keeps_its_own_time_chance_and_names() -> None:
+    cluster = busy_world()
+    fork = cluster.fork()
+    draws = [cluster.streams.stream("x").next_u64() for _ in range(3)]
+    assert [fork.streams.stream("x").next_u64() for _ in range(3)] == draws
+    fork.advance("1h")
+    assert fork.clock.now() > cluster.clock.now()
+    ours, theirs = (generated(world) for world in (cluster, fork))
+    assert ours == theirs
+
+
+def generated(cluster: Cluster) -> list[str]:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "c-"}}
+    return [cluster.create(body)["metadata"]["name"] for _ in range(3)]
+
+
+def test_watches_of_a_fork_belong_to_the_fork() -> None:
+    cluster = busy_world()
+    watch = cluster.watch("pods")
+    fork = cluster.fork()
+    fork.create(make_pod("only-there"))
+    assert list(watch.drain()) == []
+    assert names(cluster.list("pods")) != names(fork.list("pods"))
+
+
+def names(objects: list[JsonObject]) -> Iterator[str]:
+    return iter([obj["metadata"]["name"] for obj in objects])
