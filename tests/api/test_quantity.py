@@ -198,3 +198,9 @@ def test_printed_text_reads_back(read: Quantity) -> None:
 def test_canonical_is_idempotent(text: str) -> None:
     once = quantity.canonical(text)
     assert quantity.canonical(once) == once
+
+
+@pytest.mark.parametrize("digits", ["0", "1", "0.0", "10"])
+def test_many_digits_before_a_wrong_letter_are_refused_at_once(digits: str) -> None:
+    with pytest.raises(QuantityError):
+        parse(digits * 50_000 + "!")

@@ -589,3 +589,8 @@ def test_shaping_is_idempotent_and_leaves_its_input_alone(
     again = defaulted(without_nulls(pruned(copy.deepcopy(first), root), root), root)
     assert again == first
     assert unknown_fields(first, root) == []
+
+
+@pytest.mark.parametrize("text", ["0" * 100_000 + "!", "0" * 100_000, "1" * 100_000 + " "])
+def test_no_duration_backtracks(text: str) -> None:
+    assert formats.satisfies("duration", text) is (set(text) == {"0"})

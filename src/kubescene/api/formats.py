@@ -12,6 +12,8 @@ from datetime import date
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from kubescene.api import patterns
+
 Check: TypeAlias = Callable[[str], bool]
 
 
@@ -49,12 +51,12 @@ _HOST_LABEL = r"[a-zA-Z0-9_]([-_a-zA-Z0-9]{0,61}[a-zA-Z0-9_])?"
 _TIME = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(z|[+-]([01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
-_DURATION = re.compile(
-    r"[+-]?(0|(\d+(\.\d*)?|\.\d+)\s*"
+_DURATION = (
+    r"\A[+-]?(0|(\d+(\.\d*)?|\.\d+)\s*"
     r"(ns|nano|nanos|us|µs|μs|micro|micros|ms|milli|millis|s|sec|secs|second|seconds|"
-    r"m|min|mins|minute|minutes|h|hr|hour|hours|d|day|days|w|wk|week|weeks)\s*)+",
-    re.ASCII,
+    r"m|min|mins|minute|minutes|h|hr|hour|hours|d|day|days|w|wk|week|weeks)\s*)+\z"
 )
+"""For RE2: a zero may stand alone or begin a number, and Python would try both at every digit."""
 _NOT_DIGITS = re.compile(r"[^0-9]+", re.ASCII)
 _CREDIT_CARD = re.compile(
     r"4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|"
@@ -173,7 +175,7 @@ _CHECKS: dict[str, Check] = {
     "byte": _is_base64,
     "password": lambda _: True,
     "date": _is_date,
-    "duration": lambda text: _DURATION.fullmatch(text) is not None,
+    "duration": lambda text: patterns.matches(_DURATION, text),
     "datetime": _is_date_time,
     "k8sshortname": _short_name,
     "k8slongname": _long_name,

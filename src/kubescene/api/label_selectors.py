@@ -26,7 +26,7 @@ from kubescene.api.requirements import (
 )
 from kubescene.errors import BadRequestError
 
-_WORD = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
+_WORD = re.compile(r"[ \t\r\n]*+(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)|[ \t\r\n]++")
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 _END = ""
 
@@ -146,7 +146,7 @@ class _Reader:
     """Reads the words of a selector text from left to right."""
 
     def __init__(self, text: str) -> None:
-        self._words: list[str] = [*_WORD.findall(text), _END]
+        self._words: list[str] = [*filter(None, _WORD.findall(text)), _END]
         self._position = 0
 
     def read(self) -> list[Requirement]:

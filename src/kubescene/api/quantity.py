@@ -40,7 +40,10 @@ _WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 # What the parser really takes is a little wider than the regular expression of its own error
 # message: digits may be missing altogether, so that "k" and "." are zero.
-_PARTS = re.compile(r"([+-]?)(0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+# Nothing is given back (`*+`): a thousand digits before a wrong letter would be split in all ways.
+_PARTS = re.compile(
+    r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII
+)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
 
