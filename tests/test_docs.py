@@ -52,3 +52,17 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+LIBRARY = ROOT / "docs/guides/library.md"
+
+
+def test_the_library_guide_prints_what_it_says() -> None:
+    world: dict[str, object] = {}
+    pairs = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", LIBRARY.read_text(), re.S)
+    assert len(pairs) == len(blocks(LIBRARY, "python"))
+    for code, shown in pairs:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(LIBRARY), "exec"), world)
+        assert printed.getvalue() == shown
