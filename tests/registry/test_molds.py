@@ -229,6 +229,24 @@ def test_objects_of_one_template_are_what_the_long_way_makes_of_them(
     assert slow.identities._ordinals == fast.identities._ordinals
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(pod("a" * 252 + "$(INDEX)"), id="the name grows too long"),
+        pytest.param(pod("a" * 250 + "$(INDEX)", volumes=[EPHEMERAL]), id="the claim's name does"),
+        pytest.param(make_pod("g-$(INDEX)").gate("x/y").build(), id="gated, and time passes"),
+        pytest.param(pod(), id="time passes"),
+    ],
+)
+def test_what_depends_on_the_name_or_the_time_is_its_own(body: JsonObject) -> None:
+    slow, fast, template = world(), world(), Template(body)
+    for index in range(8, 12):
+        expected = create(slow, template, index)
+        assert create(fast, template, index, blueprint=template.blueprint) == expected
+        wait(slow)
+        wait(fast)
+
+
 # -- that the short way is taken, and when it is not -----------------------------------------------
 
 

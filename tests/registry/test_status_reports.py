@@ -163,6 +163,14 @@ def test_who_does_not_declare_itself_is_asked_for_each(plugin: type[Counting], t
     assert len(counting.asked) == times
 
 
+def test_a_nomination_is_judged_for_each() -> None:
+    counting, blueprint = DeclaredCounting(), Blueprint(PATCHES["nominates"])
+    registry = pods_in(world(counting))
+    for name in ("plain-0", "plain-1"):
+        patch(registry, name, PATCHES["nominates"], blueprint=blueprint)
+    assert counting.asked == ["plain-0", "plain-1"]
+
+
 def test_a_patch_that_is_not_the_blueprint_takes_the_long_way() -> None:
     registry = pods_in(world())
     blueprint = Blueprint(PATCHES["runs"])
