@@ -279,7 +279,7 @@ class Deciding:
         diagnosis.examine(found, filtering)
         cycle.start.advance(found.feasible.size + diagnosis.recorded, len(cycle.nodes))
         self._found = found
-        if found.feasible.size and not diagnosis.error:
+        if self._extenders and found.feasible.size and not diagnosis.error:
             self._consult(ExtenderVerb.FILTER, self._filtered)
         else:
             self._filtered()
@@ -437,14 +437,14 @@ class Deciding:
         except ScoringError as error:
             decision.fail(str(error))
             return
-        self._consult(ExtenderVerb.PRIORITIZE, self._pick)
-
-    def _pick(self) -> None:
-        scored = self._scored
         if self._extenders:
-            self._choose(pick_any(scored.totals, self._cycle.random), scored)
+            self._consult(ExtenderVerb.PRIORITIZE, self._pick_any)
         else:
-            self._choose(pick(scored.totals), scored)
+            self._choose(pick(self._scored.totals), self._scored)
+
+    def _pick_any(self) -> None:
+        scored = self._scored
+        self._choose(pick_any(scored.totals, self._cycle.random), scored)
 
     def _choose(self, best: int, scored: Scored | None) -> None:
         names, found = self._cycle.nodes.names, self._found

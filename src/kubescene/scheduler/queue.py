@@ -518,13 +518,11 @@ class SchedulingQueue:
                 self._requeue(entry, Strategy.AFTER_BACKOFF)
 
     def _is_of_interest(self, event: ClusterEvent) -> bool:
-        if not self._unschedulable and not self._in_flight:
-            return False
         known = self._wanted.get(event)
         if known is None:
             wanted = any(hints.interested(event) for hints in self._hints.values())
             known = self._wanted[event] = wanted
-        return known
+        return known and self.is_listening
 
     def _helped(
         self, group: _Group, event: ClusterEvent, change: Change

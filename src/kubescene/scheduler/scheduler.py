@@ -172,7 +172,7 @@ class Scheduler:
 
     @property
     def _has_work(self) -> bool:
-        if self.waiting_pods.has_ready or (self._asking and self._next_answered() is not None):
+        if self._bindings and (self.waiting_pods.has_ready or self._next_answered() is not None):
             return True
         if self._deciding is not None:
             return not self._deciding[1].is_waiting
@@ -180,7 +180,7 @@ class Scheduler:
 
     def _work(self) -> bool | None:
         """One piece of work: whether it wrote, or None if there was none."""
-        if self.waiting_pods.has_ready:
+        if self._bindings and self.waiting_pods.has_ready:
             binding = self._bindings.get(self.waiting_pods.next_ready())
             return binding is not None and self._bind(binding)
         if self._asking and (answered := self._next_answered()) is not None:
