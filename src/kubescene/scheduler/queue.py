@@ -468,6 +468,8 @@ class SchedulingQueue:
         if not self._is_of_interest(event):
             return
         self._in_flight.record(event, change)
+        if not self._unschedulable:
+            return
         moves: list[tuple[QueuedPod, Strategy]] = []
         for group in self._unschedulable.groups():
             if highest_priority is None or group.key.signature.priority <= highest_priority:
