@@ -206,3 +206,15 @@ def test_a_layout_too_long_ago_is_forgotten() -> None:
     assert table.moved_from(3) is None
     assert table.moved_from(4) is not None
     assert table.moved_from(19) is not None
+
+
+def test_a_pod_that_is_being_deleted_is_told() -> None:
+    table = NodeTable()
+    zones = ZoneCounts(table)
+    add_node(table, "a", "x")
+    table.refresh()
+    alive, ending = pod_info("p"), pod_info("p", deleted=True)
+    table.add_pod(alive, "a")
+    assert zones.by_zone() == {"x": 1}
+    table.update_pod(alive, ending, "a")
+    assert (zones.by_zone(), zones.rebuilt) == ({}, 1)

@@ -234,3 +234,27 @@ def test_waiting_pods_can_be_copied_with_their_world(stage: Stage) -> None:
 )
 def test_durations_read_as_in_go(nanoseconds: int, text: str) -> None:
     assert go_duration(nanoseconds) == text
+
+
+ORDER: list[str] = []
+
+
+class First(Holding):
+    name = "First"
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        ORDER.append(self.name)
+
+
+class Second(First):
+    name = "Second"
+
+
+def test_what_was_reserved_is_given_back_in_reverse_order() -> None:
+    ORDER.clear()
+    stage = Stage(First, Second)
+    stage.nodes("a")
+    stage.place(make_pod("p"))
+    stage.pass_time(10 * SECOND)
+    stage.work()
+    assert ORDER == ["Second", "First"]
