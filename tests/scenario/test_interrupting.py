@@ -87,6 +87,19 @@ def test_a_deleted_scenario_stops_and_its_objects_stay(cluster: Cluster) -> None
     cluster.create(make_pod("free"))  # nobody keeps outsiders away any more
 
 
+def test_a_scenario_that_is_deleted_and_fails_at_once_only_stops(cluster: Cluster) -> None:
+    broken = crowd().step(1).create(make_pod("p-0"))
+    engine = begun(cluster, broken)
+    moments = engine.play()
+    while len(cluster.list("pods")) < 20:
+        next(moments)
+    cluster.delete("scenarios", "s")
+    for _ in moments:
+        pass
+    assert engine.is_over
+    assert engine.scenario.phase is ScenarioPhase.FAILED
+
+
 def test_a_scenario_of_the_same_name_is_another_one(cluster: Cluster) -> None:
     engine = begun(cluster, crowd())
     moments = engine.play()

@@ -106,12 +106,12 @@ class Engine:
         except ScenarioGoneError:
             self.stop()
         except LivelockError as error:
-            self._end(ScenarioPhase.FAILED, f"step {self.scenario.step}: {error}")
+            self._fail(f"step {self.scenario.step}: {error}")
         except KubesceneError as error:
-            self._end(ScenarioPhase.FAILED, str(error))
+            self._fail(str(error))
         except Exception as error:
             # A bug, not a fault of the scenario: told, and then shown in full.
-            self._end(ScenarioPhase.FAILED, f"internal error: {error!r}")
+            self._fail(f"internal error: {error!r}")
             raise
 
     def _then(self, task: Callable[..., None], *arguments: Any) -> None:
@@ -143,6 +143,12 @@ class Engine:
         self._simulation = world.start(simulated, Role.SIMULATION)
         self.scenario.phase = ScenarioPhase.RUNNING
         self.scenario.write()
+
+    def _fail(self, message: str) -> None:
+        try:
+            self._end(ScenarioPhase.FAILED, message)
+        except ScenarioGoneError:
+            self.stop()
 
     def _end(self, phase: ScenarioPhase, message: str = "", *, untouched: bool = False) -> None:
         self._tasks.clear()
