@@ -11,20 +11,16 @@ from kubescene.running import cluster_options
 from kubescene.scenario import Engine, ScenarioPhase, load_scenario
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_deployment, make_node, make_pod
-from kubescene.timeline import TimelineLog, TimelineRecorder
 from kubescene.types import JsonObject
+from playing import begun
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
 EVERY = 7
 """Not every moment of an example, but moments of every kind."""
 
 
-def begun(scenario: JsonObject) -> Engine:
-    cluster = Cluster(cluster_options(scenario, None))
-    recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
-    cluster.observe(recorder)
-    record = cluster.client(cluster.verbs.actor).create(scenario)
-    return Engine(cluster, ScenarioResource(cluster.store, record), recorder)
+def played(scenario: JsonObject) -> Engine:
+    return begun(Cluster(cluster_options(scenario, None)), scenario)
 
 
 def outcome(engine: Engine) -> tuple[ScenarioPhase, bytes, bytes]:
@@ -38,8 +34,8 @@ def outcome(engine: Engine) -> tuple[ScenarioPhase, bytes, bytes]:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_forks_of_every_example_go_on_alike(path: Path) -> None:
     scenario = load_scenario(path)
-    expected = outcome(begun(scenario))
-    engine = begun(scenario)
+    expected = outcome(played(scenario))
+    engine = played(scenario)
     forks = [engine.fork() for _ in islice(engine.play(), 0, None, EVERY)]
     assert len(forks) > 10
     assert outcome(engine) == expected
@@ -49,8 +45,8 @@ def test_forks_of_every_example_go_on_alike(path: Path) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_the_original_does_not_notice_what_a_fork_does(path: Path) -> None:
     scenario = load_scenario(path)
-    expected = outcome(begun(scenario))
-    engine = begun(scenario)
+    expected = outcome(played(scenario))
+    engine = played(scenario)
     for _ in islice(engine.play(), 0, None, EVERY):
         outcome(engine.fork())
     assert outcome(engine) == expected
@@ -58,8 +54,8 @@ def test_the_original_does_not_notice_what_a_fork_does(path: Path) -> None:
 
 def test_a_fork_of_a_fork_goes_on_alike() -> None:
     scenario = load_scenario(EXAMPLES[0])
-    expected = outcome(begun(scenario))
-    engine = begun(scenario)
+    expected = outcome(played(scenario))
+    engine = played(scenario)
     while not engine.is_over:
         for _ in islice(engine.play(), EVERY):
             pass

@@ -11,10 +11,9 @@ from kubescene.clock import VirtualClock, WallClock
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
 from kubescene.running import cluster_options
-from kubescene.scenario import Engine, load_scenario
-from kubescene.scenario.resource import ScenarioResource
-from kubescene.timeline import TimelineLog, TimelineRecorder
+from kubescene.scenario import load_scenario
 from kubescene.types import JsonObject
+from playing import begun
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
 GRAFFITI = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "graffiti"}}
@@ -29,13 +28,6 @@ def served(request: pytest.FixtureRequest) -> Iterator[EngineThread]:
     thread.start()
     yield thread
     thread.stop()
-
-
-def begun(cluster: Cluster, scenario: JsonObject) -> Engine:
-    recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
-    cluster.observe(recorder)
-    record = cluster.client(cluster.verbs.actor).create(scenario)
-    return Engine(cluster, ScenarioResource(cluster.store, record), recorder)
 
 
 @pytest.mark.parametrize(

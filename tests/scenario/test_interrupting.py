@@ -4,18 +4,9 @@ import pytest
 
 from kubescene.cluster import Cluster
 from kubescene.errors import NotFoundError
-from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
-from kubescene.scenario.resource import ScenarioResource
+from kubescene.scenario import ScenarioBuilder, ScenarioPhase
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import TimelineRecorder
-
-
-def begun(cluster: Cluster, scenario: ScenarioBuilder) -> Engine:
-    recorder = TimelineRecorder(cluster.clock)
-    cluster.observe(recorder)
-    cluster.create(scenario)
-    (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
-    return Engine(cluster, ScenarioResource(cluster.store, record), recorder)
+from playing import begun
 
 
 def crowd() -> ScenarioBuilder:

@@ -82,10 +82,6 @@ class ResponseParser:
     def is_complete(self) -> bool:
         return self._part is _Part.NOTHING
 
-    @property
-    def has_begun(self) -> bool:
-        return self.has_head or bool(self._buffer)
-
     def feed(self, data: bytes, body: bytearray) -> None:
         """Take what has arrived, and add to ``body`` what it says; all that precedes an error."""
         self._buffer += data
