@@ -226,6 +226,10 @@ def test_the_result_of_a_step_is_there_when_it_is_finished() -> None:
     assert operations == ["Create"] * 3 + ["Patch", "PodScheduled"] * 2
 
 
+def test_a_scenario_belongs_to_no_namespace() -> None:
+    assert "namespace" not in Played(ScenarioBuilder("s").done()).result()["metadata"]
+
+
 # -- two simulation controllers ----------------------------------------------------------------
 
 
