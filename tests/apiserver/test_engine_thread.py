@@ -21,7 +21,7 @@ from kubescene.cluster import Cluster
 from kubescene.control import IDLE, Controller, Progress, Slot
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
-from kubescene.errors import ApiError, ReentrantWriteError
+from kubescene.errors import ApiError, ConflictError, ReentrantWriteError
 
 PODS = GroupResource("", "pods")
 USER = Actor("user")
@@ -266,6 +266,42 @@ def test_commands_come_between_the_moments_of_what_is_played(engine: EngineThrea
     assert engine.call(lambda: engine.is_playing)
     first, second = engine.call(lambda: next(moments)), engine.call(lambda: next(moments))
     assert second > first
+
+
+def test_the_end_of_what_is_played_reaches_who_asked_for_it(engine: EngineThread) -> None:
+    seen: list[int] = []
+
+    def counting() -> Iterator[int]:
+        for number in range(3):
+            seen.append(number)
+            yield number
+
+    def failing() -> Iterator[int]:
+        yield 0
+        raise ZeroDivisionError("half-way")
+
+    asyncio.run(engine.submit_moments(counting))
+    assert seen == [0, 1, 2]
+    with pytest.raises(ZeroDivisionError, match="half-way"):
+        asyncio.run(engine.submit_moments(failing))
+    assert not engine.call(lambda: engine.is_playing)
+
+
+def test_only_one_thing_is_played_at_a_time(engine: EngineThread) -> None:
+    engine.call(lambda: engine.play(iter(range(10**9))))
+    with pytest.raises(ConflictError, match="being played already"):
+        engine.call(lambda: engine.play(iter(())))
+    with pytest.raises(ConflictError, match="wait for its end"):
+        engine.call(engine.reset)
+
+
+def test_a_world_without_controllers_stays_without(caplog: pytest.LogCaptureFixture) -> None:
+    engine = EngineThread(Cluster(clock=WallClock()), controllers=False)
+    engine.start()
+    engine.call(lambda: engine.cluster.event_queue.at(0, lambda: 1 / 0))
+    assert settled(engine, lambda: "something that was due failed" in caplog.text)
+    assert engine.call(lambda: engine.cluster.slots) == []
+    engine.stop()
 
 
 def test_stopping_engine_finishes_what_was_submitted() -> None:

@@ -126,7 +126,7 @@ class Engine:
             check_controllers(self._spec, self.world.registrations)
         except ScenarioError as error:
             self.bad_input = True
-            self._end(ScenarioPhase.FAILED, str(error), untouched=True)
+            self._end(ScenarioPhase.FAILED, str(error))
             return
         self._begin()
         self._then(self._next_step)
@@ -150,7 +150,7 @@ class Engine:
         except ScenarioGoneError:
             self.stop()
 
-    def _end(self, phase: ScenarioPhase, message: str = "", *, untouched: bool = False) -> None:
+    def _end(self, phase: ScenarioPhase, message: str = "") -> None:
         self._tasks.clear()
         self.scenario.phase = phase
         self.scenario.message = message
@@ -158,8 +158,7 @@ class Engine:
         self.scenario.write()
         for hook in self.world.instruments.run_ended:
             hook(str(phase), message)
-        if not untouched:
-            self.world.guard(Frozen(self.scenario))
+        self.world.guard(Frozen(self.scenario))
 
     # -- one major step ------------------------------------------------------------------------
 
