@@ -13,14 +13,22 @@ from typing import Any, Self
 from kubescene.actors import Actor, Role
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.changes import Change
-from kubescene.api.gates import WriteGate
+from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
-from kubescene.clock import Clock, EventQueue, Identities, Streams, VirtualClock, parse_duration
-from kubescene.control import ControllerContext, Crank, Slot, Timers
+from kubescene.clock import (
+    LAST_INSTANT,
+    Clock,
+    EventQueue,
+    Identities,
+    Streams,
+    VirtualClock,
+    parse_duration,
+)
+from kubescene.control import Alarm, ControllerContext, Crank, Slot, Timers
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.builtin.deployment import deployment
 from kubescene.controllers.builtin.disruption import disruption
@@ -31,6 +39,7 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.errors import BadRequestError
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
@@ -140,6 +149,7 @@ class Cluster:
         )
         self.registrations = controllers or builtin_controllers(options)
         self.crank = Crank(self.event_queue, self.count_objects)
+        self.alarm = Alarm()
         self.slots: list[Slot] = []
         self._controller_clients: list[DirectClient] = []
         self._event_stamps = EventStamps(self.clock)
@@ -184,8 +194,10 @@ class Cluster:
 
     def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
         """Make controllers anew, with fresh state, and let them see what exists."""
-        started = [self._start(name, role) for name in names]
-        self.slots += started
+        started = []
+        for name in names:
+            started.append(self._start(name, role))
+            self.slots.append(started[-1])
         return started
 
     def stop(self) -> None:
@@ -218,13 +230,22 @@ class Cluster:
         self, duration: str | int, crank: Crank, max_rounds: int = DEFAULT_MAX_ROUNDS
     ) -> Iterator[None]:
         """The same moment by moment, for a server that has other things to do in between."""
-        deadline = self.clock.now() + as_duration(duration)
+        deadline = self._deadline(duration)
+        patience = crank.patience(max_rounds)
+        while crank.round(self.slots, patience):
+            yield
         while (due := self.event_queue.peek()) is not None and due <= deadline:
             self._move_time(due)
             patience = crank.patience(max_rounds)
             while crank.round(self.slots, patience):
                 yield
         self._move_time(deadline)
+
+    def _deadline(self, duration: str | int) -> int:
+        deadline = self.clock.now() + as_duration(duration)
+        if not self.clock.now() <= deadline <= LAST_INSTANT:
+            raise BadRequestError(f"{duration} from now is in the past, or beyond the year 9999")
+        return deadline
 
     def _move_time(self, instant: int) -> None:
         self.clock.wait_until(instant)
@@ -256,6 +277,7 @@ class Cluster:
     def reset(self) -> None:
         """Back to an empty cluster: objects, controllers, time and names."""
         self.stop()
+        self.guard(OpenGate())
         if isinstance(self.clock, VirtualClock):
             self.clock.reset()
         self.streams.reset()
@@ -283,7 +305,7 @@ class Cluster:
         return sum(self.store.count(resource) for resource in self.store.resources())
 
     def _start(self, name: str, role: Role) -> Slot:
-        slot = Slot(name)
+        slot = Slot(name, self.alarm)
         actor = Actor(name, role, schedules=self.registrations.schedules(name))
         client = slot.watcher = DirectClient(self.registry, actor, slot.wake)
         self._controller_clients.append(client)

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 from queue import SimpleQueue
-from threading import Event, current_thread
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from kubescene.control import IDLE, Controller, Progress, Slot
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, ConflictError, ReentrantWriteError
+from kubescene.testing import make_pod, make_priority_class, make_replica_set
 
 PODS = GroupResource("", "pods")
 USER = Actor("user")
@@ -302,6 +303,122 @@ def test_a_world_without_controllers_stays_without(caplog: pytest.LogCaptureFixt
     assert settled(engine, lambda: "something that was due failed" in caplog.text)
     assert engine.call(lambda: engine.cluster.slots) == []
     engine.stop()
+
+
+def test_who_waits_for_what_is_played_hears_of_the_end(engine: EngineThread) -> None:
+    async def wait() -> str:
+        waiting = asyncio.ensure_future(engine.submit_moments(endless))
+        while not await engine.submit(lambda: engine.is_playing):
+            pass
+        await asyncio.to_thread(engine.stop)
+        try:
+            await waiting
+        except EngineStoppedError as error:
+            return str(error)
+        return ""
+
+    def endless() -> Iterator[int]:
+        yield from range(10**9)
+
+    assert asyncio.run(wait()) == "the server is shutting down"
+
+
+def test_a_world_whose_controllers_cannot_be_made_refuses_commands() -> None:
+    cluster = Cluster(clock=WallClock())
+
+    def broken(context: Any) -> Controller:
+        raise RuntimeError("no such thing")
+
+    cluster.registrations.register("broken", broken)
+    engine = EngineThread(cluster)
+    answers: list[str] = []
+
+    def ask() -> None:
+        try:
+            engine.call(lambda: None)
+        except EngineStoppedError as error:
+            answers.append(str(error))
+
+    asking = Thread(target=ask)
+    asking.start()
+    engine.start()
+    asking.join(10)
+    ask()
+    assert answers == ["the server is shutting down"] * 2
+
+
+def test_what_was_refused_is_tried_again(
+    engine: EngineThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubescene.apiserver.engine_thread.RETRY_EVERY", 10_000_000)
+    cluster = engine.cluster
+    pods = make_replica_set("web").template(make_pod("web").priority_class("later"))
+    engine.call(lambda: cluster.create(pods))
+    assert settled(engine, lambda: "conditions" in cluster.get("rs", "web").get("status", {}))
+    engine.call(lambda: cluster.create(make_priority_class("later", 7)))
+    while not engine.call(lambda: cluster.list("pods")):
+        pass
+
+
+def test_a_wake_from_another_thread_is_heard() -> None:
+    engine = EngineThread(Cluster(clock=VirtualClock()), controllers=False)
+    engine.start()
+
+    class Sleeper:
+        name = "sleeper"
+        turns: SimpleQueue[int] = SimpleQueue()
+
+        def run_once(self) -> Progress:
+            self.turns.put(1)
+            return IDLE
+
+    slot = Slot("sleeper", engine.cluster.alarm)
+    slot.controller = Sleeper()
+    engine.call(lambda: engine.cluster.slots.append(slot))
+    Sleeper.turns.get(timeout=5)
+    slot.wake()
+    assert Sleeper.turns.get(timeout=5)
+    engine.stop()
+
+
+def test_a_controller_that_never_ends_does_not_stop_the_clock(engine: EngineThread) -> None:
+    class Endless:
+        name = "endless"
+
+        def run_once(self) -> Progress:
+            return Progress(wrote=False, more=True)
+
+    join(engine, Endless())
+    happened = Event()
+    engine.call(lambda: engine.cluster.event_queue.after(20_000_000, happened.set))
+    assert happened.wait(5)
+
+
+def test_after_a_play_the_world_is_left_as_it_is() -> None:
+    engine = EngineThread(Cluster(clock=VirtualClock()))
+    engine.start()
+    client = engine.cluster.client(USER)
+
+    def last() -> Iterator[int]:
+        client.create(pod("a"))
+        yield 0
+
+    engine.call(lambda: client.create(NODE))
+    asyncio.run(engine.submit_moments(last))
+    store = engine.cluster.store
+    revision = store.revision
+    assert not Event().wait(0.2)
+    assert store.revision == revision
+    assert settled(engine, lambda: store.list(PODS)[0].phase == "Running")
+    engine.stop()
+
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "5"}},
+}
 
 
 def test_stopping_engine_finishes_what_was_submitted() -> None:

@@ -119,3 +119,27 @@ def test_a_scaled_world_lives_faster_than_its_server() -> None:
         dated = parse_time(answer.json["metadata"]["creationTimestamp"])
         assert abs(dated - WallClock().now()) < 3600 * 1_000_000_000
         http.close()
+
+
+def test_controllers_act_before_time_moves() -> None:
+    cluster = Cluster(SLOW, clock=VirtualClock(), server_clock=WallClock())
+    with Server(cluster, port=0) as server:
+        http = connect(server)
+        http.post("/api/v1/nodes", {**NODE, "status": {"capacity": {"cpu": "99", "pods": "99"}}})
+        for number in range(30):
+            http.post(PODS, pod(f"p{number}"))
+        http.post("/simulator/v1/advance", {"duration": "1h"})
+        phases = {item["status"]["phase"] for item in http.get(PODS).json["items"]}
+        assert phases == {"Running"}
+        http.close()
+
+
+def test_time_has_an_end() -> None:
+    with Server(Cluster(clock=VirtualClock()), port=0) as server:
+        http = connect(server)
+        answers = [http.post("/simulator/v1/advance", {"duration": "2500000h"}) for _ in range(30)]
+        assert (answers[-1].status, answers[0].status) == (400, 200)
+        assert "beyond the year 9999" in answers[-1].message
+        config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+        assert http.post("/api/v1/namespaces/default/configmaps", config_map).status == 201
+        http.close()

@@ -2,9 +2,10 @@
 
 import pytest
 
-from kubescene.clock import SECOND, EventQueue, VirtualClock
+from kubescene.clock import LAST_INSTANT, SECOND, EventQueue, VirtualClock
 from kubescene.cluster import Cluster
 from kubescene.control import IDLE, Crank, LivelockError, Progress, Slot
+from kubescene.errors import BadRequestError
 from kubescene.testing import make_node, make_pod
 
 
@@ -125,3 +126,35 @@ def test_time_passes_and_what_is_due_happens(cluster: Cluster) -> None:
     cluster.advance(70 * SECOND)
     assert seen == [30 * SECOND]
     assert cluster.clock.now() - start == 90 * SECOND
+
+
+class Fragile:
+    """Raises once, then works."""
+
+    name = "fragile"
+
+    def __init__(self) -> None:
+        self.turns = 0
+
+    def run_once(self) -> Progress:
+        self.turns += 1
+        if self.turns == 1:
+            raise RuntimeError("once")
+        return IDLE
+
+
+def test_a_controller_that_raised_is_asked_again(crank: Crank) -> None:
+    fragile = Fragile()
+    slot = Slot("fragile")
+    slot.controller = fragile
+    with pytest.raises(RuntimeError, match="once"):
+        crank.settle([slot])
+    crank.settle([slot])
+    assert fragile.turns == 2
+
+
+def test_time_goes_forward_only(cluster: Cluster) -> None:
+    with pytest.raises(BadRequestError, match="in the past, or beyond the year 9999"):
+        cluster.advance(-1)
+    with pytest.raises(BadRequestError, match="in the past, or beyond the year 9999"):
+        cluster.advance(LAST_INSTANT)

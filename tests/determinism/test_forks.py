@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kubescene.api.kinds import POD
 from kubescene.cluster import Cluster
 from kubescene.running import cluster_options
 from kubescene.scenario import Engine, ScenarioPhase, load_scenario
@@ -114,6 +115,15 @@ def test_watches_of_a_fork_belong_to_the_fork() -> None:
     fork.create(make_pod("only-there"))
     assert list(watch.drain()) == []
     assert names(cluster.list("pods")) != names(fork.list("pods"))
+
+
+def test_a_function_that_looks_on_stays_with_the_original() -> None:
+    cluster = busy_world()
+    heard: list[str] = []
+    cluster.client(cluster.verbs.actor).watch(POD, lambda change: heard.append(change.record.name))
+    heard.clear()
+    cluster.fork().create(make_pod("only-there"))
+    assert heard == []
 
 
 def names(objects: list[JsonObject]) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 import pytest
 
+from kubescene.clock import ScenarioStep
 from kubescene.cluster import Cluster
+from kubescene.control import IDLE, ControllerContext, Progress
 from kubescene.errors import NotFoundError
-from kubescene.scenario import ScenarioBuilder, ScenarioPhase
+from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import Instrument
 from playing import begun
 
 
@@ -108,3 +111,74 @@ def test_playing_can_be_left_and_taken_up_again(cluster: Cluster) -> None:
         next(engine.play())
     assert not engine.is_over
     assert engine.run() is ScenarioPhase.SUCCEEDED
+
+
+def test_an_edit_before_the_first_moment_is_played(cluster: Cluster) -> None:
+    engine = begun(cluster, ScenarioBuilder("s").create(make_node("n")))
+    added = {"id": "late", "step": 2, "createOperation": {"object": make_pod("late").build()}}
+    operations = cluster.get("scenarios", "s")["spec"]["operations"]
+    cluster.patch("scenarios", "s", {"spec": {"operations": [*operations, added]}})
+    engine.run()
+    assert cluster.pod("late").node == "n"
+
+
+def test_a_paused_scenario_that_is_deleted_lets_others_in(cluster: Cluster) -> None:
+    begun(cluster, ScenarioBuilder("s").create(make_node("n"))).run()
+    cluster.delete("scenarios", "s")
+    cluster.create(make_pod("free"))
+
+
+def test_a_reset_lets_others_in(cluster: Cluster) -> None:
+    begun(cluster, ScenarioBuilder("s").create(make_node("n"))).run()
+    cluster.reset()
+    cluster.create(make_pod("free"))
+
+
+def test_two_scenarios_keep_their_own_status(cluster: Cluster) -> None:
+    first = begun(cluster, ScenarioBuilder("a").create(make_node("n")).done())
+    second = begun(cluster, ScenarioBuilder("b").simulate("nobody").create(make_node("n")))
+    assert first.run() is ScenarioPhase.SUCCEEDED
+    assert second.run() is ScenarioPhase.FAILED
+    phases = [cluster.get("scenarios", name)["status"]["phase"] for name in "ab"]
+    assert phases == ["Succeeded", "Failed"]
+
+
+def test_something_that_is_due_for_ever_ends_an_advance(cluster: Cluster) -> None:
+    class Again:
+        name = "again"
+
+        def __init__(self, context: ControllerContext) -> None:
+            self._queue = cluster.event_queue
+            context.timers.after(10**9, self._tick)
+
+        def _tick(self) -> None:
+            self._queue.after(0, self._tick)
+
+        def run_once(self) -> Progress:
+            return IDLE
+
+    cluster.registrations.register("again", Again)
+    scenario = ScenarioBuilder("s").settings(maxSettleRounds=20).advance("1m")
+    engine = begun(cluster, scenario)
+    assert engine.run() is ScenarioPhase.FAILED
+    assert "still busy: only the event queue" in engine.scenario.message
+
+
+class Forking(Instrument):
+    """Copies the scenario while it is told of something."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+        self.forks: list[Engine] = []
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        assert self.engine is not None
+        self.forks.append(self.engine.fork())
+
+
+def test_a_fork_made_by_an_onlooker_can_be_played_on(cluster: Cluster) -> None:
+    onlooker = Forking()
+    cluster.observe(onlooker)
+    onlooker.engine = begun(cluster, crowd())
+    onlooker.engine.run()
+    assert [fork.run() for fork in onlooker.forks] == [ScenarioPhase.SUCCEEDED] * 2

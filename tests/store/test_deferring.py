@@ -56,6 +56,7 @@ def test_a_list_and_a_late_watch_see_the_newest_state() -> None:
     assert [record.decode()["n"] for record in store.list(THINGS)] == [1]
     counter.change(store)
     watch = Watch(store, [THINGS], since=store.revision)
+    assert [change.record.decode()["n"] for change in watch.drain()] == [2]
     assert number(store) == 2
     assert watch.drain() == []
 
@@ -82,6 +83,38 @@ def test_a_record_that_is_not_the_newest_is_not_deferred() -> None:
     old = counter.record
     store.update(THINGS, old.decode())
     assert not store.defer_payload(old, counter.payload, phase="")
+
+
+def test_two_objects_do_not_take_each_others_place() -> None:
+    store = Store()
+    counter = Counter(store)
+    other = {"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "u"}}
+    record = store.create(THINGS, other)
+    counter.change(store)
+    assert store.defer_payload(record, lambda revision: b'{"n":0}', phase="")
+    assert number(store) == 1
+
+
+def test_who_takes_the_store_over_finds_nothing_undone() -> None:
+    store = Store()
+    counter = Counter(store)
+    counter.change(store)
+    store.own()
+    revision = store.revision
+    assert (number(store), store.revision) == (1, revision)
+
+
+def test_an_index_has_the_newest_state() -> None:
+    store = Store()
+    counter = Counter(store)
+    store.add_index(THINGS, "name", by_name)
+    counter.change(store)
+    store.catch_up(THINGS)
+    assert [record.decode()["n"] for record in store.indexes.records(THINGS, "name", "t")] == [1]
+
+
+def by_name(record: Record) -> str:
+    return record.name
 
 
 def test_a_copy_catches_up_by_itself() -> None:

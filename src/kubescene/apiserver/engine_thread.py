@@ -14,14 +14,14 @@ becomes due by itself: time moves when somebody says so.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
-from typing import Any, TypeVar
+from threading import Lock, Thread, get_ident
+from typing import Any, NamedTuple, TypeVar
 
 from kubescene.actors import Role
-from kubescene.clock import WallClock
+from kubescene.clock import SECOND, WallClock
 from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
@@ -32,6 +32,9 @@ LONGEST_SLEEP_S = 3600.0
 SHORTEST_SLEEP_S = 1e-6
 STALLED_S = 1.0
 """How long controllers that never come to rest are left alone."""
+RETRY_EVERY = 5 * SECOND
+"""How often controllers try again what was refused, by the server's clock."""
+SHUTTING_DOWN = "the server is shutting down"
 
 _log = logging.getLogger(__name__)
 
@@ -40,13 +43,20 @@ class EngineStoppedError(RuntimeError):
     """The server is shutting down and takes no more commands."""
 
 
+class Command(NamedTuple):
+    """Something to be run on the engine thread, and how to say that it never will be."""
+
+    run: Callable[[], None]
+    refuse: Callable[[Exception], None]
+
+
 class EngineThread:
     """Runs commands and controllers of one cluster. Nobody else may write to it any more."""
 
     def __init__(self, cluster: Cluster, *, controllers: bool = True) -> None:
         self.cluster = cluster
         self._with_controllers = controllers
-        self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._commands: SimpleQueue[Command | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="kubescene-engine", daemon=True)
         self._stopped = False
         self._ending = Lock()
@@ -56,7 +66,10 @@ class EngineThread:
         )
         self._patience = self.crank.patience()
         self._stalled = False
+        self._frozen = False
+        self._retry_at = 0
         self._moments: Iterator[object] | None = None
+        cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
         """Take the store over and begin; what is there already is settled first."""
@@ -88,8 +101,11 @@ class EngineThread:
             else:
                 _answer(loop, _fulfil, future, result)
 
-        if not self._put(run):
-            raise EngineStoppedError("the server is shutting down")
+        def refuse(error: Exception) -> None:
+            _answer(loop, _fail, future, error)
+
+        if not self._put(Command(run, refuse)):
+            raise EngineStoppedError(SHUTTING_DOWN)
         return await future
 
     async def submit_moments(self, begin: Callable[[], Iterator[object]]) -> None:
@@ -97,11 +113,14 @@ class EngineThread:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
-        def announced() -> Iterator[object]:
+        def announced() -> Generator[object, None, None]:
             try:
                 yield from begin()
             except Exception as error:
                 _answer(loop, _fail, future, error)
+            except GeneratorExit:
+                _answer(loop, _fail, future, EngineStoppedError(SHUTTING_DOWN))
+                raise
             else:
                 _answer(loop, _fulfil, future, None)
 
@@ -117,7 +136,7 @@ class EngineThread:
             except Exception:
                 _log.exception("a command that nobody waits for failed; the server goes on")
 
-        self._put(run)
+        self._put(Command(run, ignore))
 
     def call(self, command: Callable[[], T]) -> T:
         """The same for a plain thread: blocks until the command has run."""
@@ -129,21 +148,27 @@ class EngineThread:
             except Exception as error:
                 future.set_exception(error)
 
-        if not self._put(run):
-            raise EngineStoppedError("the server is shutting down")
+        if not self._put(Command(run, future.set_exception)):
+            raise EngineStoppedError(SHUTTING_DOWN)
         return future.result()
 
-    def _put(self, run: Callable[[], None]) -> bool:
+    def _put(self, command: "Command") -> bool:
         """Whether the command will run: nothing may follow the mark of the end."""
         with self._ending:
             if not self._stopped:
-                self._commands.put(run)
+                self._commands.put(command)
             return not self._stopped
+
+    def _nudge(self) -> None:
+        """A controller was woken; if another thread did it, this one may be asleep."""
+        if get_ident() != self._thread.ident:
+            self._put(Command(nothing, ignore))
 
     def play(self, moments: Iterator[object]) -> None:
         """Work through ``moments`` from now on, commands coming in between any two. A command.
 
-        While they last nobody else turns the controllers: whoever makes the moments does.
+        While they last nobody else turns the controllers: whoever makes the moments does. When they
+        are over the world is left as it is until the next command.
         """
         if self._moments is not None:
             raise ConflictError("something is being played already: wait for its end")
@@ -156,24 +181,33 @@ class EngineThread:
     # -- on the engine thread ----------------------------------------------------------------
 
     def _run(self) -> None:
-        self.cluster.store.own()
-        self._start_controllers()
+        try:
+            self.cluster.store.own()
+            self._start_controllers()
+            self._turn()
+        except Exception:
+            _log.exception("the engine thread ends: nothing can be written any more")
+        finally:
+            self._finish()
+
+    def _turn(self) -> None:
+        """Run commands, moments and rounds until the mark of the end."""
         busy = True
         while True:
             try:
                 command = self._next(0 if busy else self._idle_s())
             except StopIteration:
-                self._finish()
                 return
             if command is not None:
-                command()
+                self._frozen = False
+                command.run()
                 self._patience = self.crank.patience()
                 busy = True
             elif self._moments is not None:
                 self._play_on(self._moments)
-                busy = True
+                busy = not self._frozen
             else:
-                busy = self._round()
+                busy = not self._frozen and self._round()
 
     def reset(self) -> None:
         """An empty cluster with controllers that know nothing of the old one. A command."""
@@ -187,13 +221,17 @@ class EngineThread:
             self.cluster.start(list(self.cluster.registrations), Role.PRESIMULATION)
 
     def _finish(self) -> None:
-        """Run what was submitted while the end was being announced: somebody waits for it."""
+        """Nothing more is taken; whoever still waits for an answer hears that none will come."""
+        with self._ending:
+            self._stopped = True
+        if isinstance(self._moments, Generator):
+            self._moments.close()
         while not self._commands.empty():
             command = self._commands.get()
             if command is not None:
-                command()
+                command.refuse(EngineStoppedError(SHUTTING_DOWN))
 
-    def _next(self, timeout_s: float) -> Callable[[], None] | None:
+    def _next(self, timeout_s: float) -> "Command | None":
         """The next command; None if none came in time. StopIteration ends the thread."""
         try:
             command = self._commands.get(block=timeout_s > 0, timeout=timeout_s or None)
@@ -208,7 +246,9 @@ class EngineThread:
         if self._stalled:
             self._stalled = False
             return STALLED_S
-        waits = [LONGEST_SLEEP_S]
+        if self._frozen:
+            return LONGEST_SLEEP_S
+        waits = [self._server_clock.seconds_until(self._retry_at)]
         due = self.cluster.event_queue.peek()
         if due is not None and (wait := self.cluster.clock.seconds_until(due)) is not None:
             waits.append(wait)
@@ -221,13 +261,14 @@ class EngineThread:
         try:
             next(moments)
         except StopIteration:
-            self._moments = None
+            self._moments, self._frozen = None, True
         except Exception:
             _log.exception("what was played failed; the server goes on")
-            self._moments = None
+            self._moments, self._frozen = None, True
 
     def _round(self) -> bool:
         """One round of those controllers that have work; whether there may be another."""
+        self._retry_refused()
         try:
             if self.crank.round(self.cluster.slots, self._patience):
                 return True
@@ -236,6 +277,21 @@ class EngineThread:
             self._stalled = True
         self._patience = self.crank.patience()
         return False
+
+    def _retry_refused(self) -> None:
+        """A served world has no steps: what was refused is tried again from time to time."""
+        if self._retry_at <= (now := self._server_clock.now()):
+            self._retry_at = now + RETRY_EVERY
+            for slot in self.cluster.slots:
+                slot.retry()
+
+
+def nothing() -> None:
+    """The command of somebody who only wants the thread to look."""
+
+
+def ignore(error: Exception) -> None:
+    """Nobody waits for an answer."""
 
 
 def _answer(loop: asyncio.AbstractEventLoop, answer: Callable[..., None], *arguments: Any) -> None:

@@ -4,13 +4,14 @@
 it has been too long.
 """
 
-from kubescene.control.crank import Crank, ServingCrank, Slot
+from kubescene.control.crank import Alarm, Crank, ServingCrank, Slot
 from kubescene.control.loops import IDLE, Controller, ControllerContext, ControllerFactory, Progress
 from kubescene.control.patience import LivelockError, Patience
 from kubescene.control.timers import Timers
 
 __all__ = [
     "IDLE",
+    "Alarm",
     "Controller",
     "ControllerContext",
     "ControllerFactory",

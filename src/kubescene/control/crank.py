@@ -12,10 +12,11 @@ run, in a served world (`ServingCrank`) it is logged and the controller tries ag
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kubescene.client.interfaces import Watcher
 from kubescene.clock import MILLISECOND, SECOND, Clock, EventQueue
-from kubescene.control.loops import Controller, Progress, StepAware
+from kubescene.control.loops import Controller, Progress, Retrying, StepAware
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS, Patience
 
 FIRST_RETRY = 5 * MILLISECOND
@@ -24,13 +25,30 @@ LAST_RETRY = 16 * SECOND
 _log = logging.getLogger(__name__)
 
 
+class Alarm:
+    """Rings where somebody sleeps until a controller has work; in a rehearsal nobody does.
+
+    A copy of a world has an alarm of its own that rings nowhere.
+    """
+
+    __slots__ = ("ring",)
+
+    def __init__(self, ring: Callable[[], None] | None = None) -> None:
+        self.ring = ring
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Alarm":
+        twin = memo[id(self)] = Alarm()
+        return twin
+
+
 class Slot:
     """The place of one controller: whether it is awake, and how it fared."""
 
-    __slots__ = ("awake", "controller", "failures", "held_until", "name", "watcher")
+    __slots__ = ("_alarm", "awake", "controller", "failures", "held_until", "name", "watcher")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, alarm: Alarm | None = None) -> None:
         self.name = name
+        self._alarm = alarm or Alarm()
         self.controller: Controller | None = None
         self.watcher: Watcher | None = None
         self.awake = True
@@ -38,14 +56,20 @@ class Slot:
         self.held_until = 0
 
     def wake(self, *_: object) -> None:
-        """There is something to do."""
+        """There is something to do. Any thread may say so."""
         self.awake = True
+        if self._alarm.ring is not None:
+            self._alarm.ring()
 
     def turn(self) -> Progress:
         """Let the controller do one piece of work."""
         assert self.controller is not None, f"the slot of {self.name} is empty"
         self.awake = False
-        progress = self.controller.run_once()
+        try:
+            progress = self.controller.run_once()
+        except BaseException:
+            self.awake = True
+            raise
         if progress.more:
             self.awake = True
         return progress
@@ -55,6 +79,13 @@ class Slot:
         controller: object = self.controller
         if isinstance(controller, StepAware):
             controller.begin_step()
+            self.awake = True
+
+    def retry(self) -> None:
+        """Where no steps are: what was refused is tried once more."""
+        controller: object = self.controller
+        if isinstance(controller, Retrying):
+            controller.retry_refused()
             self.awake = True
 
     def changed_since(self, revision: int) -> bool:
@@ -112,6 +143,11 @@ class ServingCrank(Crank):
         super().__init__(event_queue, objects)
         self._clock = clock
 
+    def round(self, slots: Sequence[Slot], patience: Patience) -> bool:
+        """As ever, but a controller that never ends does not keep what is due from happening."""
+        ran = self._run_due()
+        return super().round(slots, patience) or ran
+
     def next_retry(self, slots: Sequence[Slot]) -> int | None:
         """When the first of those that failed may try again, by the server's clock."""
         return min((slot.held_until for slot in slots if slot.awake), default=None)
@@ -128,7 +164,6 @@ class ServingCrank(Crank):
             )
             slot.failures = min(slot.failures + 1, 20)
             slot.held_until = (now or self._clock.now()) + delay
-            slot.awake = True
         else:
             slot.failures = slot.held_until = 0
         return True

@@ -55,6 +55,15 @@ class StepAware(Protocol):
         ...
 
 
+@runtime_checkable
+class Retrying(Protocol):
+    """A controller that keeps what was refused, to try it again."""
+
+    def retry_refused(self) -> None:
+        """Make it due: the reason may have gone. Must not write."""
+        ...
+
+
 def nothing() -> None:
     """The wake of a controller that somebody turns by hand, as tests do."""
 

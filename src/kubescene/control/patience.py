@@ -45,11 +45,14 @@ class Patience:
         self._growing += self._existing > before
         self._most = max(self._most, self._existing)
         limit = self._max_rounds + ROUNDS_PER_OBJECT * self._most
-        if self._rounds > limit or self._growing > self._max_rounds:
-            raise LivelockError(self._complaint(self._turns, self._writes))
+        if self._rounds > limit:
+            allowed = f"{self._max_rounds} and {ROUNDS_PER_OBJECT} for each of {self._most} objects"
+            raise LivelockError(self._complaint(allowed, self._turns, self._writes))
+        if self._growing > self._max_rounds:
+            allowed = f"{self._max_rounds}, and as many that leave more objects behind"
+            raise LivelockError(self._complaint(allowed, self._turns, self._writes))
 
-    def _complaint(self, turns: Counter[str], writes: Counter[str]) -> str:
-        allowed = f"{self._max_rounds} and {ROUNDS_PER_OBJECT} for each of {self._most} objects"
+    def _complaint(self, allowed: str, turns: Counter[str], writes: Counter[str]) -> str:
         names = [_busy(name, writes[name]) for name, _ in turns.most_common()]
         return (
             f"the controllers did not come to rest after {self._rounds} rounds "

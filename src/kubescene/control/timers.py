@@ -25,5 +25,7 @@ class Timers:
         return self._queue.after(delay, self._fire, action, arguments, name=name)
 
     def _fire(self, action: Action, arguments: tuple[Any, ...]) -> None:
-        action(*arguments)
-        self._wake()
+        try:
+            action(*arguments)
+        finally:
+            self._wake()

@@ -50,7 +50,11 @@ class ReconcilerController:
         return Progress(wrote=wrote, more=bool(self._queue))
 
     def begin_step(self) -> None:
-        """What was refused is tried once more in every step: its reason may have gone."""
+        """What was refused is tried once more in every step."""
+        self.retry_refused()
+
+    def retry_refused(self) -> None:
+        """The reason may have gone."""
         while self._refused:
             self._queue.add(self._refused.pop())
 

@@ -92,7 +92,7 @@ class Engine:
         self.world.guard(OpenGate())
 
     def fork(self) -> "Engine":
-        """A copy of the scenario in its world, at this very moment; both can be played on."""
+        """A copy of the scenario in its world, between two moments; both can be played on."""
         return deepcopy(self)
 
     @property
@@ -156,9 +156,9 @@ class Engine:
         self.scenario.message = message
         self._publish()
         self.scenario.write()
+        self.world.guard(Frozen(self.scenario))
         for hook in self.world.instruments.run_ended:
             hook(str(phase), message)
-        self.world.guard(Frozen(self.scenario))
 
     # -- one major step ------------------------------------------------------------------------
 
@@ -168,9 +168,6 @@ class Engine:
             self._end(ScenarioPhase.PAUSED)
             return
         operations = self._spec.at(major)
-        self._enter(StepPhase.OPERATING, step=ScenarioStep(major, 0))
-        for slot in self._slots():
-            slot.begin_step()
         self._done_at.clear()
         self._then(self._finish_step, operations)
         for operation in reversed(operations):
@@ -178,6 +175,9 @@ class Engine:
                 self._then(self._begin_advance, parse_duration(operation.body["duration"]))
         self._then(self._come_to_rest)
         self._then(self._operate, operations, 0, 0)
+        self._enter(StepPhase.OPERATING, step=ScenarioStep(major, 0))
+        for slot in self._slots():
+            slot.begin_step()
 
     def _operate(self, operations: Sequence[Operation], index: int, instance: int) -> None:
         """Carry out one operation, of a counted create one instance."""
@@ -197,14 +197,14 @@ class Engine:
         tell(OperationOrigin.of(operation.id, operation.body))
 
     def _finish_step(self, operations: Sequence[Operation]) -> None:
+        if any(operation.kind is OperationKind.DONE for operation in operations):
+            self._then(self._end, ScenarioPhase.SUCCEEDED)
+        else:
+            self._then(self._next_step)
         self._publish()
         self._enter(StepPhase.FINISHED, controller="")
         for hook in self.world.instruments.step_finished:
             hook(self.scenario.step)
-        if any(operation.kind is OperationKind.DONE for operation in operations):
-            self._end(ScenarioPhase.SUCCEEDED)
-        else:
-            self._then(self._next_step)
 
     # -- coming to rest --------------------------------------------------------------------------
 
@@ -227,10 +227,10 @@ class Engine:
         if slot is None:
             return
         self._check_turns(turns + 1)
-        self._enter(StepPhase.OPERATING_COMPLETED, controller=slot.name)
-        self._enter(StepPhase.CONTROLLER_RUNNING)
         self._then(self._work, turns + 1)
         self._then(self._loop, slot, self._patience())
+        self._enter(StepPhase.OPERATING_COMPLETED, controller=slot.name)
+        self._enter(StepPhase.CONTROLLER_RUNNING)
 
     def _may_have_work(self, slot: Slot) -> bool:
         """Not known to be done: something it watches has changed since its last turn."""
@@ -267,22 +267,28 @@ class Engine:
     # -- letting time pass -------------------------------------------------------------------------
 
     def _begin_advance(self, duration: int) -> None:
-        self._advance(self.world.clock.now() + duration)
+        self._advance(self.world.clock.now() + duration, self._patience())
 
-    def _advance(self, deadline: int) -> None:
-        """Move to the next due instant, a small step of its own, minor steps continuing."""
+    def _advance(self, deadline: int, patience: Patience) -> None:
+        """Move to the next due instant, a small step of its own, minor steps continuing.
+
+        ``patience`` is for the present instant: something may be due again and again.
+        """
         queue = self.world.event_queue
         due = queue.peek()
         if due is None or due > deadline:
             self._move_time(deadline)
             return
+        if due > self.world.clock.now():
+            patience = self._patience()
+        patience.spend((), ())
+        self._then(self._advance, deadline, patience)
         self._move_time(due)
-        self._then(self._advance, deadline)
         revision = self.world.revision
         queue.run_due()
         if self.world.revision != revision or self._is_anybody_awake():
-            self._enter(StepPhase.OPERATING, controller="")
             self._come_to_rest()
+            self._enter(StepPhase.OPERATING, controller="")
 
     def _is_anybody_awake(self) -> bool:
         return any(slot.awake for slot in self._slots())

@@ -19,7 +19,8 @@ class Frozen:
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         del subresource
-        if actor.role is Role.USER and self._scenario.phase is ScenarioPhase.PAUSED:
+        paused = self._scenario.phase is ScenarioPhase.PAUSED
+        if actor.role is Role.USER and paused and self._scenario.exists:
             refuse_outsider(self._scenario, actor, resource_type)
 
 

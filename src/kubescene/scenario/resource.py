@@ -20,6 +20,7 @@ from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
+from kubescene.store.store import replaced
 from kubescene.types import JsonObject
 from kubescene.version import __version__
 
@@ -47,8 +48,15 @@ class ScenarioResource:
         return self._record.name
 
     @property
+    def exists(self) -> bool:
+        return self._current() is not None
+
+    @property
     def object(self) -> JsonObject:
         """The Scenario as its author last wrote it, without status."""
+        current = self._current()
+        if current is not None and current is not self._record and not self._is_mine(current):
+            self._take_over(current)
         return {
             "apiVersion": SCENARIO.api_version,
             "kind": SCENARIO.kind,
@@ -89,7 +97,8 @@ class ScenarioResource:
     @property
     def record(self) -> Record:
         """The object as it is stored, or was when it was deleted."""
-        return self._current() or self._record
+        last = self._record
+        return self._current() or replaced(last, last.revision, self._payload, self.phase)
 
     def header(self) -> JsonObject:
         """The object without its timeline, however long that is."""

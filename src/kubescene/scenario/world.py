@@ -76,6 +76,11 @@ class LiveScenario(Protocol):
     def name(self) -> str: ...
 
     @property
+    def exists(self) -> bool:
+        """Whether nobody has deleted it."""
+        ...
+
+    @property
     def object(self) -> JsonObject:
         """The Scenario as its author last wrote it."""
         ...

@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from threading import get_ident
+from types import FunctionType
 from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
@@ -37,14 +38,19 @@ Keys: TypeAlias = list[tuple[str, str]]
 class Subscription:
     """Hands changes of some resources to one callable, until cancelled."""
 
-    __slots__ = ("_store", "handler", "resources")
+    __slots__ = ("_store", "goes_with_fork", "handler", "resources")
 
     def __init__(
-        self, store: "Store", handler: Subscriber, resources: tuple[GroupResource, ...] | None
+        self,
+        store: "Store",
+        handler: Subscriber,
+        resources: tuple[GroupResource, ...] | None,
+        goes_with_fork: bool,
     ) -> None:
         self._store = store
         self.handler = handler
         self.resources = resources
+        self.goes_with_fork = goes_with_fork
 
     def cancel(self) -> None:
         """Stop. Safe to call twice."""
@@ -55,6 +61,7 @@ class Subscription:
         twin._store = deepcopy(self._store, memo)
         twin.handler = deepcopy(self.handler, memo)
         twin.resources = self.resources
+        twin.goes_with_fork = True
         return twin
 
 
@@ -64,8 +71,9 @@ Subscriptions: TypeAlias = list[Subscription]
 class Store:
     """All objects of one world.
 
-    A copy (`copy.deepcopy`) shares the records and is independent otherwise. Who is subscribed is
-    copied along, so a copied controller hears the copied store. It has no journal and no owner.
+    A copy (`copy.deepcopy`) shares the records and is independent otherwise. Components that are
+    subscribed are copied along, so a copied controller hears the copied store; watches and plain
+    functions stay with the original. The copy has no journal and no owner.
     """
 
     def __init__(self, *, window: int = DEFAULT_WINDOW, journal: Journal | None = None) -> None:
@@ -222,6 +230,9 @@ class Store:
             return False
         if self._objects[resource].get(record.key) is not record:
             return False
+        pending = self._deferred.get(resource)
+        if pending is not None and pending[0] is not record:
+            self._catch_up(resource)
         self._deferred[resource] = (record, build, phase)
         return True
 
@@ -266,18 +277,28 @@ class Store:
 
     def own(self) -> None:
         """From now on only the calling thread writes."""
+        self.catch_up(*self._deferred)
         self._owner = get_ident()
 
     # -- subscribing -----------------------------------------------------------------------
 
     def subscribe(
-        self, handler: Subscriber, resources: Iterable[GroupResource] | None = None
+        self,
+        handler: Subscriber,
+        resources: Iterable[GroupResource] | None = None,
+        *,
+        goes_with_fork: bool = True,
     ) -> Subscription:
-        """Call ``handler`` for every later change (of ``resources``), synchronously."""
+        """Call ``handler`` for every later change (of ``resources``), synchronously.
+
+        A copy of the store has a copy of the subscription, unless that is not wanted or the
+        handler is a plain function, which cannot be told apart from its copy.
+        """
         wanted = None if resources is None else tuple(resources)
         for resource in wanted or ():
             self._catch_up(resource)
-        subscription = Subscription(self, handler, wanted)
+        copied = goes_with_fork and not isinstance(handler, FunctionType)
+        subscription = Subscription(self, handler, wanted, copied)
         self._subscriptions.append(subscription)
         self._routes.clear()
         self._followed.clear()
@@ -316,6 +337,11 @@ class Store:
             )
         return current
 
+    def catch_up(self, *resources: GroupResource) -> None:
+        """Make what was deferred, before somebody looks at what has happened."""
+        for resource in resources:
+            self._catch_up(resource)
+
     def _is_followed(self, resource: GroupResource) -> bool:
         """Whether somebody subscribed to this very resource, rather than to everything."""
         followed = self._followed.get(resource)
@@ -334,7 +360,9 @@ class Store:
         newest = replaced(record, revision, build, phase)
         self._objects[resource][record.key] = newest
         self._revision = revision
-        self.history.append(Change(ChangeType.MODIFIED, newest, record, self))
+        change = Change(ChangeType.MODIFIED, newest, record, self)
+        self.indexes.update(change)
+        self.history.append(change)
 
     def _claim(self) -> None:
         if self._notifying is not None:
@@ -438,7 +466,9 @@ class Store:
         twin._membership.update(self._membership)
         twin._deferred.update(deepcopy(self._deferred, memo))
         twin._sorted.update(self._sorted)
-        twin._subscriptions += [deepcopy(it, memo) for it in self._subscriptions]
+        twin._subscriptions += [
+            deepcopy(it, memo) for it in self._subscriptions if it.goes_with_fork
+        ]
         return twin
 
     def _keys(self, resource: GroupResource, objects: dict[tuple[str, str], Record]) -> Keys:

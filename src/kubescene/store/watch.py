@@ -36,8 +36,9 @@ class Watch:
         self.limit = backlog
         self._wake = wake
         self._overflowed = False
+        store.catch_up(*self._resources)
         self._changes: deque[Change] = deque(store.history.since(since, self._resources))
-        self._subscription = store.subscribe(self._push, self._resources)
+        self._subscription = store.subscribe(self._push, self._resources, goes_with_fork=False)
 
     @property
     def is_cut_off(self) -> bool:

@@ -79,10 +79,17 @@ class GarbageCollector:
                 self._look_at(uid, ref)
             except ApiError:
                 self._refused[uid] = ref
+            except Exception:
+                self._enqueue(uid, ref)
+                raise
         return Progress(wrote=self._wrote, more=bool(self._queue))
 
     def begin_step(self) -> None:
         """What was refused or could not be decided is tried once more in every step."""
+        self.retry_refused()
+
+    def retry_refused(self) -> None:
+        """The reason may have gone."""
         while self._refused:
             self._enqueue(*self._refused.popitem(last=False))
 
