@@ -324,3 +324,17 @@ def test_a_method_inherited_from_a_protocol_is_no_method() -> None:
 def test_options_need_a_profile() -> None:
     with pytest.raises(ConfigurationError, match="at least one profile"):
         SchedulerOptions(profiles=())
+
+
+def test_pods_that_share_an_encoded_spec_share_what_is_read_from_it() -> None:
+    store = Store()
+    records = [store.create(PODS, make_pod(name).cpu("1").gate("g").build()) for name in "pq"]
+    first, second = (PodInfo(each, each.decode(), CLASSES) for each in records)
+    assert first.spec is second.spec
+    assert first.gates == ("g",)
+    bound = make_pod("p").cpu("1").gate("g").on("n").build()
+    record = store.update(PODS, bound)
+    assert PodInfo(record, record.decode(), CLASSES).spec is first.spec
+    bound["spec"]["priority"] = 5
+    record = store.update(PODS, bound)
+    assert PodInfo(record, record.decode(), CLASSES).priority == 5
