@@ -32,9 +32,12 @@ from kubescene.scheduler import (
     Status,
 )
 from kubescene.scheduler.informers import KINDS
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodClasses
 from kubescene.scheduler.queue import Place
 from kubescene.scheduler.runtime import implements, points_of
+from kubescene.scheduler.status import SKIP
+from kubescene.store import Store
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage, with_plugins
 
@@ -338,3 +341,34 @@ def test_pods_that_share_an_encoded_spec_share_what_is_read_from_it() -> None:
     bound["spec"]["priority"] = 5
     record = store.update(PODS, bound)
     assert PodInfo(record, record.decode(), CLASSES).priority == 5
+
+
+class Prepared:
+    """Skips itself, and counts how often it is asked."""
+
+    name = "Prepared"
+
+    def __init__(self, handle: Handle) -> None:
+        self.asked = 0
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[Status, frozenset[str] | None]:
+        self.asked += 1
+        return SKIP, None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return Status.unschedulable("asked in vain")
+
+
+class PreparedByClass(Prepared):
+    prepares_by_class = True
+
+
+@pytest.mark.parametrize(("plugin", "asked"), [(Prepared, 3), (PreparedByClass, 2)])
+def test_what_depends_on_the_class_is_asked_once(plugin: type, asked: int) -> None:
+    stage = Stage(plugin)
+    stage.nodes("a")
+    pods = [make_pod("p").cpu("1"), make_pod("q").cpu("1"), make_pod("r").cpu("2")]
+    assert stage.place(*pods) == ["p:a", "q:a", "r:a"]
+    assert stage.plugin(plugin.__name__).asked == asked

@@ -328,6 +328,11 @@ class PodInfo:
         self.signature = classes.signature(record, spec)
 
     @property
+    def is_resized(self) -> bool:
+        """Whether it asks for something else than its class does."""
+        return self.requests is not self.pod_class.requests
+
+    @property
     def object(self) -> JsonObject:
         """The decoded pod, made anew at each call."""
         return self.record.decode()

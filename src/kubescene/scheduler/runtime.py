@@ -132,6 +132,8 @@ class Framework:
         self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
         self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
         self.pre_filter = self._pre_filters()
+        self.pre_filters_by_class = self._by_class(ExtensionPoint.PRE_FILTER)
+        self.pre_scores_by_class = self._by_class(ExtensionPoint.PRE_SCORE)
         self.post_filter = self._post_filters()
         self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
         self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
@@ -184,6 +186,11 @@ class Framework:
         if not implements(self.plugins[plugin], method):
             return None
         return guarded(getattr(self.plugins[plugin], method), plugin, point)
+
+    def _by_class(self, point: ExtensionPoint) -> bool:
+        """Whether the class of a pod decides what all plugins at a point say."""
+        plugins = [self.plugins[each.name] for each in self.profile.at(point)]
+        return all(getattr(each, "prepares_by_class", False) for each in plugins)
 
     def _pre_filters(self) -> tuple[PreFilterExtension, ...]:
         point = ExtensionPoint.PRE_FILTER

@@ -55,6 +55,7 @@ class TaintToleration(
 ):
     name = "TaintToleration"
     reads = Reads.NODE
+    prepares_by_class = True
     REASON = "node(s) had untolerated taint(s)"
     REFUSED = Status.unresolvable(REASON)
 
