@@ -32,6 +32,7 @@ from kubescene.scheduler import (
     Status,
 )
 from kubescene.scheduler.informers import KINDS
+from kubescene.scheduler.interfaces import Reads, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodClasses
 from kubescene.scheduler.queue import Place
@@ -39,6 +40,7 @@ from kubescene.scheduler.runtime import implements, points_of
 from kubescene.scheduler.status import SKIP
 from kubescene.store import Store
 from kubescene.testing.builders import make_pod
+from kubescene.timeline.explanations import Explain
 from scheduler.staging import Stage, with_plugins
 
 PODS = GroupResource("", "pods")
@@ -372,3 +374,32 @@ def test_what_depends_on_the_class_is_asked_once(plugin: type, asked: int) -> No
     pods = [make_pod("p").cpu("1"), make_pod("q").cpu("1"), make_pod("r").cpu("2")]
     assert stage.place(*pods) == ["p:a", "q:a", "r:a"]
     assert stage.plugin(plugin.__name__).asked == asked
+
+
+class Preferring:
+    """Rates nodes by the length of their names beyond one letter, and counts how often."""
+
+    name = "Preferring"
+    reads = Reads.NODE
+    normalizes_alone = True
+
+    def __init__(self, handle: Handle) -> None:
+        self.normalized = 0
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return len(node.name) - 1
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        self.normalized += 1
+        return 100 - scores * 50
+
+
+def test_scores_that_are_all_zero_are_normalized_once() -> None:
+    stage = Stage(Preferring, explain=Explain.OFF)
+    stage.nodes("a", "b")
+    pods = [make_pod(name).cpu("1") for name in "pqr"]
+    assert stage.place(*pods[:2]) == ["p:a", "q:b"]
+    assert stage.plugin("Preferring").normalized == 1
+    stage.nodes("cc", cpu="5")
+    assert stage.place(pods[2]) == ["r:a"]
+    assert stage.plugin("Preferring").normalized == 2

@@ -258,7 +258,7 @@ def test_pods_that_come_and_go_leave_nothing_behind(queue: SchedulingQueue) -> N
         queue.add(pod(f"p{number}", gate="g"))
         queue.delete(f"p{number}")
     assert len(queue._unschedulable._ages) < 100
-    assert len(queue._unschedulable) == 1
+    assert len(queue._unschedulable.entries) == 1
 
 
 def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
@@ -271,7 +271,7 @@ def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
         clock.wait_until(due)
         queue.flush()
     assert names(queue, Place.UNSCHEDULABLE) == ["p"]
-    assert len(queue._unschedulable) == 1
+    assert len(queue._unschedulable.entries) == 1
 
 
 def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:

@@ -396,7 +396,11 @@ class ClusterScorePlugin(Plugin, Protocol):
 
 class NormalizePlugin(Plugin, Protocol):
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Bring the scores of all feasible nodes into 0..100. Returns a new array."""
+        """Bring the scores of all feasible nodes into 0..100. Returns a new array.
+
+        A plugin whose answer depends on nothing but ``scores`` may say so in the class attribute
+        ``normalizes_alone``: then it is not asked again about nodes that all have none.
+        """
         ...
 
 

@@ -179,16 +179,10 @@ class _Parked:
     """The pods that wait for an event: all, in groups, and by how long they have waited."""
 
     def __init__(self) -> None:
+        self.entries: dict[str, QueuedPod] = {}
         self._groups: dict[_GroupKey, _Group] = {}
-        self._entries: dict[str, QueuedPod] = {}
         self._tickets = _Tickets()
         self._ages: list[tuple[int, int, QueuedPod]] = []
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._entries
 
     def groups(self) -> list[_Group]:
         return [*self._groups.values()]
@@ -200,7 +194,7 @@ class _Parked:
         signature = entry.pod.signature
         key = _GroupKey(entry.unschedulable_plugins, entry.pending_plugins, signature)
         entry.group = self._groups.get(key) or self._groups.setdefault(key, _Group(key))
-        entry.group.entries[uid] = self._entries[uid] = entry
+        entry.group.entries[uid] = self.entries[uid] = entry
         if not stays:
             entry.parked = self._tickets.draw()
         if not stays or entry.aged != entry.waiting_since:
@@ -212,8 +206,8 @@ class _Parked:
         if entry.group is None:
             return
         self._ungroup(entry)
-        del self._entries[entry.pod.uid]
-        if len(self._ages) > 2 * len(self._entries) + 64:
+        del self.entries[entry.pod.uid]
+        if len(self._ages) > 2 * len(self.entries) + 64:
             self._ages = [age for age in self._ages if _is_current(age)]
             heapify(self._ages)
 
@@ -226,7 +220,7 @@ class _Parked:
 
     def in_order(self) -> list[QueuedPod]:
         """All pods, in order of arrival here."""
-        return sorted(self._entries.values(), key=_arrival)
+        return sorted(self.entries.values(), key=_arrival)
 
     def _ungroup(self, entry: QueuedPod) -> None:
         group, entry.group = entry.group, None
@@ -250,31 +244,25 @@ class _InFlight:
     """Pods whose fate is not yet known, and what has happened since they were popped."""
 
     def __init__(self) -> None:
-        self._positions: dict[str, int] = {}
+        self.positions: dict[str, int] = {}
         self._events: list[tuple[ClusterEvent, Change]] = []
         self._first = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._positions)
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._positions
-
     def begin(self, uid: str) -> None:
-        self._positions[uid] = self._first + len(self._events)
+        self.positions[uid] = self._first + len(self._events)
 
     def record(self, event: ClusterEvent, change: Change) -> None:
-        if self._positions:
+        if self.positions:
             self._events.append((event, change))
 
     def end(self, uid: str) -> list[tuple[ClusterEvent, Change]]:
         """What happened since `begin`."""
-        position = self._positions.pop(uid, None)
+        position = self.positions.pop(uid, None)
         if position is None or not self._events:
             return []
         arrived = self._events[position - self._first :]
         # The first that is left is the one that was popped first: nobody needs what is older.
-        oldest = next(iter(self._positions.values()), self._first + len(self._events))
+        oldest = next(iter(self.positions.values()), self._first + len(self._events))
         del self._events[: oldest - self._first]
         self._first = oldest
         return arrived
@@ -323,7 +311,7 @@ class SchedulingQueue:
     @property
     def is_listening(self) -> bool:
         """Whether there is a pod that an event could help."""
-        return bool(self._unschedulable or self._in_flight)
+        return bool(self._unschedulable.entries or self._in_flight.positions)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -468,7 +456,7 @@ class SchedulingQueue:
         if not self._is_of_interest(event):
             return
         self._in_flight.record(event, change)
-        if not self._unschedulable:
+        if not self._unschedulable.entries:
             return
         moves: list[tuple[QueuedPod, Strategy]] = []
         for group in self._unschedulable.groups():

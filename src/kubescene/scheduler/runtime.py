@@ -105,6 +105,7 @@ class ScoreExtension:
     score_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
     normalize: Callable[[CycleState, PodInfo, Scores], Scores] | None
     one: Callable[[CycleState, PodInfo, NodeInfo], int] | None
+    normalizes_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,8 @@ class Framework:
         self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
         self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
         self.pre_bind = self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
+        self.binds_at_once = not (self.reserve or self.permit or self.pre_bind)
+        """Whether nothing comes between a decision and Bind."""
         self.bind = self._extensions(ExtensionPoint.BIND, "bind")
         self.post_bind = self._extensions(ExtensionPoint.POST_BIND, "post_bind")
         self.filters = tuple(
@@ -240,6 +243,7 @@ class Framework:
             guarded(whole.score_nodes, name, point),
             self._optional(name, "normalize", point),
             self._optional(name, "score", point),
+            getattr(plugin, "normalizes_alone", False),
         )
 
 

@@ -28,6 +28,7 @@ from kubescene.timeline.attempts import ScoreColumn
 
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000
+_UNRATED_KEPT = 64
 _LEVELS = 32
 _UNSIGNED = np.dtype(np.uint64)
 
@@ -47,13 +48,15 @@ class Scored:
 class ClassScores(RowResults):
     """The kept raw scores of one class of pods: one line per plugin, and their weighted sum."""
 
-    __slots__ = ("active", "raw", "sums")
+    __slots__ = ("active", "rated", "raw", "sums")
 
     def __init__(self, nodes: NodeTable, active: "_Split") -> None:
         super().__init__(nodes)
         self.active = active
         self.raw = np.zeros((len(active.kept), len(nodes)), dtype=np.int64)
         self.sums = np.zeros(len(nodes), dtype=np.int64)
+        self.rated = [False] * len(active.kept)
+        """For each line, whether a score other than 0 was ever kept in it."""
 
     def move(self, moves: Moves) -> None:
         super().move(moves)
@@ -81,6 +84,7 @@ class ScoreChain:
         self.nodes = nodes
         self._kept: OrderedDict[PodClass, ClassScores] = OrderedDict()
         self._splits: dict[frozenset[str], _Split] = {}
+        self._unrated_kept: dict[tuple[str, int], Scores] = {}
 
     def score(
         self,
@@ -99,7 +103,10 @@ class ScoreChain:
             self._renew(state, pod, kept, outdated)
         scored = Scored(_shown(kept.sums, rows, window))
         for line, extension in split.normalized:
-            self._add(extension, state, pod, _shown(kept.raw[line], rows, window), scored)
+            if extension.normalizes_alone and not kept.rated[line]:
+                scored.totals += self._unrated(extension, state, pod, rows.size)
+            else:
+                self._add(extension, state, pod, _shown(kept.raw[line], rows, window), scored)
         for extension in split.others:
             raw = extension.score_nodes(state, pod, self.nodes, rows)
             self._add(extension, state, pod, raw, scored)
@@ -135,6 +142,19 @@ class ScoreChain:
         final = _final(extension, state, pod, raw)
         scored.totals += final if extension.weight == 1 else final * extension.weight
 
+    def _unrated(
+        self, extension: ScoreExtension, state: CycleState, pod: PodInfo, count: int
+    ) -> Scores:
+        """What nodes get of a plugin that gives none of them a score."""
+        found = self._unrated_kept.get((extension.name, count))
+        if found is None:
+            if len(self._unrated_kept) >= _UNRATED_KEPT:
+                self._unrated_kept.clear()
+            raw = np.zeros(count, dtype=np.int64)
+            found = _final(extension, state, pod, raw) * extension.weight
+            self._unrated_kept[extension.name, count] = found
+        return found
+
     def _renew(
         self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: list[int] | Rows
     ) -> None:
@@ -151,6 +171,7 @@ class ScoreChain:
             assert extension.one is not None
             score = extension.one(state, pod, info)
             kept.raw[line, row] = score
+            kept.rated[line] |= score != 0
             if extension.normalize is None:
                 if not 0 <= score <= 100:
                     raise _invalid(extension, score)
@@ -162,6 +183,7 @@ class ScoreChain:
         for line, extension in enumerate(kept.active.kept):
             scores = extension.score_nodes(state, pod, self.nodes, rows)
             kept.raw[line, rows] = scores
+            kept.rated[line] |= bool(scores.any())
             if extension.normalize is None:
                 _check(extension, scores)
                 sums += scores * extension.weight

@@ -56,6 +56,7 @@ class TaintToleration(
     name = "TaintToleration"
     reads = Reads.NODE
     prepares_by_class = True
+    normalizes_alone = True
     REASON = "node(s) had untolerated taint(s)"
     REFUSED = Status.unresolvable(REASON)
 
