@@ -19,10 +19,11 @@ Time is virtual and often stands still, so each enqueue takes a timestamp of its
 nanosecond after the last: order never depends on anything but arrival.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.api.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
@@ -116,47 +117,72 @@ class _Tickets:
         return self._last
 
 
+_Item: TypeAlias = tuple[Any, int, "QueuedPod"]
+
+
 class _Heap:
     """A heap from which entries can be taken out of the middle: they are left behind as husks.
 
+    Most pods arrive in the order in which they leave: these stand in a line, not in the heap.
     Husks are swept out once they outnumber the entries, so a heap is never larger than its use.
     """
 
     FEW = 64
 
-    __slots__ = ("_entries", "_tickets", "place", "size")
+    __slots__ = ("_entries", "_line", "_tickets", "place", "size")
 
     def __init__(self, place: Place, tickets: _Tickets) -> None:
         self.place = place
         self.size = 0
         self._tickets = tickets
-        self._entries: list[tuple[Any, int, QueuedPod]] = []
+        self._line: deque[_Item] = deque()
+        self._entries: list[_Item] = []
 
     def push(self, entry: QueuedPod, key: Any) -> None:
         entry.place, entry.ticket = self.place, self._tickets.draw()
-        heappush(self._entries, (key, entry.ticket, entry))
+        item, line = (key, entry.ticket, entry), self._line
+        if line and key < line[-1][0]:
+            heappush(self._entries, item)
+        else:
+            line.append(item)
         self.size += 1
-        if len(self._entries) > 2 * self.size + self.FEW:
-            self._entries = [each for each in self._entries if each[2].ticket == each[1]]
-            heapify(self._entries)
+        if len(line) + len(self._entries) > 2 * self.size + self.FEW:
+            self._sweep()
 
     def peek(self) -> QueuedPod | None:
-        entries = self._entries
-        while entries and entries[0][2].ticket != entries[0][1]:
-            heappop(entries)
-        return entries[0][2] if entries else None
+        first = self._first()
+        return None if first is None else first[2]
 
     def pop(self) -> QueuedPod | None:
-        entry = self.peek()
-        if entry is not None:
+        first = self._first()
+        if first is None:
+            return None
+        if self._line and self._line[0] is first:
+            self._line.popleft()
+        else:
             heappop(self._entries)
-            self.size -= 1
-            entry.ticket = 0
-        return entry
+        self.size -= 1
+        first[2].ticket = 0
+        return first[2]
 
     def discard(self, entry: QueuedPod) -> None:
         entry.ticket = 0
         self.size -= 1
+
+    def _first(self) -> _Item | None:
+        line, entries = self._line, self._entries
+        while line and line[0][2].ticket != line[0][1]:
+            line.popleft()
+        while entries and entries[0][2].ticket != entries[0][1]:
+            heappop(entries)
+        if entries and (not line or entries[0] < line[0]):
+            return entries[0]
+        return line[0] if line else None
+
+    def _sweep(self) -> None:
+        self._line = deque(each for each in self._line if each[2].ticket == each[1])
+        self._entries = [each for each in self._entries if each[2].ticket == each[1]]
+        heapify(self._entries)
 
 
 class _GroupKey(NamedTuple):
