@@ -13,7 +13,7 @@ import numpy as np
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import Column, Moves, NodeTable, moved
 
-FEW_OUTDATED = 64
+FEW_OUTDATED = 32
 
 
 class Window(NamedTuple):
@@ -87,9 +87,11 @@ class RowResults:
     def _follow(self, nodes: NodeTable) -> set[int] | None:
         changed, known = nodes.changed_since(self._position), self._outdated
         self._position = nodes.changes
-        if known is not None and changed is not None:
+        if changed is None or len(changed) > FEW_OUTDATED:
+            known = None
+        elif known is not None and len(known) <= FEW_OUTDATED:
             known.update(changed)
-        if known is None or changed is None or len(known) > FEW_OUTDATED:
+        else:
             rows = (self.seen != nodes.versions).nonzero()[0]
             known = set(rows.tolist()) if rows.size <= FEW_OUTDATED else None
         self._outdated = known
