@@ -32,10 +32,15 @@ from kubescene.scheduler import (
     Status,
 )
 from kubescene.scheduler.informers import KINDS
+from kubescene.scheduler.interfaces import Reads, Scores
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodClasses
 from kubescene.scheduler.queue import Place
 from kubescene.scheduler.runtime import implements, points_of
+from kubescene.scheduler.status import SKIP
+from kubescene.store import Store
 from kubescene.testing.builders import make_pod
+from kubescene.timeline.explanations import Explain
 from scheduler.staging import Stage, with_plugins
 
 PODS = GroupResource("", "pods")
@@ -324,3 +329,77 @@ def test_a_method_inherited_from_a_protocol_is_no_method() -> None:
 def test_options_need_a_profile() -> None:
     with pytest.raises(ConfigurationError, match="at least one profile"):
         SchedulerOptions(profiles=())
+
+
+def test_pods_that_share_an_encoded_spec_share_what_is_read_from_it() -> None:
+    store = Store()
+    records = [store.create(PODS, make_pod(name).cpu("1").gate("g").build()) for name in "pq"]
+    first, second = (PodInfo(each, each.decode(), CLASSES) for each in records)
+    assert first.spec is second.spec
+    assert first.gates == ("g",)
+    bound = make_pod("p").cpu("1").gate("g").on("n").build()
+    record = store.update(PODS, bound)
+    assert PodInfo(record, record.decode(), CLASSES).spec is first.spec
+    bound["spec"]["priority"] = 5
+    record = store.update(PODS, bound)
+    assert PodInfo(record, record.decode(), CLASSES).priority == 5
+
+
+class Prepared:
+    """Skips itself, and counts how often it is asked."""
+
+    name = "Prepared"
+
+    def __init__(self, handle: Handle) -> None:
+        self.asked = 0
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[Status, frozenset[str] | None]:
+        self.asked += 1
+        return SKIP, None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return Status.unschedulable("asked in vain")
+
+
+class PreparedByClass(Prepared):
+    prepares_by_class = True
+
+
+@pytest.mark.parametrize(("plugin", "asked"), [(Prepared, 3), (PreparedByClass, 2)])
+def test_what_depends_on_the_class_is_asked_once(plugin: type, asked: int) -> None:
+    stage = Stage(plugin)
+    stage.nodes("a")
+    pods = [make_pod("p").cpu("1"), make_pod("q").cpu("1"), make_pod("r").cpu("2")]
+    assert stage.place(*pods) == ["p:a", "q:a", "r:a"]
+    assert stage.plugin(plugin.__name__).asked == asked
+
+
+class Preferring:
+    """Rates nodes by the length of their names beyond one letter, and counts how often."""
+
+    name = "Preferring"
+    reads = Reads.NODE
+    normalizes_alone = True
+
+    def __init__(self, handle: Handle) -> None:
+        self.normalized = 0
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return len(node.name) - 1
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        self.normalized += 1
+        return 100 - scores * 50
+
+
+def test_scores_that_are_all_zero_are_normalized_once() -> None:
+    stage = Stage(Preferring, explain=Explain.OFF)
+    stage.nodes("a", "b")
+    pods = [make_pod(name).cpu("1") for name in "pqr"]
+    assert stage.place(*pods[:2]) == ["p:a", "q:b"]
+    assert stage.plugin("Preferring").normalized == 1
+    stage.nodes("cc", cpu="5")
+    assert stage.place(pods[2]) == ["r:a"]
+    assert stage.plugin("Preferring").normalized == 2

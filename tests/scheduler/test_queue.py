@@ -5,7 +5,7 @@ import pytest
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
-from kubescene.clock import SECOND, VirtualClock, parse_time
+from kubescene.clock import SECOND, Stream, VirtualClock, parse_time
 from kubescene.scheduler.cluster_events import NODE_ADDED, POD_DELETED, Hints, matches
 from kubescene.scheduler.config import Backoff
 from kubescene.scheduler.interfaces import (
@@ -258,7 +258,7 @@ def test_pods_that_come_and_go_leave_nothing_behind(queue: SchedulingQueue) -> N
         queue.add(pod(f"p{number}", gate="g"))
         queue.delete(f"p{number}")
     assert len(queue._unschedulable._ages) < 100
-    assert len(queue._unschedulable) == 1
+    assert len(queue._unschedulable.entries) == 1
 
 
 def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
@@ -271,7 +271,7 @@ def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
         clock.wait_until(due)
         queue.flush()
     assert names(queue, Place.UNSCHEDULABLE) == ["p"]
-    assert len(queue._unschedulable) == 1
+    assert len(queue._unschedulable.entries) == 1
 
 
 def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:
@@ -459,3 +459,29 @@ def test_events_are_forgotten_with_the_last_pod_that_could_need_them(clock: Virt
     assert len(queue._in_flight._events) == 5
     queue.done(long)
     assert queue._in_flight._events == []
+
+
+@pytest.mark.parametrize("priorities", [1, 2, 7, 1000])
+def test_pods_leave_in_order_of_their_keys_whatever_order_they_come_in(
+    queue: SchedulingQueue, priorities: int
+) -> None:
+    random = Stream(priorities)
+    waiting: list[tuple[int, int]] = []
+    for number in range(600):
+        waiting.append((-random.below(priorities), number))
+        queue.add(pod(str(number), -waiting[-1][0]))
+        if number % 3 == 0:
+            gone = waiting.pop(random.below(len(waiting)))
+            queue.delete(str(gone[1]))
+        if number % 4 == 0 and waiting:
+            waiting.remove(first := min(waiting))
+            assert pop_name(queue) == str(first[1])
+    assert [pop_name(queue) for _ in waiting] == [str(number) for _, number in sorted(waiting)]
+    assert queue.pop() is None
+
+
+def test_pods_that_left_before_their_turn_are_forgotten(queue: SchedulingQueue) -> None:
+    for number in range(500):
+        queue.add(pod(f"p{number}", number % 2))
+        queue.delete(f"p{number}")
+    assert len(queue._active._line) + len(queue._active._entries) < 100

@@ -23,6 +23,7 @@ LONGEST_SHARED = 4096
 _IN_HEAD = 3
 _END = b"}"
 _NODE = "nodeName"
+_SPEC = b',"spec":{'
 _OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
@@ -101,6 +102,14 @@ def metadata_part(payload: Payload) -> Part | None:
     if isinstance(payload, Sections):
         return payload.metadata
     return payload[2] if isinstance(payload, tuple) and len(payload) > 2 else None
+
+
+def spec_part(payload: Payload) -> bytes | None:
+    """The part that holds the spec, of a pod up to its node; None if it is not shared."""
+    if not isinstance(payload, Sections):
+        return None
+    part = payload.members[0]
+    return part if part.startswith(_SPEC) and len(part) <= LONGEST_SHARED else None
 
 
 def unshared_size(payload: Payload, other: Payload | None) -> int:

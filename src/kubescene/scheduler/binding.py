@@ -104,6 +104,8 @@ class Binding:
 
     def run(self) -> Status | None:
         """Success, or what went wrong; None while the binding waits."""
+        if self.stage is Stage.RESERVE and self.framework.binds_at_once:
+            return self._bind()
         if self._asked is not None:
             return self._take_extender()
         if self._waiting is not None:

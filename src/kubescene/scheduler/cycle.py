@@ -11,6 +11,7 @@ knows its next step, so that a world can be copied in the middle of it.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from kubescene.scheduler.extenders import (
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import CLASSES_KEPT, PodClass, PodInfo
 from kubescene.scheduler.runtime import Framework
 from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, pick_any
 from kubescene.scheduler.search import Found, NominatedFiltering, nodes_to_find, search
@@ -40,6 +41,8 @@ from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.verdicts import FilterChain, Filtering
 from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
+
+T = TypeVar("T")
 
 NO_NODES = "no nodes available to schedule pods"
 UNSCHEDULABLE = "Unschedulable"
@@ -114,6 +117,8 @@ class Cycle:
         self.scores = ScoreChain(framework.scores, nodes)
         self._ring: Rows = np.zeros(0, dtype=np.intp)
         self._ring_layout = -1
+        self._pre_filtered: dict[PodClass, tuple[PreFilterOutcome, frozenset[str]]] = {}
+        self._pre_scored: dict[PodClass, tuple[str, frozenset[str]]] = {}
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
         """Find a node for the pod, now; every extender must answer at once."""
@@ -132,6 +137,30 @@ class Cycle:
         return Supposition(filtering, self.nodes, self.nominations, pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
+        """Run PreFilter, or remember what it said about the class of the pod."""
+        if not self.framework.pre_filters_by_class or pod.is_resized:
+            return self._pre_filter(state, pod)
+        known = self._pre_filtered.get(pod.pod_class)
+        if known is None:
+            outcome = self._pre_filter(state, pod)
+            _keep(self._pre_filtered, pod, (outcome, frozenset(state.skipped_filters)))
+            return outcome
+        state.skipped_filters.update(known[1])
+        return known[0]
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
+        """Run PreScore likewise; returns the text of what went wrong, or nothing."""
+        if not self.framework.pre_scores_by_class or pod.is_resized:
+            return self._pre_score(state, pod, rows)
+        known = self._pre_scored.get(pod.pod_class)
+        if known is None:
+            fault = self._pre_score(state, pod, rows)
+            _keep(self._pre_scored, pod, (fault, frozenset(state.skipped_scores)))
+            return fault
+        state.skipped_scores.update(known[1])
+        return known[0]
+
+    def _pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         outcome = PreFilterOutcome()
         for extension in self.framework.pre_filter:
             status, names = extension.call(state, pod, self.nodes)
@@ -152,8 +181,7 @@ class Cycle:
                 return outcome
         return outcome
 
-    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
-        """Run PreScore; returns the text of what went wrong, or nothing."""
+    def _pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
         for extension in self.framework.pre_score:
             status = extension.call(state, pod, self.nodes, rows)
             if status is SUCCESS:
@@ -273,7 +301,9 @@ class Deciding:
         wanted = 1
         if cycle.framework.scores or any(map(_has_a_say, self._extenders)):
             wanted = nodes_to_find(count, cycle.framework.profile.percentage_of_nodes_to_score)
-        found = search(self._judge, ring, cycle.start.index % count if count else 0, wanted)
+        start = cycle.start.index % count if count else 0
+        every = self._prefilter.node_names is None
+        found = search(self._judge, ring, start, wanted, every=every)
         if filtering.may_have_failed:
             found = _until_error(found, filtering, diagnosis)
         diagnosis.examine(found, filtering)
@@ -286,7 +316,7 @@ class Deciding:
 
     def _filtered(self) -> None:
         decision, diagnosis = self.decision, self._diagnosis
-        diagnosis.filter_plugins = self._filtering.plugins
+        diagnosis.filtering = self._filtering
         if diagnosis.error:
             decision.fail(diagnosis.error)
             return
@@ -345,7 +375,7 @@ class Deciding:
         for row in found.feasible.tolist():
             if row not in passing:
                 self._diagnosis.refused_by_extender(row, _refusal(answer, nodes.names[row]))
-        self._found = found._replace(feasible=np.array(rows, dtype=np.intp))
+        self._found = Found(found.rows, found.verdicts, np.array(rows, dtype=np.intp))
 
     def _take_scores(self) -> None:
         extender, answer = self._to_ask.pop(0), self._answer()
@@ -432,7 +462,7 @@ class Deciding:
             return
         try:
             self._scored = self._cycle.scores.score(
-                decision.state, self._pod, rows, explain=self._explains
+                decision.state, self._pod, rows, self._found.window, explain=self._explains
             )
         except ScoringError as error:
             decision.fail(str(error))
@@ -468,6 +498,12 @@ class StartIndex:
 
     def advance(self, processed: int, nodes: int) -> None:
         self.index = (self.index + processed) % nodes
+
+
+def _keep(known: dict[PodClass, T], pod: PodInfo, answer: T) -> None:
+    if len(known) >= CLASSES_KEPT:
+        known.clear()
+    known[pod.pod_class] = answer
 
 
 def _narrow(outcome: PreFilterOutcome, plugin: str, names: frozenset[str]) -> bool:

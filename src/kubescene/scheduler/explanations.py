@@ -28,14 +28,13 @@ class Diagnosis:
         "_codes",
         "_extended",
         "_extender",
-        "_filtering",
         "_found",
         "_groups",
         "_narrowed_by",
         "_nominated",
         "_pre_filter",
         "error",
-        "filter_plugins",
+        "filtering",
         "nodes",
         "post_filter_message",
         "recorded",
@@ -47,13 +46,12 @@ class Diagnosis:
         """The number of nodes with a status of their own."""
         self.error = ""
         self.post_filter_message = ""
-        self.filter_plugins: tuple[str, ...] = ()
+        self.filtering: Filtering | None = None
         self._absent: Status | None = None
         self._pre_filter: Status | None = None
         self._narrowed_by: tuple[str, ...] = ()
         self._nominated: dict[int, Status] = {}
         self._found: Found | None = None
-        self._filtering: Filtering | None = None
         self._groups: list[tuple[Status, Rows]] | None = None
         self._extended: dict[int, Status] = {}
         self._extender = False
@@ -80,7 +78,7 @@ class Diagnosis:
     def examine(self, found: Found, filtering: Filtering) -> None:
         """The search is over."""
         self._found = found
-        self._filtering = filtering
+        self.filtering = filtering
         self.recorded = found.rows.size - found.feasible.size
         if self._nominated:
             seen = set(found.rows.tolist())
@@ -109,14 +107,19 @@ class Diagnosis:
     def _found_groups(self) -> list[tuple[Status, Rows]]:
         if self._groups is None:
             self._groups = []
-            if self._found is not None and self._filtering is not None:
-                self._groups = _grouped(self._found, self._filtering)
+            if self._found is not None and self.filtering is not None:
+                self._groups = _grouped(self._found, self.filtering)
         return self._groups
 
     @property
     def plugins(self) -> tuple[str, ...]:
         """Who refused the pod, sorted by name."""
         return self._rejectors(pending=False)
+
+    @property
+    def filter_plugins(self) -> tuple[str, ...]:
+        """The Filter plugins that ran."""
+        return () if self.filtering is None else self.filtering.plugins
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:

@@ -25,7 +25,9 @@ the conformance suite as the definition of what is right.
 
 **What an answer depends on.** A plugin may say so in the class attribute ``reads`` (`Reads`), and
 the runtime keeps its answers and asks again only where they may have changed: at 5,000 nodes this
-is the difference between one node and hundreds. Leave it out when in doubt.
+is the difference between one node and hundreds. Likewise ``prepares_by_class = True`` says that
+``pre_filter`` and ``pre_score`` answer from the pod's class and requests alone and write nothing
+into the state: pods of one class are then asked about once. Leave both out when in doubt.
 
 **Arithmetic.** Scores are integers. Division truncates toward zero as in Go. Never use a NumPy
 transcendental function: results differ between CPUs; use scalar ``math``.
@@ -394,7 +396,11 @@ class ClusterScorePlugin(Plugin, Protocol):
 
 class NormalizePlugin(Plugin, Protocol):
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Bring the scores of all feasible nodes into 0..100. Returns a new array."""
+        """Bring the scores of all feasible nodes into 0..100. Returns a new array.
+
+        A plugin whose answer depends on nothing but ``scores`` may say so in the class attribute
+        ``normalizes_alone``: then it is not asked again about nodes that all have none.
+        """
         ...
 
 

@@ -36,6 +36,7 @@ Moves: TypeAlias = NDArray[np.intp]
 """For each row, the row it had before, or `NO_ROW` if it is new."""
 
 _MOVES_KEPT = 16
+_CHANGES_KEPT = 1024
 
 
 class _Layout(NamedTuple):
@@ -63,6 +64,8 @@ class NodeTable:
         self._removed: set[str] = set()
         self._added = False
         self._version = 0
+        self._touched: list[int] = []
+        self._touched_from = 0
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
         self._none: Column = _zeros(0)
@@ -141,6 +144,19 @@ class NodeTable:
                 break
             moves = each.moves if moves is None else _composed(moves, each.moves)
         return moves
+
+    @property
+    def changes(self) -> int:
+        """How many changes of rows there have been; see `changed_since`."""
+        return self._touched_from + len(self._touched)
+
+    def changed_since(self, changes: int) -> Sequence[int] | None:
+        """The rows that changed after so many changes, some perhaps more than once.
+
+        None if that is too long ago, or if rows were added, removed or reordered in between.
+        """
+        at = changes - self._touched_from
+        return self._touched[at:] if at >= 0 else None
 
     def follow(self) -> DeltaReader:
         """Read what happens to the nodes from now on; see `deltas`."""
@@ -238,6 +254,10 @@ class NodeTable:
     def _touch(self, reason: Column, row: int) -> None:
         self._version += 1
         self.versions[row] = reason[row] = self._version
+        self._touched.append(row)
+        if len(self._touched) >= 2 * _CHANGES_KEPT:
+            del self._touched[:_CHANGES_KEPT]
+            self._touched_from += _CHANGES_KEPT
 
     def _ensure(self, resource: str) -> None:
         if resource not in self._requested:
@@ -271,6 +291,8 @@ class NodeTable:
     def _move(self, moves: Moves) -> None:
         """Give the columns new rows; those of new nodes are zero."""
         self._everywhere.clear()
+        self._touched_from = self.changes + 1
+        self._touched.clear()
         self._none = _zeros(moves.size)
         self.versions = moved(self.versions, moves)
         self.spec_versions = moved(self.spec_versions, moves)

@@ -8,7 +8,8 @@ claims and owner. Pods of one signature are alike in everything but their name: 
 spreading and queueing hints say of one of them holds for all (those of one ReplicaSet, say).
 
 Classes and signatures are keyed by the encoding of the fields in question, so pods find theirs by
-one look-up. All three are immutable, and shared by the copies of a world.
+one look-up. All three are immutable, and shared by the copies of a world. Pods of one template even
+share the encoded spec (`kubescene.api.parts`): it is read once (`PodSpec`).
 
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
@@ -19,6 +20,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import orjson
 
+from kubescene.api.parts import spec_part
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     Amounts,
@@ -31,6 +33,7 @@ from kubescene.types import JsonObject, ReadOnlyObject
 
 DEFAULT_SCHEDULER = "default-scheduler"
 CLASSES_KEPT = 4096
+SPECS_KEPT = 1024
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -109,11 +112,52 @@ class PodClass(Shared):
         self.tolerations: tuple[ReadOnlyObject, ...] = tuple(spec.get("tolerations") or ())
 
 
+class PodSpec(Shared):
+    """What is read from the spec of a pod, apart from its node.
+
+    ``alike`` is what decides about the signature; ``is_own`` says that a volume or claim is made
+    for this pod alone (``ephemeral``, ``resourceClaimTemplateName``).
+    """
+
+    __slots__ = (
+        "alike",
+        "claims",
+        "gates",
+        "is_own",
+        "pod_class",
+        "preemption_policy",
+        "priority",
+        "scheduler_name",
+        "volumes",
+    )
+
+    def __init__(self, spec: ReadOnlyObject, pod_class: PodClass) -> None:
+        super().__init__()
+        volumes, claims = spec.get("volumes"), spec.get("resourceClaims")
+        self.pod_class = pod_class
+        self.priority: int = spec.get("priority") or 0
+        self.scheduler_name: str = spec.get("schedulerName") or DEFAULT_SCHEDULER
+        self.gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
+        self.preemption_policy: str = spec.get("preemptionPolicy") or ""
+        self.volumes: Sequence[ReadOnlyObject] = _copied(volumes)
+        self.claims: Sequence[ReadOnlyObject] = _copied(claims)
+        self.is_own = any("ephemeral" in each for each in self.volumes) or any(
+            each.get("resourceClaimTemplateName") for each in self.claims
+        )
+        self.alike = (
+            pod_class,
+            self.priority,
+            self.scheduler_name,
+            spec.get("preemptionPolicy"),
+            orjson.dumps([volumes, claims]) if volumes or claims else b"",
+        )
+
+
 class PodSignature(Shared):
     """What pods have in common that differ in nothing a plugin may count, select or compare.
 
     ``owner`` is the uid of the managing controller. A volume or claim that is made for one pod
-    alone (``ephemeral``, ``resourceClaimTemplateName``) makes the pod's signature its own.
+    alone makes the pod's signature its own.
     """
 
     __slots__ = (
@@ -128,17 +172,17 @@ class PodSignature(Shared):
         "volumes",
     )
 
-    def __init__(self, pod_class: PodClass, pod: "PodInfo", spec: ReadOnlyObject) -> None:
+    def __init__(self, record: Record, spec: PodSpec) -> None:
         super().__init__()
-        self.pod_class = pod_class
-        self.namespace = pod.namespace
-        self.labels: Mapping[str, str] = dict(pod.labels)
-        self.priority = pod.priority
-        self.scheduler_name = pod.scheduler_name
-        self.owner = pod.record.owner
-        self.preemption_policy: str = spec.get("preemptionPolicy") or ""
-        self.volumes: Sequence[ReadOnlyObject] = _copied(spec.get("volumes"))
-        self.claims: Sequence[ReadOnlyObject] = _copied(spec.get("resourceClaims"))
+        self.pod_class = spec.pod_class
+        self.namespace = record.namespace
+        self.labels: Mapping[str, str] = dict(record.labels)
+        self.priority = spec.priority
+        self.scheduler_name = spec.scheduler_name
+        self.owner = record.owner
+        self.preemption_policy = spec.preemption_policy
+        self.volumes = spec.volumes
+        self.claims = spec.claims
 
     def __repr__(self) -> str:
         return f"<PodSignature {self.namespace} {dict(self.labels)}>"
@@ -184,6 +228,7 @@ class PodClasses:
         self._kept = kept
         self._classes: OrderedDict[bytes, PodClass] = OrderedDict()
         self._signatures: OrderedDict[tuple[Any, ...], PodSignature] = OrderedDict()
+        self._specs: dict[bytes, PodSpec] = {}
 
     def of(self, spec: ReadOnlyObject) -> PodClass:
         key = orjson.dumps(_relevant(spec))
@@ -196,22 +241,30 @@ class PodClasses:
             self._classes.move_to_end(key)
         return found
 
-    def signature(self, pod: "PodInfo", spec: ReadOnlyObject) -> PodSignature:
-        """The signature of a pod whose other fields are filled in."""
-        labels = orjson.dumps(pod.labels, option=orjson.OPT_SORT_KEYS) if pod.labels else b""
+    def spec(self, record: Record, spec: ReadOnlyObject) -> PodSpec:
+        """The spec of a pod; if it shares its encoding with another one, what was read there."""
+        part = spec_part(record.payload)
+        if part is None:
+            return PodSpec(spec, self.of(spec))
+        found = self._specs.get(part)
+        if found is None:
+            if len(self._specs) >= SPECS_KEPT:
+                self._specs.clear()
+            found = self._specs[part] = PodSpec(spec, self.of(spec))
+        return found
+
+    def signature(self, record: Record, spec: PodSpec) -> PodSignature:
+        labels = record.labels
         key = (
-            pod.pod_class,
-            pod.namespace,
-            labels,
-            pod.priority,
-            pod.scheduler_name,
-            pod.record.owner,
-            spec.get("preemptionPolicy"),
-            _rarely(pod, spec),
+            spec.alike,
+            record.namespace,
+            orjson.dumps(labels, option=orjson.OPT_SORT_KEYS) if labels else b"",
+            record.owner,
+            record.name if spec.is_own else "",
         )
         found = self._signatures.get(key)
         if found is None:
-            found = self._signatures[key] = PodSignature(pod.pod_class, pod, spec)
+            found = self._signatures[key] = PodSignature(record, spec)
             if len(self._signatures) > self._kept:
                 self._signatures.popitem(last=False)
         else:
@@ -241,13 +294,14 @@ class PodInfo:
         "requests",
         "scheduler_name",
         "signature",
+        "spec",
         "start_time",
         "terminating",
         "uid",
     )
 
     def __init__(self, record: Record, obj: ReadOnlyObject, classes: PodClasses) -> None:
-        metadata, spec = obj["metadata"], obj.get("spec") or {}
+        metadata = obj["metadata"]
         status: ReadOnlyObject = obj.get("status") or {}
         self.record = record
         self.namespace = record.namespace
@@ -256,21 +310,27 @@ class PodInfo:
         self.key = f"{record.namespace}/{record.name}"
         self.labels: Mapping[str, str] = record.labels
         self.node: str = record.node
-        self.priority: int = spec.get("priority") or 0
-        self.scheduler_name: str = spec.get("schedulerName") or DEFAULT_SCHEDULER
-        self.gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
         self.terminating = metadata.get("deletionTimestamp") is not None
         self.generation: int = metadata.get("generation") or 0
         self.nominated_node: str = status.get("nominatedNodeName") or ""
         self.start_time: str = status.get("startTime") or ""
-        self.pod_class = pod_class = classes.of(spec)
+        self.spec = spec = classes.spec(record, obj.get("spec") or {})
+        self.priority = spec.priority
+        self.scheduler_name = spec.scheduler_name
+        self.gates = spec.gates
+        self.pod_class = pod_class = spec.pod_class
         self.requests = pod_class.requests
         self.nonzero_cpu = pod_class.nonzero_cpu
         self.nonzero_memory = pod_class.nonzero_memory
         if status and resized(status):
             self.requests = pod_requests(obj)
             self.nonzero_cpu, self.nonzero_memory = nonzero_requests(obj)
-        self.signature = classes.signature(self, spec)
+        self.signature = classes.signature(record, spec)
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether it asks for something else than its class does."""
+        return self.requests is not self.pod_class.requests
 
     @property
     def object(self) -> JsonObject:
@@ -290,7 +350,7 @@ class PodInfo:
         copy.record = record
         if record.labels != self.labels:
             copy.labels = record.labels
-            copy.signature = classes.signature(copy, record.decode().get("spec") or {})
+            copy.signature = classes.signature(record, self.spec)
         return copy
 
     def _copied(self) -> "PodInfo":
@@ -311,6 +371,7 @@ class PodInfo:
         copy.start_time = self.start_time
         copy.pod_class = self.pod_class
         copy.signature = self.signature
+        copy.spec = self.spec
         copy.requests = self.requests
         copy.nonzero_cpu = self.nonzero_cpu
         copy.nonzero_memory = self.nonzero_memory
@@ -336,17 +397,6 @@ def _relevant(spec: ReadOnlyObject) -> JsonObject:
                 for each in containers
             ]
     return fields
-
-
-def _rarely(pod: PodInfo, spec: ReadOnlyObject) -> bytes:
-    """The encoding of what most pods lack."""
-    volumes, claims = spec.get("volumes"), spec.get("resourceClaims")
-    if not (volumes or claims):
-        return b""
-    own = any("ephemeral" in each for each in volumes or ()) or any(
-        each.get("resourceClaimTemplateName") for each in claims or ()
-    )
-    return orjson.dumps([volumes, claims, pod.name if own else ""])
 
 
 def _copied(items: Sequence[ReadOnlyObject] | None) -> Sequence[ReadOnlyObject]:

@@ -19,10 +19,11 @@ Time is virtual and often stands still, so each enqueue takes a timestamp of its
 nanosecond after the last: order never depends on anything but arrival.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.api.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
@@ -116,47 +117,72 @@ class _Tickets:
         return self._last
 
 
+_Item: TypeAlias = tuple[Any, int, "QueuedPod"]
+
+
 class _Heap:
     """A heap from which entries can be taken out of the middle: they are left behind as husks.
 
+    Most pods arrive in the order in which they leave: these stand in a line, not in the heap.
     Husks are swept out once they outnumber the entries, so a heap is never larger than its use.
     """
 
     FEW = 64
 
-    __slots__ = ("_entries", "_tickets", "place", "size")
+    __slots__ = ("_entries", "_line", "_tickets", "place", "size")
 
     def __init__(self, place: Place, tickets: _Tickets) -> None:
         self.place = place
         self.size = 0
         self._tickets = tickets
-        self._entries: list[tuple[Any, int, QueuedPod]] = []
+        self._line: deque[_Item] = deque()
+        self._entries: list[_Item] = []
 
     def push(self, entry: QueuedPod, key: Any) -> None:
         entry.place, entry.ticket = self.place, self._tickets.draw()
-        heappush(self._entries, (key, entry.ticket, entry))
+        item, line = (key, entry.ticket, entry), self._line
+        if line and key < line[-1][0]:
+            heappush(self._entries, item)
+        else:
+            line.append(item)
         self.size += 1
-        if len(self._entries) > 2 * self.size + self.FEW:
-            self._entries = [each for each in self._entries if each[2].ticket == each[1]]
-            heapify(self._entries)
+        if len(line) + len(self._entries) > 2 * self.size + self.FEW:
+            self._sweep()
 
     def peek(self) -> QueuedPod | None:
-        entries = self._entries
-        while entries and entries[0][2].ticket != entries[0][1]:
-            heappop(entries)
-        return entries[0][2] if entries else None
+        first = self._first()
+        return None if first is None else first[2]
 
     def pop(self) -> QueuedPod | None:
-        entry = self.peek()
-        if entry is not None:
+        first = self._first()
+        if first is None:
+            return None
+        if self._line and self._line[0] is first:
+            self._line.popleft()
+        else:
             heappop(self._entries)
-            self.size -= 1
-            entry.ticket = 0
-        return entry
+        self.size -= 1
+        first[2].ticket = 0
+        return first[2]
 
     def discard(self, entry: QueuedPod) -> None:
         entry.ticket = 0
         self.size -= 1
+
+    def _first(self) -> _Item | None:
+        line, entries = self._line, self._entries
+        while line and line[0][2].ticket != line[0][1]:
+            line.popleft()
+        while entries and entries[0][2].ticket != entries[0][1]:
+            heappop(entries)
+        if entries and (not line or entries[0] < line[0]):
+            return entries[0]
+        return line[0] if line else None
+
+    def _sweep(self) -> None:
+        self._line = deque(each for each in self._line if each[2].ticket == each[1])
+        self._entries = [each for each in self._entries if each[2].ticket == each[1]]
+        heapify(self._entries)
 
 
 class _GroupKey(NamedTuple):
@@ -179,16 +205,10 @@ class _Parked:
     """The pods that wait for an event: all, in groups, and by how long they have waited."""
 
     def __init__(self) -> None:
+        self.entries: dict[str, QueuedPod] = {}
         self._groups: dict[_GroupKey, _Group] = {}
-        self._entries: dict[str, QueuedPod] = {}
         self._tickets = _Tickets()
         self._ages: list[tuple[int, int, QueuedPod]] = []
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._entries
 
     def groups(self) -> list[_Group]:
         return [*self._groups.values()]
@@ -200,7 +220,7 @@ class _Parked:
         signature = entry.pod.signature
         key = _GroupKey(entry.unschedulable_plugins, entry.pending_plugins, signature)
         entry.group = self._groups.get(key) or self._groups.setdefault(key, _Group(key))
-        entry.group.entries[uid] = self._entries[uid] = entry
+        entry.group.entries[uid] = self.entries[uid] = entry
         if not stays:
             entry.parked = self._tickets.draw()
         if not stays or entry.aged != entry.waiting_since:
@@ -212,8 +232,8 @@ class _Parked:
         if entry.group is None:
             return
         self._ungroup(entry)
-        del self._entries[entry.pod.uid]
-        if len(self._ages) > 2 * len(self._entries) + 64:
+        del self.entries[entry.pod.uid]
+        if len(self._ages) > 2 * len(self.entries) + 64:
             self._ages = [age for age in self._ages if _is_current(age)]
             heapify(self._ages)
 
@@ -226,7 +246,7 @@ class _Parked:
 
     def in_order(self) -> list[QueuedPod]:
         """All pods, in order of arrival here."""
-        return sorted(self._entries.values(), key=_arrival)
+        return sorted(self.entries.values(), key=_arrival)
 
     def _ungroup(self, entry: QueuedPod) -> None:
         group, entry.group = entry.group, None
@@ -250,31 +270,25 @@ class _InFlight:
     """Pods whose fate is not yet known, and what has happened since they were popped."""
 
     def __init__(self) -> None:
-        self._positions: dict[str, int] = {}
+        self.positions: dict[str, int] = {}
         self._events: list[tuple[ClusterEvent, Change]] = []
         self._first = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._positions)
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._positions
-
     def begin(self, uid: str) -> None:
-        self._positions[uid] = self._first + len(self._events)
+        self.positions[uid] = self._first + len(self._events)
 
     def record(self, event: ClusterEvent, change: Change) -> None:
-        if self._positions:
+        if self.positions:
             self._events.append((event, change))
 
     def end(self, uid: str) -> list[tuple[ClusterEvent, Change]]:
         """What happened since `begin`."""
-        position = self._positions.pop(uid, None)
+        position = self.positions.pop(uid, None)
         if position is None or not self._events:
             return []
         arrived = self._events[position - self._first :]
         # The first that is left is the one that was popped first: nobody needs what is older.
-        oldest = next(iter(self._positions.values()), self._first + len(self._events))
+        oldest = next(iter(self.positions.values()), self._first + len(self._events))
         del self._events[: oldest - self._first]
         self._first = oldest
         return arrived
@@ -323,7 +337,7 @@ class SchedulingQueue:
     @property
     def is_listening(self) -> bool:
         """Whether there is a pod that an event could help."""
-        return bool(self._unschedulable or self._in_flight)
+        return bool(self._unschedulable.entries or self._in_flight.positions)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -468,7 +482,7 @@ class SchedulingQueue:
         if not self._is_of_interest(event):
             return
         self._in_flight.record(event, change)
-        if not self._unschedulable:
+        if not self._unschedulable.entries:
             return
         moves: list[tuple[QueuedPod, Strategy]] = []
         for group in self._unschedulable.groups():

@@ -105,6 +105,7 @@ class ScoreExtension:
     score_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
     normalize: Callable[[CycleState, PodInfo, Scores], Scores] | None
     one: Callable[[CycleState, PodInfo, NodeInfo], int] | None
+    normalizes_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,15 @@ class Framework:
         self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
         self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
         self.pre_filter = self._pre_filters()
+        self.pre_filters_by_class = self._by_class(ExtensionPoint.PRE_FILTER)
+        self.pre_scores_by_class = self._by_class(ExtensionPoint.PRE_SCORE)
         self.post_filter = self._post_filters()
         self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
         self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
         self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
         self.pre_bind = self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
+        self.binds_at_once = not (self.reserve or self.permit or self.pre_bind)
+        """Whether nothing comes between a decision and Bind."""
         self.bind = self._extensions(ExtensionPoint.BIND, "bind")
         self.post_bind = self._extensions(ExtensionPoint.POST_BIND, "post_bind")
         self.filters = tuple(
@@ -184,6 +189,11 @@ class Framework:
         if not implements(self.plugins[plugin], method):
             return None
         return guarded(getattr(self.plugins[plugin], method), plugin, point)
+
+    def _by_class(self, point: ExtensionPoint) -> bool:
+        """Whether the class of a pod decides what all plugins at a point say."""
+        plugins = [self.plugins[each.name] for each in self.profile.at(point)]
+        return all(getattr(each, "prepares_by_class", False) for each in plugins)
 
     def _pre_filters(self) -> tuple[PreFilterExtension, ...]:
         point = ExtensionPoint.PRE_FILTER
@@ -233,6 +243,7 @@ class Framework:
             guarded(whole.score_nodes, name, point),
             self._optional(name, "normalize", point),
             self._optional(name, "score", point),
+            getattr(plugin, "normalizes_alone", False),
         )
 
 

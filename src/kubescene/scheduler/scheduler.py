@@ -11,6 +11,9 @@ What the scheduler knows comes through its watches alone. A pod that it bound is
 watch; until then, too, it is assumed.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record
@@ -40,7 +43,7 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.queue import QueuedPod, SchedulingQueue
+from kubescene.scheduler.queue import Place, QueuedPod, SchedulingQueue
 from kubescene.scheduler.runtime import EVERY_EVENT, Framework
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
@@ -182,17 +185,37 @@ class Scheduler:
         """One piece of work: whether it wrote, or None if there was none."""
         if self._bindings and self.waiting_pods.has_ready:
             binding = self._bindings.get(self.waiting_pods.next_ready())
-            return binding is not None and self._bind(binding)
+            return binding is not None and self._safely(binding.entry, self._bind, binding)
         if self._asking and (answered := self._next_answered()) is not None:
             self._asking.remove(answered)
-            return self._bind(answered)
+            return self._safely(answered.entry, self._bind, answered)
         if self._deciding is not None:
             if self._deciding[1].is_waiting:
                 return None
             (waiting, deciding), self._deciding = self._deciding, None
-            return self._resume(waiting, deciding)
+            return self._safely(waiting, self._resume, waiting, deciding)
         entry = self.queue.pop()
-        return None if entry is None else self._attempt(entry)
+        return None if entry is None else self._safely(entry, self._attempt, entry)
+
+    def _safely(self, entry: QueuedPod, work: Callable[..., bool], *arguments: Any) -> bool:
+        """Do a piece of work about a pod; if it raises, the pod is not lost."""
+        try:
+            return work(*arguments)
+        except Exception:
+            self._recover(entry)
+            raise
+
+    def _recover(self, entry: QueuedPod) -> None:
+        """An exception ended an attempt: that is an error, and the pod waits for the next one."""
+        uid = entry.pod.uid
+        if self.queue.get(uid) is not entry:
+            self.queue.done(entry)
+        elif entry.place is Place.IN_FLIGHT:
+            self._bindings.pop(uid, None)
+            if (assumed := self._placed.get(uid)) is not None:
+                self._forget(assumed)
+            self.queue.put_back(entry, ())
+        self._set_timer()
 
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
@@ -244,7 +267,12 @@ class Scheduler:
 
     def _bind(self, binding: Binding) -> bool:
         """Go on with a binding; what goes wrong turns the decision into a failure."""
-        status = binding.run()
+        try:
+            status = binding.run()
+        except Exception:
+            self._recover(binding.entry)
+            binding.undo()
+            raise
         if status is None:
             return self._park(binding)
         self._bindings.pop(binding.pod.uid, None)

@@ -20,14 +20,17 @@ from kubescene.clock import Stream
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import Rows, Scores
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
+from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.row_results import RowResults, Window
 from kubescene.scheduler.runtime import ScoreExtension
 from kubescene.timeline.attempts import ScoreColumn
 
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000
+_UNRATED_KEPT = 64
 _LEVELS = 32
-_MAX = np.uint64(100)
+_UNSIGNED = np.dtype(np.uint64)
 
 
 class ScoringError(Exception):
@@ -42,31 +45,31 @@ class Scored:
     columns: list[ScoreColumn] = field(default_factory=list)
 
 
-class ClassScores:
+class ClassScores(RowResults):
     """The kept raw scores of one class of pods: one line per plugin, and their weighted sum."""
 
-    __slots__ = ("active", "layout", "raw", "seen", "sums")
+    __slots__ = ("active", "rated", "raw", "sums")
 
-    def __init__(self, layout: int, rows: int, active: "_Split") -> None:
-        self.layout = layout
+    def __init__(self, nodes: NodeTable, active: "_Split") -> None:
+        super().__init__(nodes)
         self.active = active
-        self.seen = np.full(rows, -1, dtype=np.int64)
-        self.raw = np.zeros((len(active.kept), rows), dtype=np.int64)
-        self.sums = np.zeros(rows, dtype=np.int64)
+        self.raw = np.zeros((len(active.kept), len(nodes)), dtype=np.int64)
+        self.sums = np.zeros(len(nodes), dtype=np.int64)
+        self.rated = [False] * len(active.kept)
+        """For each line, whether a score other than 0 was ever kept in it."""
 
-    def move(self, layout: int, moves: Moves) -> None:
-        """Follow the rows of the table to their new places."""
-        self.layout = layout
-        self.seen = moved(self.seen, moves, -1)
+    def move(self, moves: Moves) -> None:
+        super().move(moves)
         self.raw = self.raw.take(moves, axis=1, mode="clip")
         self.sums = moved(self.sums, moves)
 
 
 class _Split:
-    __slots__ = ("kept", "normalized", "others")
+    __slots__ = ("kept", "normalized", "one_by_one", "others")
 
     def __init__(self, active: list[ScoreExtension]) -> None:
         self.kept = tuple(each for each in active if each.per_node)
+        self.one_by_one = all(each.one is not None for each in self.kept)
         self.normalized = tuple(
             (line, each) for line, each in enumerate(self.kept) if each.normalize is not None
         )
@@ -81,19 +84,29 @@ class ScoreChain:
         self.nodes = nodes
         self._kept: OrderedDict[PodClass, ClassScores] = OrderedDict()
         self._splits: dict[frozenset[str], _Split] = {}
+        self._unrated_kept: dict[tuple[str, int], Scores] = {}
 
     def score(
-        self, state: CycleState, pod: PodInfo, rows: Rows, *, explain: bool = False
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        window: Window | None = None,
+        *,
+        explain: bool = False,
     ) -> Scored:
-        """Rate ``rows``; the PreScores have run."""
+        """Rate ``rows``; the PreScores have run. ``window`` is said if the rows are one."""
         split = self._split(state.skipped_scores)
         kept = self._scores(pod, split)
-        stale = (kept.seen.take(rows) != self.nodes.versions.take(rows)).nonzero()[0]
-        if stale.size:
-            self._renew(state, pod, kept, rows.take(stale))
-        scored = Scored(kept.sums.take(rows))
+        outdated = kept.outdated(self.nodes, rows, window)
+        if len(outdated):
+            self._renew(state, pod, kept, outdated)
+        scored = Scored(_shown(kept.sums, rows, window))
         for line, extension in split.normalized:
-            self._add(extension, state, pod, kept.raw[line].take(rows), scored)
+            if extension.normalizes_alone and not kept.rated[line]:
+                scored.totals += self._unrated(extension, state, pod, rows.size)
+            else:
+                self._add(extension, state, pod, _shown(kept.raw[line], rows, window), scored)
         for extension in split.others:
             raw = extension.score_nodes(state, pod, self.nodes, rows)
             self._add(extension, state, pod, raw, scored)
@@ -111,8 +124,8 @@ class ScoreChain:
     def _scores(self, pod: PodInfo, split: _Split) -> ClassScores:
         nodes = self.nodes
         kept = self._kept.get(pod.pod_class)
-        if kept is None or kept.active is not split or not _in_place(kept, nodes):
-            kept = self._kept[pod.pod_class] = ClassScores(nodes.layout, len(nodes), split)
+        if kept is None or kept.active is not split or not kept.in_place(nodes):
+            kept = self._kept[pod.pod_class] = ClassScores(nodes, split)
             while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(pod.pod_class)
@@ -129,13 +142,28 @@ class ScoreChain:
         final = _final(extension, state, pod, raw)
         scored.totals += final if extension.weight == 1 else final * extension.weight
 
-    def _renew(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
-        if rows.size <= _FEW_ROWS and all(each.one is not None for each in kept.active.kept):
-            for row in rows.tolist():
+    def _unrated(
+        self, extension: ScoreExtension, state: CycleState, pod: PodInfo, count: int
+    ) -> Scores:
+        """What nodes get of a plugin that gives none of them a score."""
+        found = self._unrated_kept.get((extension.name, count))
+        if found is None:
+            if len(self._unrated_kept) >= _UNRATED_KEPT:
+                self._unrated_kept.clear()
+            raw = np.zeros(count, dtype=np.int64)
+            found = _final(extension, state, pod, raw) * extension.weight
+            self._unrated_kept[extension.name, count] = found
+        return found
+
+    def _renew(
+        self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: list[int] | Rows
+    ) -> None:
+        if len(rows) <= _FEW_ROWS and kept.active.one_by_one:
+            for row in map(int, rows):
                 self._renew_row(state, pod, kept, row)
         else:
-            self._renew_rows(state, pod, kept, rows)
-        kept.seen[rows] = self.nodes.versions.take(rows)
+            self._renew_rows(state, pod, kept, np.asarray(rows, dtype=np.intp))
+        kept.renewed(self.nodes, rows)
 
     def _renew_row(self, state: CycleState, pod: PodInfo, kept: ClassScores, row: int) -> None:
         info, total = self.nodes.infos[row], 0
@@ -143,6 +171,7 @@ class ScoreChain:
             assert extension.one is not None
             score = extension.one(state, pod, info)
             kept.raw[line, row] = score
+            kept.rated[line] |= score != 0
             if extension.normalize is None:
                 if not 0 <= score <= 100:
                     raise _invalid(extension, score)
@@ -154,6 +183,7 @@ class ScoreChain:
         for line, extension in enumerate(kept.active.kept):
             scores = extension.score_nodes(state, pod, self.nodes, rows)
             kept.raw[line, rows] = scores
+            kept.rated[line] |= bool(scores.any())
             if extension.normalize is None:
                 _check(extension, scores)
                 sums += scores * extension.weight
@@ -177,19 +207,13 @@ class ScoreChain:
         return columns
 
 
-def _in_place(kept: ClassScores, nodes: NodeTable) -> bool:
-    """Whether the scores stand in the rows of the table, if need be after a move."""
-    if kept.layout == nodes.layout:
-        return True
-    moves = nodes.moved_from(kept.layout)
-    if moves is not None:
-        kept.move(nodes.layout, moves)
-    return moves is not None
+def _shown(column: Scores, rows: Rows, window: Window | None) -> Scores:
+    return column.take(rows) if window is None else window.of(column, rows)
 
 
 def pick(totals: Scores) -> int:
     """The position of the winner."""
-    best = (totals == totals.max()).nonzero()[0]
+    best = (totals == highest(totals)).nonzero()[0]
     if best.size == 1:
         return int(best[0])
     return int(best[pre_order(totals.size).take(best).argmin()])
@@ -229,7 +253,7 @@ def _final(extension: ScoreExtension, state: CycleState, pod: PodInfo, raw: Scor
 
 def _check(extension: ScoreExtension, scores: Scores) -> None:
     # As unsigned numbers negative scores are huge, so one look at the maximum finds both faults.
-    if scores.size and scores.view(np.uint64).max() > _MAX:
+    if scores.size and highest(scores.view(_UNSIGNED)) > 100:
         wrong = ((scores < 0) | (scores > 100)).nonzero()[0][0]
         raise _invalid(extension, int(scores[wrong]))
 

@@ -14,7 +14,9 @@ import numpy as np
 from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.verdicts import Filtering
 
@@ -34,23 +36,32 @@ def nodes_to_find(count: int, percentage: int = 0) -> int:
 
 class Found(NamedTuple):
     """``rows`` were examined, in this order, with these verdicts; ``feasible`` are those that
-    pass.
+    pass: if nothing is missing, ``window`` is where they are.
     """
 
     rows: Rows
     verdicts: Codes
     feasible: Rows
+    window: Window | None = None
 
 
-def search(filtering: "NominatedFiltering", ring: Rows, start: int, wanted: int) -> Found:
-    """Examine rows from ``start`` on. ``ring`` holds all candidates twice in a row."""
+def search(
+    filtering: "NominatedFiltering", ring: Rows, start: int, wanted: int, *, every: bool = False
+) -> Found:
+    """Examine rows from ``start`` on. ``ring`` holds all candidates twice in a row.
+
+    ``every`` says that these are all rows of the table.
+    """
     count = ring.size // 2
     at = found = 0
     parts: list[Found] = []
     while at < count and found <= wanted:
         size = min(count - at, max(wanted + 1 - found, _SMALLEST_CHUNK))
         rows = ring[start + at : start + at + size]
-        verdicts = filtering.judge(rows)
+        window = Window((start + at) % count, size, count) if every else None
+        verdicts = filtering.judge(rows, window)
+        if at == 0 and not highest(verdicts):
+            return _all_pass(rows[:wanted], verdicts[:wanted], window)
         passing = (verdicts == 0).nonzero()[0]
         if found + passing.size > wanted:
             end = passing[wanted - found]
@@ -61,6 +72,12 @@ def search(filtering: "NominatedFiltering", ring: Rows, start: int, wanted: int)
         feasible = rows if passing.size == rows.size else rows.take(passing)
         parts.append(Found(rows, verdicts, feasible))
     return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _all_pass(rows: Rows, verdicts: Codes, window: Window | None) -> Found:
+    """The first rows are all that is wanted."""
+    whole = None if window is None else Window(window.start, rows.size, window.total)
+    return Found(rows, verdicts, rows, whole)
 
 
 def _joined(parts: list[Found]) -> Found:
@@ -95,8 +112,8 @@ class NominatedFiltering:
             if (row := nodes.row_of(name)) is not None:
                 self._nominated[row] = pods
 
-    def judge(self, rows: Rows) -> Codes:
-        verdicts = self._filtering.judge(rows)
+    def judge(self, rows: Rows, window: Window | None = None) -> Codes:
+        verdicts = self._filtering.judge(rows, window)
         if self._nominated:
             wanted = np.fromiter(self._nominated, dtype=np.intp, count=len(self._nominated))
             for at in np.isin(rows, wanted).nonzero()[0].tolist():

@@ -21,6 +21,7 @@ from kubescene.scheduler.interfaces import Codes, Reads, Rows
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.row_results import RowResults, Window
 from kubescene.scheduler.runtime import FilterExtension, PreFilterExtension
 from kubescene.scheduler.status import SUCCESS, Status
 
@@ -32,22 +33,19 @@ _FEW_ROWS = 4
 _CELLS_KEPT = 500_000
 
 
-class ClassVerdicts:
+class ClassVerdicts(RowResults):
     """The kept verdicts of one class of pods."""
 
-    __slots__ = ("active", "errors", "layout", "seen", "verdicts")
+    __slots__ = ("active", "errors", "verdicts")
 
-    def __init__(self, layout: int, rows: int, active: tuple[FilterExtension, ...]) -> None:
-        self.layout = layout
+    def __init__(self, nodes: NodeTable, active: tuple[FilterExtension, ...]) -> None:
+        super().__init__(nodes)
         self.active = active
-        self.seen = np.full(rows, -1, dtype=np.int64)
-        self.verdicts = np.zeros(rows, dtype=np.int64)
+        self.verdicts = np.zeros(len(nodes), dtype=np.int64)
         self.errors = False
 
-    def move(self, layout: int, moves: Moves) -> None:
-        """Follow the rows of the table to their new places."""
-        self.layout = layout
-        self.seen = moved(self.seen, moves, -1)
+    def move(self, moves: Moves) -> None:
+        super().move(moves)
         self.verdicts = moved(self.verdicts, moves)
 
 
@@ -97,10 +95,10 @@ class FilterChain:
         nodes = self.nodes
         if pod.node:
             # The node's name is no part of the class, and such a pod never is in the queue.
-            return ClassVerdicts(nodes.layout, len(nodes), active)
+            return ClassVerdicts(nodes, active)
         kept = self._kept.get(pod.pod_class)
-        if kept is None or kept.active is not active or not _in_place(kept, nodes):
-            kept = self._kept[pod.pod_class] = ClassVerdicts(nodes.layout, len(nodes), active)
+        if kept is None or kept.active is not active or not kept.in_place(nodes):
+            kept = self._kept[pod.pod_class] = ClassVerdicts(nodes, active)
             while len(self._kept) > _entries_kept(nodes):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(pod.pod_class)
@@ -120,16 +118,6 @@ class FilterChain:
 
 def _entries_kept(nodes: NodeTable) -> int:
     return max(8, _CELLS_KEPT // max(1, len(nodes)))
-
-
-def _in_place(kept: ClassVerdicts, nodes: NodeTable) -> bool:
-    """Whether the verdicts stand in the rows of the table, if need be after a move."""
-    if kept.layout == nodes.layout:
-        return True
-    moves = nodes.moved_from(kept.layout)
-    if moves is not None:
-        kept.move(nodes.layout, moves)
-    return moves is not None
 
 
 class _Split:
@@ -203,13 +191,14 @@ class Filtering:
         """Whether some verdict stands for an error rather than a refusal."""
         return self._kept.errors or self.state.filter_errors
 
-    def judge(self, rows: Rows) -> Codes:
-        """One verdict per row."""
+    def judge(self, rows: Rows, window: Window | None = None) -> Codes:
+        """One verdict per row; ``window`` is said if the rows are one."""
         kept = self._kept
-        stale = (kept.seen.take(rows) != self._nodes.versions.take(rows)).nonzero()[0]
-        if stale.size:
-            self._renew(rows.take(stale))
-        verdicts = kept.verdicts.take(rows)
+        outdated = kept.outdated(self._nodes, rows, window)
+        if len(outdated):
+            self._renew(outdated)
+        verdicts = kept.verdicts
+        verdicts = verdicts.take(rows) if window is None else window.of(verdicts, rows)
         for extension in self._split.others:
             self._judge_by(extension, rows, verdicts)
         return verdicts
@@ -288,15 +277,15 @@ class Filtering:
             )
         return codes
 
-    def _renew(self, rows: Rows) -> None:
+    def _renew(self, rows: list[int] | Rows) -> None:
         kept = self._kept
-        if rows.size <= _FEW_ROWS:
-            for row in rows.tolist():
+        if len(rows) <= _FEW_ROWS:
+            for row in map(int, rows):
                 kept.verdicts[row] = self._judge_row(row)
         else:
-            kept.verdicts[rows] = self._judge_rows(rows)
+            kept.verdicts[rows] = self._judge_rows(np.asarray(rows, dtype=np.intp))
         if not self.state.passing_codes:
-            kept.seen[rows] = self._nodes.versions.take(rows)
+            kept.renewed(self._nodes, rows)
         kept.errors |= self.state.filter_errors
 
     def _judge_row(self, row: int) -> int:

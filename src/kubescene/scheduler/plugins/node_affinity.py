@@ -85,6 +85,8 @@ class NodeAffinity(
 ):
     name = "NodeAffinity"
     reads = Reads.NODE
+    prepares_by_class = True
+    normalizes_alone = True
     REASON = "node(s) didn't match Pod's node affinity/selector"
     REASON_CONFLICT = "pod affinity terms conflict"
     REFUSED = Status.unresolvable(REASON)

@@ -43,6 +43,7 @@ class NodeResourcesBalancedAllocation(
 ):
     name = "NodeResourcesBalancedAllocation"
     reads = Reads.NODE
+    prepares_by_class = True
 
     def __init__(self, resources: Sequence[str]) -> None:
         self._resources = tuple(resources)

@@ -83,6 +83,7 @@ class NodeResourcesFit(
 ):
     name = "NodeResourcesFit"
     reads = Reads.NODE
+    prepares_by_class = True
 
     def __init__(self, weights: Sequence[tuple[str, int]]) -> None:
         self._weights = tuple(weights)

@@ -55,6 +55,8 @@ class TaintToleration(
 ):
     name = "TaintToleration"
     reads = Reads.NODE
+    prepares_by_class = True
+    normalizes_alone = True
     REASON = "node(s) had untolerated taint(s)"
     REFUSED = Status.unresolvable(REASON)
 
