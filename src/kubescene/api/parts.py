@@ -11,7 +11,7 @@ status.
 
 from functools import lru_cache
 from itertools import islice, zip_longest
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import orjson
@@ -23,6 +23,7 @@ LONGEST_SHARED = 4096
 _IN_HEAD = 3
 _END = b"}"
 _NODE = "nodeName"
+_NOTHING_KNOWN: dict[str, tuple[bytes, ...]] = {}
 _OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
@@ -129,6 +130,38 @@ def part_size(part: Part) -> int:
     return len(part) if isinstance(part, bytes) else 0
 
 
+class Predecessor(NamedTuple):
+    """The version that an object replaces: encoded, and decoded if somebody has it so.
+
+    Decoded objects are read-only, so a part that is still the very same has the same encoding.
+    ``same_metadata``: the new object's are those of ``obj``, but for the revision.
+    """
+
+    sections: Sections
+    obj: JsonObject = {}  # noqa: RUF012 - read-only like all decoded objects
+    same_metadata: bool = False
+
+    def metadata(self, new: JsonObject) -> bytes:
+        """The encoded metadata of the new version; the same bytes if they say the same."""
+        before = self.sections.metadata
+        if self.same_metadata:
+            return before
+        metadata = encode_metadata(new["metadata"])
+        return before if metadata == before else metadata
+
+    def members(self, new: JsonObject, *, node_apart: bool) -> dict[str, tuple[bytes, ...]]:
+        """The parts of those members that ``new`` has taken over."""
+        old, taken, at = self.obj, {}, 0
+        parts = self.sections.members
+        for name in islice(old, _IN_HEAD, None):
+            value = old[name]
+            end = at + (2 if node_apart and name == "spec" and isinstance(value, dict) else 1)
+            if new.get(name) is value:
+                taken[name] = parts[at:end]
+            at = end
+        return taken
+
+
 class PartEncoder:
     """Encodes objects in parts, and hands out the same part again for the same text."""
 
@@ -137,23 +170,25 @@ class PartEncoder:
         self._known: dict[bytes, bytes] = {}
 
     def sections(
-        self, obj: JsonObject, revision: int, before: Payload | None, *, node_apart: bool
+        self, obj: JsonObject, revision: int, before: Predecessor | None, *, node_apart: bool
     ) -> Sections:
         """Encode what `versioned` returned; ``before`` is the version that it replaces.
 
         With ``node_apart`` the spec's node is a part of its own.
         """
-        metadata = encode_metadata(obj["metadata"])
-        if isinstance(before, Sections) and metadata == before.metadata:
-            metadata = before.metadata
         members: list[bytes] = []
+        known = _NOTHING_KNOWN if before is None else before.members(obj, node_apart=node_apart)
         for name, value in islice(obj.items(), _IN_HEAD, None):
+            if name in known:
+                members += known[name]
+                continue
             part = self._opening(name) + orjson.dumps(value)
             if node_apart and name == "spec" and part.endswith(_END):
                 members += self._spec(part, value)
             else:
                 members.append(self._shared(part))
         members.append(_END)
+        metadata = encode_metadata(obj["metadata"]) if before is None else before.metadata(obj)
         return Sections(
             self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members)
         )

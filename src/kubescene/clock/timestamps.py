@@ -6,6 +6,7 @@ days that no month has, times outside the years 1 to 9999, durations longer than
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 MICROSECOND = 1_000
 MILLISECOND = 1_000_000
@@ -59,6 +60,7 @@ def format_micro_time(instant: int) -> str:
     return f"{_calendar(second)}.{rest // MICROSECOND:06d}Z"
 
 
+@lru_cache(maxsize=1024)
 def parse_time(text: str) -> int:
     """An RFC 3339 instant with up to nine fractional digits."""
     match = _TIME.fullmatch(text)

@@ -76,6 +76,19 @@ def validate_metadata_update(
 ) -> None:
     """What may change in the metadata of an existing object."""
     finalizers = new.get("finalizers") or []
+    if new is not old or not new.get("resourceVersion"):
+        _check_change(new, old, finalizers, errors, path)
+    _check_maps(new, errors, path)
+    if managed := new.get("managedFields"):
+        _check_managed_fields(managed, errors, path.child("managedFields"))
+    if finalizers and kube_finalizers:
+        check_kube_finalizers(finalizers, errors, path.child("finalizers"))
+
+
+def _check_change(
+    new: JsonObject, old: JsonObject, finalizers: list[str], errors: ErrorList, path: Path
+) -> None:
+    """What an update has to keep."""
     if old.get("deletionTimestamp") is not None:
         _check_no_new_finalizers(finalizers, old.get("finalizers") or [], errors, path)
     if not new.get("resourceVersion"):
@@ -90,11 +103,6 @@ def validate_metadata_update(
     for field in _FIXED_OPTIONAL_FIELDS:
         if new.get(field) != old.get(field):
             errors.invalid(path.child(field), new.get(field), IMMUTABLE)
-    _check_maps(new, errors, path)
-    if managed := new.get("managedFields"):
-        _check_managed_fields(managed, errors, path.child("managedFields"))
-    if finalizers and kube_finalizers:
-        check_kube_finalizers(finalizers, errors, path.child("finalizers"))
 
 
 def check_not_negative(
