@@ -9,6 +9,7 @@ from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
@@ -65,6 +66,12 @@ class ReplicaSetReconciler:
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
         key = ObjectKey(record.namespace, record.name)
+        if (
+            previous is not None
+            and previous.owner == record.owner != ""
+            and change.type is ChangeType.MODIFIED
+        ):
+            return self._observe_owned(key, change, previous)
         concerned = dict.fromkeys(self._orphans.observe(change))
         if previous is not None and previous.owner:
             gone = change.type is ChangeType.DELETED
@@ -75,6 +82,20 @@ class ReplicaSetReconciler:
             self._tallies[record.owner].put(key, owned_pod(change.object))
             note(concerned, owner_key(change.object))
         return concerned
+
+    def _observe_owned(
+        self, key: ObjectKey, change: Change, previous: Record
+    ) -> Iterable[ObjectKey]:
+        """A pod that had an owner, and keeps it: nobody can adopt it, then or now."""
+        record = change.record
+        tally = self._tallies[record.owner]
+        known = tally.pods.get(key)
+        same_labels = known is not None and record.labels == previous.labels
+        labels = known.labels if known is not None and same_labels else None
+        pod = change.object
+        tally.put(key, owned_pod(pod, labels))
+        owner = owner_key(pod)
+        return () if owner is None else (owner,)
 
     # -- deciding --------------------------------------------------------------------------
 
@@ -123,7 +144,7 @@ class ReplicaSetReconciler:
         """Release owned pods that no longer match, adopt orphans that do."""
         selector = self._orphans.selector(key)
         writes: list[Write] = []
-        if any(not selector.matches(dict(labels)) for labels in tally.active_labels):
+        if not all(selector.matches(dict(labels)) for labels in tally.active_labels):
             writes += [
                 release(key, replica_set, reader)
                 for key, pod in tally.pods.items()

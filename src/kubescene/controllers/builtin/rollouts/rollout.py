@@ -1,7 +1,7 @@
 """One Deployment with its ReplicaSets: what a pass looks at."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kubescene.controllers.builtin.rollouts.limits import Limits, limits_of
 from kubescene.controllers.builtin.rollouts.sets import OwnedSet, by_age, owned_set
@@ -17,11 +17,12 @@ class Rollout:
     limits: Limits
     new: OwnedSet | None
     olds: tuple[OwnedSet, ...]
+    sets: tuple[OwnedSet, ...] = field(init=False, compare=False, repr=False)
+    """All of them, the new one last."""
 
-    @property
-    def sets(self) -> tuple[OwnedSet, ...]:
-        """All of them, the new one last."""
-        return self.olds if self.new is None else (*self.olds, self.new)
+    def __post_init__(self) -> None:
+        sets = self.olds if self.new is None else (*self.olds, self.new)
+        object.__setattr__(self, "sets", sets)
 
     @property
     def active_olds(self) -> list[OwnedSet]:
@@ -30,7 +31,7 @@ class Rollout:
     @property
     def total(self) -> int:
         """The pods that all sets together should have."""
-        return sum(it.size for it in self.sets)
+        return sum([it.size for it in self.sets])
 
     @property
     def status(self) -> JsonObject:
@@ -44,8 +45,11 @@ class Rollout:
     @property
     def is_scaled(self) -> bool:
         """Whether the Deployment was scaled since it last resized one of its active sets."""
-        known = (it.desired for it in self.sets if it.is_active)
-        return any(count is not None and count != self.limits.replicas for count in known)
+        wanted = self.limits.replicas
+        for it in self.sets:
+            if it.size > 0 and it.desired is not None and it.desired != wanted:
+                return True
+        return False
 
 
 def rollout_of(deployment: JsonObject, owned: Iterable[JsonObject]) -> Rollout:
