@@ -68,8 +68,10 @@ class Sections(msgspec.Struct, gc=False, eq=False):
 
     def mentions(self, text: bytes) -> bool:
         """Whether a text that begins and ends inside a member occurs in the object."""
-        if text in self.metadata:
-            return True
+        return text in self.metadata or self.members_mention(text)
+
+    def members_mention(self, text: bytes) -> bool:
+        """The same for all but metadata."""
         for part in self.members:
             if part_mentions(part, text) if len(part) <= LONGEST_SHARED else text in part:
                 return True

@@ -62,6 +62,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         payload = self.payload
         return payload.mentions(text) if isinstance(payload, Sections) else text in self.data
 
+    def members_mention(self, text: bytes) -> bool:
+        """The same for what is not metadata; cheap, so it may include these."""
+        payload = self.payload
+        return payload.members_mention(text) if isinstance(payload, Sections) else text in self.data
+
     def decode(self) -> JsonObject:
         """A fresh decoded object."""
         decoded: JsonObject = orjson.loads(self.data)

@@ -94,14 +94,14 @@ class ReconcilerController:
 def make(write: Write, client: Client) -> Record:
     """Carry out one planned write; returns the object's newest state."""
     match write:
-        case Create(obj, options=options):
-            return client.create(obj, options=options)
-        case Update(obj, subresource):
-            return client.update(obj, subresource=subresource)
         case Patch(ref, patch, patch_type, subresource, options=options):
             return client.patch(
                 ref, patch, patch_type=patch_type, subresource=subresource, options=options
             )
+        case Create(obj, options=options):
+            return client.create(obj, options=options)
+        case Update(obj, subresource):
+            return client.update(obj, subresource=subresource)
         case Scale(ref, replicas):
             return client.scale(ref, replicas)
         case Evict(pod, deletion):

@@ -99,10 +99,11 @@ def is_checked_status(status: JsonValue, known: JsonObject, served: ResourceType
     before = known.get("status")
     if type(status) is not dict or type(before) is not dict:
         return False
-    parts = {"status": {k: v for k, v in status.items() if v is not before.get(k, _MISSING)}}
-    is_flat = not any(isinstance(value, dict | list) for value in parts["status"].values())
-    done = checked(parts, served) if is_flat else checked_once(parts, served)
-    return done == parts
+    members = {k: v for k, v in status.items() if v is not before.get(k, _MISSING)}
+    if fields.are_sound_scalars(members, served.gvk, "status"):
+        return True
+    parts = {"status": members}
+    return checked_once(parts, served) == parts
 
 
 def typed(obj: JsonObject, served: ResourceType) -> JsonObject:

@@ -149,12 +149,20 @@ def _check_namespace(
 
 
 def _check_maps(metadata: JsonObject, errors: ErrorList, path: Path) -> None:
+    at = _MAPS if path is METADATA else _paths_of_maps(path)
     if labels := metadata.get("labels"):
-        check_labels(labels, errors, path.child("labels"))
+        check_labels(labels, errors, at[0])
     if annotations := metadata.get("annotations"):
-        check_annotations(annotations, errors, path.child("annotations"))
+        check_annotations(annotations, errors, at[1])
     if owners := metadata.get("ownerReferences"):
-        _check_owners(owners, errors, path.child("ownerReferences"))
+        _check_owners(owners, errors, at[2])
+
+
+def _paths_of_maps(path: Path) -> tuple[Path, Path, Path]:
+    return path.child("labels"), path.child("annotations"), path.child("ownerReferences")
+
+
+_MAPS = _paths_of_maps(METADATA)
 
 
 def check_labels(labels: dict[str, str], errors: ErrorList, path: Path) -> None:

@@ -6,8 +6,9 @@ thousand. Label sets are counted as groups: there are few of them, however many 
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from kubescene.clock import parse_time
 from kubescene.controllers.reconcile import ObjectKey
@@ -18,8 +19,7 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedPod:
+class OwnedPod(msgspec.Struct, frozen=True, gc=False):
     """What the counts need to know of a pod."""
 
     active: bool

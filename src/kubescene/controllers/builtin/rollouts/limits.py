@@ -1,13 +1,13 @@
 """How many pods a Deployment may have at once, and how many it must not fall below."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, gc=False):
     """``surge`` and ``unavailable`` as counts. A Recreate strategy has neither."""
 
     replicas: int

@@ -1,7 +1,8 @@
 """One Deployment with its ReplicaSets: what a pass looks at."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kubescene.controllers.builtin.rollouts.limits import Limits, limits_of
 from kubescene.controllers.builtin.rollouts.sets import OwnedSet, by_age, owned_set
@@ -9,20 +10,18 @@ from kubescene.controllers.builtin.rollouts.templates import identical, same_tem
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(msgspec.Struct, frozen=True):
     """``new`` has the Deployment's template, ``olds`` have others; oldest first."""
 
     deployment: JsonObject
     limits: Limits
     new: OwnedSet | None
     olds: tuple[OwnedSet, ...]
-    sets: tuple[OwnedSet, ...] = field(init=False, compare=False, repr=False)
-    """All of them, the new one last."""
 
-    def __post_init__(self) -> None:
-        sets = self.olds if self.new is None else (*self.olds, self.new)
-        object.__setattr__(self, "sets", sets)
+    @property
+    def sets(self) -> tuple[OwnedSet, ...]:
+        """All of them, the new one last."""
+        return self.olds if self.new is None else (*self.olds, self.new)
 
     @property
     def active_olds(self) -> list[OwnedSet]:

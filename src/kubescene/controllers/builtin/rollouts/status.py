@@ -85,6 +85,8 @@ def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
     old = find(conditions, new["type"])
     if old is not None and old["status"] == new["status"] and "lastTransitionTime" in old:
         new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
+    if old == new and conditions[-1] is old:
+        return conditions
     return [*without(conditions, new["type"]), new]
 
 
