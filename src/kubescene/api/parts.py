@@ -113,8 +113,10 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
     """
     if isinstance(payload, Sections) and isinstance(other, Sections):
         size = 0 if payload.metadata is other.metadata else len(payload.metadata)
-        pairs = zip_longest(payload.members, other.members, fillvalue=b"")
-        return size + sum([len(part) for part, its in pairs if part is not its])
+        for part, its in zip_longest(payload.members, other.members, fillvalue=b""):
+            if part is not its:
+                size += len(part)
+        return size
     parts, others = parts_of(payload), () if other is None else parts_of(other)
     unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
     return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))

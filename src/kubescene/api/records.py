@@ -120,6 +120,23 @@ def make_record(
     )
 
 
+def successor(previous: Record, obj: JsonObject, revision: int, payload: Payload) -> Record:
+    """`make_record` for an object with the metadata of ``previous``, but for the revision."""
+    return Record(
+        previous.resource,
+        previous.namespace,
+        previous.name,
+        previous.uid,
+        revision,
+        payload,
+        previous.labels,
+        _text(obj, "spec", "nodeName"),
+        _text(obj, "status", "phase"),
+        previous.owner,
+        previous.deleting,
+    )
+
+
 def controller_uid(metadata: Mapping[str, Any]) -> str:
     """The uid of the managing owner, or an empty string."""
     for reference in metadata.get("ownerReferences") or ():

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.part_decoding import PartDecoder
 from kubescene.api.parts import PartEncoder, Payload, Predecessor, Sections
-from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.records import Record, make_record, successor, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW, History
@@ -358,7 +358,10 @@ class Store:
         copy = versioned(obj, revision)
         before = None if previous is None else self._known_encoding(previous, obj)
         payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
-        record = make_record(resource, copy, revision, payload)
+        if previous is not None and before is not None and before.same_metadata:
+            record = successor(previous, copy, revision, payload)
+        else:
+            record = make_record(resource, copy, revision, payload)
         return self._commit(Change(change_type, record, previous, self), copy)
 
     def _known_encoding(self, previous: Record, obj: JsonObject) -> Predecessor | None:

@@ -74,6 +74,8 @@ class PodTally:
         self.active = 0
         self.ready = 0
         self.terminating = 0
+        self.changes = 0
+        """Goes up with every change of the counts."""
         self.active_labels: Counter[Labels] = Counter()
 
     def put(self, key: ObjectKey, pod: OwnedPod) -> None:
@@ -96,6 +98,7 @@ class PodTally:
         return sum([count for labels, count in groups if pairs <= dict(labels).items()])
 
     def _count(self, pod: OwnedPod, by: int) -> None:
+        self.changes += 1
         self.terminating += by * pod.terminating
         if pod.active:
             self.active += by

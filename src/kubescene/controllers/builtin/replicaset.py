@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
@@ -29,11 +31,35 @@ BURST_REPLICAS = 500
 """At most this many pods are created or deleted in one pass."""
 
 
+class Known(msgspec.Struct, frozen=True):
+    """What a set looked like when the only thing left to do was to write ``status``.
+
+    A pass that finds it unchanged, with that status, would find nothing to do.
+    """
+
+    spec: JsonObject
+    generation: int
+    status: JsonObject
+    tally: PodTally
+    changes: int
+
+    def holds(self, replica_set: JsonObject, tally: PodTally) -> bool:
+        metadata = replica_set["metadata"]
+        return (
+            tally is self.tally
+            and tally.changes == self.changes
+            and replica_set["spec"] is self.spec
+            and metadata.get("generation", 1) == self.generation
+            and "deletionTimestamp" not in metadata
+            and replica_set.get("status") == self.status
+        )
+
+
 class ReplicaSetReconciler:
     """Keeps every ReplicaSet at ``spec.replicas``.
 
     Between passes it remembers, per set: the tally of owned pods, orphans that match its selector,
-    and the last refused write (the condition ReplicaFailure).
+    the last refused write (the condition ReplicaFailure), and what left nothing to do.
     """
 
     name = "replicaset"
@@ -43,6 +69,7 @@ class ReplicaSetReconciler:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
         self._orphans = Orphans()
         self._failures: dict[ObjectKey, JsonObject] = {}
+        self._known: dict[ObjectKey, Known] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -58,6 +85,7 @@ class ReplicaSetReconciler:
         if change.type is ChangeType.DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
+            self._known.pop(key, None)
             self._tallies.pop(record.uid, None)
         elif change.type is ChangeType.ADDED:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
@@ -105,6 +133,9 @@ class ReplicaSetReconciler:
         if replica_set is None:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
+        known = self._known.get(key)
+        if known is not None and known.holds(replica_set, tally) and not self._orphans.waits(key):
+            return NOTHING
         if not replica_set["metadata"].get("deletionTimestamp"):
             # Pods that change bring this key back, and the status is counted then.
             if claims := self._claims(key, replica_set, tally, reader):
@@ -161,6 +192,7 @@ class ReplicaSetReconciler:
     ) -> Plan:
         failure = self._failures.get(key)
         status, recheck = desired_status(replica_set, tally, now, failure)
+        self._remember(key, replica_set, tally, status)
         old = replica_set.get("status") or {}
         if status == old:
             return Plan(requeue_after=recheck)
@@ -168,6 +200,18 @@ class ReplicaSetReconciler:
         patch = {"status": {**removed, **status}}
         write = Patch(ObjectRef.to(replica_set), patch, subresource="status")
         return Plan((write,), requeue_after=recheck)
+
+    def _remember(
+        self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, status: JsonObject
+    ) -> None:
+        """A set that has its pods and this status needs nothing until one of them changes."""
+        spec, metadata = replica_set["spec"], replica_set["metadata"]
+        plain = not spec.get("minReadySeconds") and "deletionTimestamp" not in metadata
+        if plain and key not in self._failures:
+            generation = metadata.get("generation", 1)
+            self._known[key] = Known(spec, generation, status, tally, tally.changes)
+        else:
+            self._known.pop(key, None)
 
 
 def scaling_writes(

@@ -96,10 +96,10 @@ def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
 def counted_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonObject:
     """Counts and availability; what is said of progress stays as it is."""
     counts = counts_of(rollout)
-    status: JsonObject = {
-        "observedGeneration": rollout.deployment["metadata"].get("generation", 1),
-        **{name: count for name, count in counts.items() if count},
-    }
+    status: JsonObject = {"observedGeneration": rollout.deployment["metadata"].get("generation", 1)}
+    for name, count in counts.items():
+        if count:
+            status[name] = count
     terminating = terminating_replicas(rollout.sets)
     if terminating is not None:
         status["terminatingReplicas"] = terminating
