@@ -100,9 +100,8 @@ def parse_duration(text: str) -> int:
     if text == "0":
         return 0
     total, position = 0, 0
-    for match in _DURATION.finditer(text):
-        if match.start() != position:
-            break
+    # Each match begins where the last one ended: a search would try thousands of digits anew.
+    while match := _DURATION.match(text, position):
         whole, fraction, unit = match.groups()
         total += _part(whole, fraction, _UNITS[unit], text)
         position = match.end()
@@ -111,6 +110,11 @@ def parse_duration(text: str) -> int:
     if total > _LONGEST_DURATION:
         raise _too_long(text)
     return total
+
+
+def go_seconds(seconds: int) -> int:
+    """So many seconds as a Go duration, in nanoseconds: beyond 292 years it wraps around."""
+    return (seconds * SECOND + _LONGEST_DURATION + 1) % (1 << 64) - _LONGEST_DURATION - 1
 
 
 def _part(whole: str, fraction: str | None, scale: int, text: str) -> int:

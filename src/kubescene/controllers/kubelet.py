@@ -20,7 +20,7 @@ from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import format_time, parse_time
+from kubescene.clock import format_time, go_seconds, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.container_statuses import (
     adjusted_status,
@@ -162,7 +162,7 @@ class KubeletReconciler:
     def _stop(self, pod: JsonObject, now: int) -> Plan:
         metadata = pod["metadata"]
         if self._delays.terminate:
-            grace = int(metadata.get("deletionGracePeriodSeconds", 0)) * 1_000_000_000
+            grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
             deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
             if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
                 return Plan(requeue_after=wait)
