@@ -16,14 +16,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 import msgspec
 import orjson
 
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
 PARTS_SHARED = 4096
 LONGEST_SHARED = 4096
 _IN_HEAD = 3
 _END = b"}"
 _NODE = "nodeName"
-_NOTHING_KNOWN: dict[str, tuple[bytes, ...]] = {}
 _OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
@@ -153,17 +152,9 @@ class Predecessor(NamedTuple):
         metadata = encode_metadata(new["metadata"])
         return before if metadata == before else metadata
 
-    def members(self, new: JsonObject, *, node_apart: bool) -> dict[str, tuple[bytes, ...]]:
-        """The parts of those members that ``new`` has taken over."""
-        old, taken, at = self.obj, {}, 0
-        parts = self.sections.members
-        for name in islice(old, _IN_HEAD, None):
-            value = old[name]
-            end = at + (2 if node_apart and name == "spec" and isinstance(value, dict) else 1)
-            if new.get(name) is value:
-                taken[name] = parts[at:end]
-            at = end
-        return taken
+    def is_like(self, new: JsonObject) -> bool:
+        """Whether the new version has the same members in the same order."""
+        return [*self.obj] == [*new]
 
 
 class PartEncoder:
@@ -180,22 +171,41 @@ class PartEncoder:
 
         With ``node_apart`` the spec's node is a part of its own.
         """
+        if before is not None and before.is_like(obj):
+            return self._changed(obj, revision, before, node_apart=node_apart)
         members: list[bytes] = []
-        known = _NOTHING_KNOWN if before is None else before.members(obj, node_apart=node_apart)
         for name, value in islice(obj.items(), _IN_HEAD, None):
-            if name in known:
-                members += known[name]
-                continue
-            part = self._opening(name) + orjson.dumps(value)
-            if node_apart and name == "spec" and part.endswith(_END):
-                members += self._spec(part, value)
-            else:
-                members.append(self._shared(part))
+            members += self._member(name, value, node_apart=node_apart)
         members.append(_END)
         metadata = encode_metadata(obj["metadata"]) if before is None else before.metadata(obj)
         return Sections(
             self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members)
         )
+
+    def _changed(
+        self, obj: JsonObject, revision: int, before: Predecessor, *, node_apart: bool
+    ) -> Sections:
+        """Encode what is not the very same as before, and take over the rest."""
+        sections, old, at = before.sections, before.obj, 0
+        members: list[bytes] = []
+        for name, value in islice(obj.items(), _IN_HEAD, None):
+            known = old[name]
+            end = at + (2 if node_apart and name == "spec" and isinstance(known, dict) else 1)
+            if value is known:
+                members += sections.members[at:end]
+            else:
+                members += self._member(name, value, node_apart=node_apart)
+            at = end
+        members.append(_END)
+        head = self._head(obj["apiVersion"], obj["kind"])
+        return Sections(head, revision, before.metadata(obj), tuple(members))
+
+    def _member(self, name: str, value: JsonValue, *, node_apart: bool) -> tuple[bytes, ...]:
+        """The parts of one member: a spec with ``node_apart`` has two."""
+        part = self._opening(name) + orjson.dumps(value)
+        if node_apart and name == "spec" and part.endswith(_END):
+            return self._spec(part, value)
+        return (self._shared(part),)
 
     def _spec(self, part: bytes, spec: JsonObject) -> tuple[bytes, bytes]:
         """A spec up to its node, which comes last if it was bound, and the rest."""

@@ -69,15 +69,14 @@ class KubeletReconciler:
         self._statuses = RunningStatuses()
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
+        self._nodes: set[str] = set()
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
+        if record.resource.resource == "nodes":
+            return self._observe_node(change)
         if change.type is ChangeType.DELETED:
             return ()
-        if record.resource.resource == "nodes":
-            if change.type is not ChangeType.ADDED:
-                return ()
-            return (ObjectKey("", record.name), *self._waiting.pop(record.name, ()))
         key = ObjectKey(record.namespace, record.name)
         if self._talks and is_marked(change):
             self._to_stop.add(key)
@@ -85,6 +84,15 @@ class KubeletReconciler:
             record.phase == PENDING or record.deleting or is_respecified(change)
         )
         return (key,) if has_work else ()
+
+    def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
+        name = change.record.name
+        if change.type is ChangeType.DELETED:
+            self._nodes.discard(name)
+        elif change.type is ChangeType.ADDED:
+            self._nodes.add(name)
+            return (ObjectKey("", name), *self._waiting.pop(name, ()))
+        return ()
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         if not key.namespace:
@@ -127,7 +135,7 @@ class KubeletReconciler:
 
     def _start(self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int) -> Plan:
         node = pod["spec"]["nodeName"]
-        if reader.find(ObjectRef(NODE, node)) is None:
+        if node not in self._nodes and reader.find(ObjectRef(NODE, node)) is None:
             # A pod may be assigned before its node exists: it starts when the node comes.
             self._waiting.setdefault(node, {}).setdefault(key)
             return NOTHING

@@ -39,10 +39,12 @@ class ReconcilerController:
             return IDLE
         key = self._queue.pop()
         try:
-            self._see_own_writes()  # those of a turn that failed
+            if self._written is not None:  # in a turn that failed
+                self._see(self._written)
             plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
             wrote = self._carry_out(key, plan)
-            self._see_own_writes()
+            if self._written is not None:
+                self._see(self._written)
         except Exception:
             # Nothing is lost: where an exception does not end the run, the key is tried again.
             self._queue.add(key)
@@ -59,11 +61,10 @@ class ReconcilerController:
             self._queue.add(key)
             self._context.wake()
 
-    def _see_own_writes(self) -> None:
+    def _see(self, written: Record) -> None:
         """A reconciler that has not heard of what it created would create it once more."""
-        if self._written is not None:
-            self._client.wait_seen(self._written.revision)
-            self._written = None
+        self._client.wait_seen(written.revision)
+        self._written = None
 
     def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False

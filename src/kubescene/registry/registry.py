@@ -99,7 +99,10 @@ class Registry:
 
     def decoded(self, record: Record, resource_type: ResourceType) -> JsonObject:
         """The object in the version of ``resource_type``; shared, and therefore read-only."""
-        return self._shown(self.store.decoded(record), record.revision, resource_type)
+        obj = self.store.decoded(record)
+        if resource_type.custom or resource_type.stored_as:
+            return self._shown(obj, record.revision, resource_type)
+        return obj
 
     def present(self, record: Record, resource_type: ResourceType) -> bytes:
         """The object as JSON in the version of ``resource_type``; the stored bytes if they do.
@@ -407,7 +410,9 @@ class Registry:
     def _report(self, request: WriteRequest, current: Record, status: JsonObject) -> Record:
         """Give a pod the status that the same report gave to another one like it."""
         resource_type, old = request.resource_type, self.store.decoded(current)
-        new = strategies.keep_spec({**old, "status": status}, old, resource_type)
+        new = {**old, "status": status}
+        if not is_status_change(new, old, resource_type):
+            new = strategies.keep_spec(new, old, resource_type)
         self.checks.validate_metadata(new, old, resource_type)
         return self._store_changed(request, current, new)
 

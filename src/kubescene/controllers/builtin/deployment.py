@@ -174,6 +174,8 @@ def rolling_writes(rollout: Rollout) -> list[Write]:
     grown = new_size(rollout.new.size, rollout.total, rollout.limits)
     if grown != rollout.new.size:
         return [resize(rollout.new, grown, rollout)]
+    if not rollout.olds:
+        return []
     return resizes(rollout, old_sizes(rollout.new, rollout.olds, rollout.limits))
 
 
