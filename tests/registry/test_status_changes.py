@@ -5,11 +5,14 @@ Two worlds get the same patches. In one of them nothing is taken to be as it was
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
+from kubescene.api.fields import are_sound_scalars
+from kubescene.api.kinds import NODE
 from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
@@ -153,6 +156,24 @@ def test_only_the_very_same_parts_count_as_unchanged() -> None:
     assert not is_status_change({**old, "status": None}, old, deployments)
     untidy = {**old, "metadata": {"name": "a", "labels": {}}}
     assert not is_status_change({**untidy, "status": {"replicas": 1}}, untidy, deployments)
+    custom = replace(deployments, custom=True)
+    assert not is_status_change({**old, "status": {"replicas": 1}}, old, custom)
+
+
+@pytest.mark.parametrize(
+    ("members", "sound"),
+    [
+        ({"phase": "Running"}, True),
+        ({"phase": None}, False),
+        ({"phase": 1}, False),
+        ({"unheard": "x"}, False),
+        ({"capacity": {"cpu": None}}, False),
+        ({"capacity": {"cpu": "1"}}, False),
+        ({"conditions": []}, False),
+    ],
+)
+def test_a_quick_yes_is_for_scalars_only(members: JsonObject, sound: bool) -> None:
+    assert are_sound_scalars(members, NODE, "status") is sound
 
 
 def deployment(metadata: JsonObject) -> JsonObject:

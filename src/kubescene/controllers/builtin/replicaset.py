@@ -38,19 +38,14 @@ class Known(msgspec.Struct, frozen=True):
     """
 
     spec: JsonObject
-    generation: int
     status: JsonObject
-    tally: PodTally
     changes: int
 
     def holds(self, replica_set: JsonObject, tally: PodTally) -> bool:
-        metadata = replica_set["metadata"]
         return (
-            tally is self.tally
-            and tally.changes == self.changes
+            tally.changes == self.changes
             and replica_set["spec"] is self.spec
-            and metadata.get("generation", 1) == self.generation
-            and "deletionTimestamp" not in metadata
+            and "deletionTimestamp" not in replica_set["metadata"]
             and replica_set.get("status") == self.status
         )
 
@@ -208,8 +203,7 @@ class ReplicaSetReconciler:
         spec, metadata = replica_set["spec"], replica_set["metadata"]
         plain = not spec.get("minReadySeconds") and "deletionTimestamp" not in metadata
         if plain and key not in self._failures:
-            generation = metadata.get("generation", 1)
-            self._known[key] = Known(spec, generation, status, tally, tally.changes)
+            self._known[key] = Known(spec, status, tally.changes)
         else:
             self._known.pop(key, None)
 
