@@ -15,6 +15,7 @@ from kubescene.clock import (
     format_duration,
     format_micro_time,
     format_time,
+    go_seconds,
     parse_duration,
     parse_time,
 )
@@ -192,3 +193,23 @@ def test_a_duration_beyond_292_years_is_refused(text: str) -> None:
 )
 def test_durations_are_written_short(duration: int, text: str) -> None:
     assert format_duration(duration) == text
+
+
+@pytest.mark.parametrize("text", ["1" * 100_000, "1." + "1" * 100_000, "1s" + "1" * 100_000])
+def test_a_hundred_thousand_digits_without_a_unit_are_refused_at_once(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "duration"),
+    [
+        (0, 0),
+        (30, 30 * SECOND),
+        (9_223_372_036, 9_223_372_036 * SECOND),
+        (9_223_372_037, 9_223_372_037 * SECOND - (1 << 64)),
+        ((1 << 63) - 1, -SECOND),
+    ],
+)
+def test_seconds_wrap_around_as_go_durations_do(seconds: int, duration: int) -> None:
+    assert go_seconds(seconds) == duration

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+import kubescene
+from kubescene import ScenarioBuilder
 from kubescene.actors import Role
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
@@ -258,6 +260,43 @@ def test_a_settled_set_is_not_written_again(world: Cluster) -> None:
 # -- refused writes ----------------------------------------------------------------------------
 
 
+def test_a_status_that_somebody_else_wrote_is_put_right(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    right = status(world.settle())
+    wrong = {"replicas": 9, "observedGeneration": None}
+    world.patch("replicasets", "web", {"status": wrong}, patch_type="merge", subresource="status")
+    assert status(world.settle()) == right
+
+
+def test_a_change_of_the_set_that_asks_for_nothing_is_observed(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    world.settle()
+    world.patch("replicasets", "web", {"spec": {"minReadySeconds": 5}})
+    assert status(world.settle())["observedGeneration"] == 2
+
+
+def test_a_pod_whose_labels_change_twice_counts_once(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    first = names(world.settle())[0]
+    for value in ("x", "y"):
+        world.patch("pods", first, {"metadata": {"labels": {"extra": value}}})
+        assert status(world.settle())["fullyLabeledReplicas"] == 2
+    set_status(world, first, phase="Failed")
+    assert status(world.settle())["fullyLabeledReplicas"] == 2
+    assert len(names(world)) == 3
+
+
+def test_a_set_of_the_same_name_starts_anew(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    before = status(world.settle())
+    world.delete("replicasets", "web")
+    for name in names(world):
+        world.delete("pods", name)
+    world.create(make_replica_set("web").replicas(2))
+    assert status(world.settle()) == before
+    assert len(names(world)) == 2
+
+
 def with_missing_class() -> JsonObject:
     return (
         make_replica_set("web").replicas(3).template(make_pod("x").priority_class("gold")).build()
@@ -281,6 +320,13 @@ def test_the_failure_goes_when_the_pods_can_be_created(world: Cluster) -> None:
     scale(world, 2)
     assert len(names(world)) == 2
     assert "conditions" not in status(world)
+
+
+def test_what_was_refused_is_tried_again_in_the_next_step() -> None:
+    scenario = ScenarioBuilder("refused").step(1).create(with_missing_class())
+    run = kubescene.run(scenario.step(2).create(make_priority_class("gold", 10)).done())
+    assert len(names(run.cluster)) == 3
+    assert "conditions" not in status(run.cluster)
 
 
 def test_a_failure_leaves_the_other_counts_right(world: Cluster) -> None:

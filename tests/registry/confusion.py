@@ -145,6 +145,16 @@ class Confusion:
             patch = {name: patch}
         return patch if isinstance(patch, dict) else {"spec": patch}
 
+    def status(self, gvk: GroupVersionKind) -> dict[str, Any]:
+        """A patch of nothing but the status: of the right types, or with some spoilt values."""
+        found = api_type(gvk)
+        field = None if found is None else found.fields.get("status")
+        status = self._typed(field.element, 1) if field is not None else {}
+        for name in sorted(status):
+            if self.happens(15):
+                status[name] = self._value()
+        return {"status": status if self.happens(95) else self._value()}
+
     def operations(self) -> list[dict[str, Any]]:
         """A JSON patch of one operation on some part of an object."""
         path = self.choice(("", "/spec", "/metadata", "/metadata/labels", "/status", "/data/k"))

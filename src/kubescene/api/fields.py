@@ -23,6 +23,8 @@ _MISSING: Any = object()
 _OBJECT, _LIST, _MAP = range(3)
 _NESTING = {"#": _OBJECT, "[#": _LIST, "{#": _MAP}
 
+_SCALARS = frozenset({bool, int, float, str})
+
 _Check: TypeAlias = Callable[[Any], bool]
 
 
@@ -55,6 +57,22 @@ def check_types(obj: JsonObject, gvk: GroupVersionKind) -> None:
         return
     if complaint := complaint_about(obj, tables.api_type):
         raise not_handled(gvk, complaint)
+
+
+def are_sound_scalars(members: JsonObject, gvk: GroupVersionKind, part: str) -> bool:
+    """Whether these are fields of one part of a kind, all scalars and of the right types.
+
+    A quick yes for what `check_types` and `prune_unknown` leave as it is, with no nulls.
+    """
+    tables = _tables_of_kind(gvk)
+    below = None if tables is None else tables.known.get(part)
+    if below is None or below[0] != _OBJECT:
+        return False
+    known, inner = below[1].known, below[1]
+    for name, value in members.items():
+        if type(value) not in _SCALARS or known.get(name, _MISSING) is not None:
+            return False
+    return _is_object(members, inner)
 
 
 def complaint_about(value: JsonValue, api_type: ApiType) -> str:

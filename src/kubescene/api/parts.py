@@ -11,12 +11,12 @@ status.
 
 from functools import lru_cache
 from itertools import islice, zip_longest
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import orjson
 
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
 PARTS_SHARED = 4096
 LONGEST_SHARED = 4096
@@ -68,8 +68,10 @@ class Sections(msgspec.Struct, gc=False, eq=False):
 
     def mentions(self, text: bytes) -> bool:
         """Whether a text that begins and ends inside a member occurs in the object."""
-        if text in self.metadata:
-            return True
+        return text in self.metadata or self.members_mention(text)
+
+    def members_mention(self, text: bytes) -> bool:
+        """The same for all but metadata."""
         for part in self.members:
             if part_mentions(part, text) if len(part) <= LONGEST_SHARED else text in part:
                 return True
@@ -119,8 +121,10 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
     """
     if isinstance(payload, Sections) and isinstance(other, Sections):
         size = 0 if payload.metadata is other.metadata else len(payload.metadata)
-        pairs = zip_longest(payload.members, other.members, fillvalue=b"")
-        return size + sum([len(part) for part, its in pairs if part is not its])
+        for part, its in zip_longest(payload.members, other.members, fillvalue=b""):
+            if part is not its:
+                size += len(part)
+        return size
     parts, others = parts_of(payload), () if other is None else parts_of(other)
     unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
     return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))
@@ -138,6 +142,30 @@ def part_size(part: Part) -> int:
     return len(part) if isinstance(part, bytes) else 0
 
 
+class Predecessor(NamedTuple):
+    """The version that an object replaces: encoded, and decoded if somebody has it so.
+
+    Decoded objects are read-only, so a part that is still the very same has the same encoding.
+    ``same_metadata``: the new object's are those of ``obj``, but for the revision.
+    """
+
+    sections: Sections
+    obj: JsonObject = {}  # noqa: RUF012 - read-only like all decoded objects
+    same_metadata: bool = False
+
+    def metadata(self, new: JsonObject) -> bytes:
+        """The encoded metadata of the new version; the same bytes if they say the same."""
+        before = self.sections.metadata
+        if self.same_metadata:
+            return before
+        metadata = encode_metadata(new["metadata"])
+        return before if metadata == before else metadata
+
+    def is_like(self, new: JsonObject) -> bool:
+        """Whether the new version has the same members in the same order."""
+        return [*self.obj] == [*new]
+
+
 class PartEncoder:
     """Encodes objects in parts, and hands out the same part again for the same text."""
 
@@ -146,26 +174,47 @@ class PartEncoder:
         self._known: dict[bytes, bytes] = {}
 
     def sections(
-        self, obj: JsonObject, revision: int, before: Payload | None, *, node_apart: bool
+        self, obj: JsonObject, revision: int, before: Predecessor | None, *, node_apart: bool
     ) -> Sections:
         """Encode what `versioned` returned; ``before`` is the version that it replaces.
 
         With ``node_apart`` the spec's node is a part of its own.
         """
-        metadata = encode_metadata(obj["metadata"])
-        if isinstance(before, Sections) and metadata == before.metadata:
-            metadata = before.metadata
+        if before is not None and before.is_like(obj):
+            return self._changed(obj, revision, before, node_apart=node_apart)
         members: list[bytes] = []
         for name, value in islice(obj.items(), _IN_HEAD, None):
-            part = self._opening(name) + orjson.dumps(value)
-            if node_apart and name == "spec" and part.endswith(_END):
-                members += self._spec(part, value)
-            else:
-                members.append(self._shared(part))
+            members += self._member(name, value, node_apart=node_apart)
         members.append(_END)
+        metadata = encode_metadata(obj["metadata"]) if before is None else before.metadata(obj)
         return Sections(
             self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members)
         )
+
+    def _changed(
+        self, obj: JsonObject, revision: int, before: Predecessor, *, node_apart: bool
+    ) -> Sections:
+        """Encode what is not the very same as before, and take over the rest."""
+        sections, old, at = before.sections, before.obj, 0
+        members: list[bytes] = []
+        for name, value in islice(obj.items(), _IN_HEAD, None):
+            known = old[name]
+            end = at + (2 if node_apart and name == "spec" and isinstance(known, dict) else 1)
+            if value is known:
+                members += sections.members[at:end]
+            else:
+                members += self._member(name, value, node_apart=node_apart)
+            at = end
+        members.append(_END)
+        head = self._head(obj["apiVersion"], obj["kind"])
+        return Sections(head, revision, before.metadata(obj), tuple(members))
+
+    def _member(self, name: str, value: JsonValue, *, node_apart: bool) -> tuple[bytes, ...]:
+        """The parts of one member: a spec with ``node_apart`` has two."""
+        part = self._opening(name) + orjson.dumps(value)
+        if node_apart and name == "spec" and part.endswith(_END):
+            return self._spec(part, value)
+        return (self._shared(part),)
 
     def _spec(self, part: bytes, spec: JsonObject) -> tuple[bytes, bytes]:
         """A spec up to its node, which comes last if it was bound, and the rest."""

@@ -62,6 +62,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         payload = self.payload
         return payload.mentions(text) if isinstance(payload, Sections) else text in self.data
 
+    def members_mention(self, text: bytes) -> bool:
+        """The same for what is not metadata; cheap, so it may include these."""
+        payload = self.payload
+        return payload.members_mention(text) if isinstance(payload, Sections) else text in self.data
+
     def decode(self) -> JsonObject:
         """A fresh decoded object."""
         decoded: JsonObject = orjson.loads(self.data)
@@ -112,6 +117,23 @@ def make_record(
         phase=_text(obj, "status", "phase"),
         owner=controller_uid(metadata),
         deleting="deletionTimestamp" in metadata,
+    )
+
+
+def successor(previous: Record, obj: JsonObject, revision: int, payload: Payload) -> Record:
+    """`make_record` for an object with the metadata of ``previous``, but for the revision."""
+    return Record(
+        previous.resource,
+        previous.namespace,
+        previous.name,
+        previous.uid,
+        revision,
+        payload,
+        previous.labels,
+        _text(obj, "spec", "nodeName"),
+        _text(obj, "status", "phase"),
+        previous.owner,
+        previous.deleting,
     )
 
 

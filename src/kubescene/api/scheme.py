@@ -186,6 +186,10 @@ class Scheme:
             )
         return found
 
+    def of(self, gvk: GroupVersionKind) -> ResourceType:
+        """The type of a kind; 400 if nobody serves it."""
+        return self._by_gvk.get(gvk) or self.of_kind(gvk.api_version, gvk.kind)
+
     def of_path(self, group: str, version: str, plural: str) -> ResourceType:
         """The type a URL names; 404 if nobody serves it."""
         found = self._by_path.get((group, version, plural))

@@ -17,6 +17,7 @@ from kubescene.clock.timestamps import (
     format_duration,
     format_micro_time,
     format_time,
+    go_seconds,
     parse_duration,
     parse_time,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "format_duration",
     "format_micro_time",
     "format_time",
+    "go_seconds",
     "parse_duration",
     "parse_time",
 ]

@@ -6,6 +6,7 @@ days that no month has, times outside the years 1 to 9999, durations longer than
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 MICROSECOND = 1_000
 MILLISECOND = 1_000_000
@@ -59,6 +60,7 @@ def format_micro_time(instant: int) -> str:
     return f"{_calendar(second)}.{rest // MICROSECOND:06d}Z"
 
 
+@lru_cache(maxsize=1024)
 def parse_time(text: str) -> int:
     """An RFC 3339 instant with up to nine fractional digits."""
     match = _TIME.fullmatch(text)
@@ -98,9 +100,8 @@ def parse_duration(text: str) -> int:
     if text == "0":
         return 0
     total, position = 0, 0
-    for match in _DURATION.finditer(text):
-        if match.start() != position:
-            break
+    # Each match begins where the last one ended: a search would try thousands of digits anew.
+    while match := _DURATION.match(text, position):
         whole, fraction, unit = match.groups()
         total += _part(whole, fraction, _UNITS[unit], text)
         position = match.end()
@@ -109,6 +110,11 @@ def parse_duration(text: str) -> int:
     if total > _LONGEST_DURATION:
         raise _too_long(text)
     return total
+
+
+def go_seconds(seconds: int) -> int:
+    """So many seconds as a Go duration, in nanoseconds: beyond 292 years it wraps around."""
+    return (seconds * SECOND + _LONGEST_DURATION + 1) % (1 << 64) - _LONGEST_DURATION - 1
 
 
 def _part(whole: str, fraction: str | None, scale: int, text: str) -> int:

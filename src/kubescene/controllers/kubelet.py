@@ -20,7 +20,7 @@ from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import format_time, parse_time
+from kubescene.clock import format_time, go_seconds, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.container_statuses import (
     adjusted_status,
@@ -69,15 +69,14 @@ class KubeletReconciler:
         self._statuses = RunningStatuses()
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
+        self._nodes: set[str] = set()
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
+        if record.resource.resource == "nodes":
+            return self._observe_node(change)
         if change.type is ChangeType.DELETED:
             return ()
-        if record.resource.resource == "nodes":
-            if change.type is not ChangeType.ADDED:
-                return ()
-            return (ObjectKey("", record.name), *self._waiting.pop(record.name, ()))
         key = ObjectKey(record.namespace, record.name)
         if self._talks and is_marked(change):
             self._to_stop.add(key)
@@ -85,6 +84,15 @@ class KubeletReconciler:
             record.phase == PENDING or record.deleting or is_respecified(change)
         )
         return (key,) if has_work else ()
+
+    def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
+        name = change.record.name
+        if change.type is ChangeType.DELETED:
+            self._nodes.discard(name)
+        elif change.type is ChangeType.ADDED:
+            self._nodes.add(name)
+            return (ObjectKey("", name), *self._waiting.pop(name, ()))
+        return ()
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         if not key.namespace:
@@ -127,7 +135,7 @@ class KubeletReconciler:
 
     def _start(self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int) -> Plan:
         node = pod["spec"]["nodeName"]
-        if reader.find(ObjectRef(NODE, node)) is None:
+        if node not in self._nodes and reader.find(ObjectRef(NODE, node)) is None:
             # A pod may be assigned before its node exists: it starts when the node comes.
             self._waiting.setdefault(node, {}).setdefault(key)
             return NOTHING
@@ -162,7 +170,7 @@ class KubeletReconciler:
     def _stop(self, pod: JsonObject, now: int) -> Plan:
         metadata = pod["metadata"]
         if self._delays.terminate:
-            grace = int(metadata.get("deletionGracePeriodSeconds", 0)) * 1_000_000_000
+            grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
             deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
             if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
                 return Plan(requeue_after=wait)

@@ -39,10 +39,12 @@ class ReconcilerController:
             return IDLE
         key = self._queue.pop()
         try:
-            self._see_own_writes()  # those of a turn that failed
+            if self._written is not None:  # in a turn that failed
+                self._see(self._written)
             plan = self._reconciler.reconcile(key, self._client, self._context.clock.now())
             wrote = self._carry_out(key, plan)
-            self._see_own_writes()
+            if self._written is not None:
+                self._see(self._written)
         except Exception:
             # Nothing is lost: where an exception does not end the run, the key is tried again.
             self._queue.add(key)
@@ -63,11 +65,10 @@ class ReconcilerController:
             self._queue.add(key)
             self._context.wake()
 
-    def _see_own_writes(self) -> None:
+    def _see(self, written: Record) -> None:
         """A reconciler that has not heard of what it created would create it once more."""
-        if self._written is not None:
-            self._client.wait_seen(self._written.revision)
-            self._written = None
+        self._client.wait_seen(written.revision)
+        self._written = None
 
     def _carry_out(self, key: ObjectKey, plan: Plan) -> bool:
         wrote = False
@@ -98,14 +99,14 @@ class ReconcilerController:
 def make(write: Write, client: Client) -> Record:
     """Carry out one planned write; returns the object's newest state."""
     match write:
-        case Create(obj, options=options):
-            return client.create(obj, options=options)
-        case Update(obj, subresource):
-            return client.update(obj, subresource=subresource)
         case Patch(ref, patch, patch_type, subresource, options=options):
             return client.patch(
                 ref, patch, patch_type=patch_type, subresource=subresource, options=options
             )
+        case Create(obj, options=options):
+            return client.create(obj, options=options)
+        case Update(obj, subresource):
+            return client.update(obj, subresource=subresource)
         case Scale(ref, replicas):
             return client.scale(ref, replicas)
         case Evict(pod, deletion):

@@ -6,6 +6,7 @@ stay in the version of the request, because that is the one they are validated i
 """
 
 from collections import OrderedDict
+from typing import Any
 
 import orjson
 
@@ -13,7 +14,7 @@ from kubescene.api import conversion, defaults, definition_types, fields
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
 FREE_FORM_KINDS = frozenset({"ControllerRevision", "CustomResourceDefinition"})
 """Built-in kinds with parts that no type bounds."""
@@ -23,6 +24,9 @@ BY_ANNOTATIONS = frozenset({"HorizontalPodAutoscaler"})
 
 WITHOUT_DEFAULTS = frozenset({"metadata", "status"})
 """Parts of a stored object that a change brings no defaults to."""
+
+_STATUS = {"status"}
+_MISSING: Any = object()
 
 TOO_DEEP = "the object is nested too deeply"
 
@@ -82,10 +86,24 @@ def typed_change(obj: JsonObject, known: JsonObject, served: ResourceType) -> Js
     if known.keys() - obj.keys():
         return typed(obj, served)
     changed = {name: part for name, part in obj.items() if part is not known.get(name)}
+    if changed.keys() == _STATUS and is_checked_status(changed["status"], known, served):
+        return with_metadata_object(obj)
     new = with_metadata_object({**obj, **checked_once(changed, served)})
     if changed.keys() <= WITHOUT_DEFAULTS:
         return new
     return defaults.apply_defaults(new, served.gvk)
+
+
+def is_checked_status(status: JsonValue, known: JsonObject, served: ResourceType) -> bool:
+    """Whether a status stays as it is: only members that are not those of ``known`` are checked."""
+    before = known.get("status")
+    if type(status) is not dict or type(before) is not dict:
+        return False
+    members = {k: v for k, v in status.items() if v is not before.get(k, _MISSING)}
+    if fields.are_sound_scalars(members, served.gvk, "status"):
+        return True
+    parts = {"status": members}
+    return checked_once(parts, served) == parts
 
 
 def typed(obj: JsonObject, served: ResourceType) -> JsonObject:

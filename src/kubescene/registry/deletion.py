@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubescene.api.scheme import ResourceType
-from kubescene.clock import SECOND, format_time
+from kubescene.clock import LAST_INSTANT, format_time, go_seconds
 from kubescene.registry.objects import with_metadata
 from kubescene.types import JsonObject
 
@@ -25,10 +25,18 @@ def marked(obj: JsonObject, grace_s: int, now: int) -> JsonObject:
         return obj
     return with_metadata(
         obj,
-        deletionTimestamp=format_time(now + grace_s * SECOND),
+        deletionTimestamp=format_time(end_of_grace(now, grace_s)),
         deletionGracePeriodSeconds=grace_s,
         generation=metadata["generation"] + 1 if "generation" in metadata else None,
     )
+
+
+def end_of_grace(now: int, grace_s: int) -> int:
+    """When the grace ends. Any number of seconds is taken, and added as Go adds them.
+
+    Only what no timestamp can say is cut off.
+    """
+    return min(now + go_seconds(grace_s), LAST_INSTANT)
 
 
 def grace_of(obj: JsonObject, resource_type: ResourceType, asked: int | None) -> int:

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import PartEncoder, Payload, Sections
-from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.parts import PartEncoder, Payload, Predecessor, Sections
+from kubescene.api.records import Record, make_record, successor, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW, History
@@ -384,10 +384,23 @@ class Store:
     ) -> Record:
         revision = self._revision + 1
         copy = versioned(obj, revision)
-        before = None if previous is None else previous.payload
+        before = None if previous is None else self._known_encoding(previous, obj)
         payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
-        record = make_record(resource, copy, revision, payload)
+        if previous is not None and before is not None and before.same_metadata:
+            record = successor(previous, copy, revision, payload)
+        else:
+            record = make_record(resource, copy, revision, payload)
         return self._commit(Change(change_type, record, previous, self), copy)
+
+    def _known_encoding(self, previous: Record, obj: JsonObject) -> Predecessor | None:
+        """What is known of the encoding of an object that replaces ``previous``."""
+        payload = previous.payload
+        if not isinstance(payload, Sections):
+            return None
+        old = self._decoded.get(previous.revision)
+        if old is None:
+            return Predecessor(payload)
+        return Predecessor(payload, old, same_metadata=obj["metadata"] is old["metadata"])
 
     def _commit(self, change: Change, decoded: JsonObject | None = None) -> Record:
         if self._journal is not None:

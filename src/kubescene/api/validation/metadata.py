@@ -76,6 +76,19 @@ def validate_metadata_update(
 ) -> None:
     """What may change in the metadata of an existing object."""
     finalizers = new.get("finalizers") or []
+    if new is not old or not new.get("resourceVersion"):
+        _check_change(new, old, finalizers, errors, path)
+    _check_maps(new, errors, path)
+    if managed := new.get("managedFields"):
+        _check_managed_fields(managed, errors, path.child("managedFields"))
+    if finalizers and kube_finalizers:
+        check_kube_finalizers(finalizers, errors, path.child("finalizers"))
+
+
+def _check_change(
+    new: JsonObject, old: JsonObject, finalizers: list[str], errors: ErrorList, path: Path
+) -> None:
+    """What an update has to keep."""
     if old.get("deletionTimestamp") is not None:
         _check_no_new_finalizers(finalizers, old.get("finalizers") or [], errors, path)
     if not new.get("resourceVersion"):
@@ -90,11 +103,6 @@ def validate_metadata_update(
     for field in _FIXED_OPTIONAL_FIELDS:
         if new.get(field) != old.get(field):
             errors.invalid(path.child(field), new.get(field), IMMUTABLE)
-    _check_maps(new, errors, path)
-    if managed := new.get("managedFields"):
-        _check_managed_fields(managed, errors, path.child("managedFields"))
-    if finalizers and kube_finalizers:
-        check_kube_finalizers(finalizers, errors, path.child("finalizers"))
 
 
 def check_not_negative(
@@ -141,12 +149,20 @@ def _check_namespace(
 
 
 def _check_maps(metadata: JsonObject, errors: ErrorList, path: Path) -> None:
+    at = _MAPS if path is METADATA else _paths_of_maps(path)
     if labels := metadata.get("labels"):
-        check_labels(labels, errors, path.child("labels"))
+        check_labels(labels, errors, at[0])
     if annotations := metadata.get("annotations"):
-        check_annotations(annotations, errors, path.child("annotations"))
+        check_annotations(annotations, errors, at[1])
     if owners := metadata.get("ownerReferences"):
-        _check_owners(owners, errors, path.child("ownerReferences"))
+        _check_owners(owners, errors, at[2])
+
+
+def _paths_of_maps(path: Path) -> tuple[Path, Path, Path]:
+    return path.child("labels"), path.child("annotations"), path.child("ownerReferences")
+
+
+_MAPS = _paths_of_maps(METADATA)
 
 
 def check_labels(labels: dict[str, str], errors: ErrorList, path: Path) -> None:

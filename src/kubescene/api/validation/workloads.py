@@ -88,6 +88,10 @@ _PART_COUNTS = (
     "updatedReplicas",
     "availableReplicas",
 )
+_PARTS = {
+    kind: [field for field in _PART_COUNTS if field in counts]
+    for kind, counts in _STATUS_COUNTS.items()
+}
 
 
 def template_labels(template: JsonObject) -> dict[str, str] | None:
@@ -422,7 +426,7 @@ def validate_workload_status_update(new: JsonObject, old: JsonObject, errors: Er
     counts = _STATUS_COUNTS[kind]
     check_not_negative(status, counts, errors, STATUS)
     if kind != "DaemonSet":
-        _check_parts(status, [field for field in _PART_COUNTS if field in counts], kind, errors)
+        _check_parts(status, _PARTS[kind], kind, errors)
     before = (old.get("status") or {}).get("collisionCount")
     if before is not None and (now := status.get("collisionCount") or 0) < before:
         errors.invalid(STATUS.child("collisionCount"), now, "cannot be decremented")

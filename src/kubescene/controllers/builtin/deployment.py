@@ -7,7 +7,8 @@ in `rollouts`; here they become writes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
@@ -113,7 +114,7 @@ class DeploymentReconciler:
     ) -> list[Write]:
         """Release owned sets that no longer match, adopt orphans that do."""
         selector = self._orphans.selector(key)
-        strays = (it for it in owned if not selector.matches(it["metadata"].get("labels") or {}))
+        strays = [it for it in owned if not selector.matches(it["metadata"].get("labels") or {})]
         writes: list[Write] = [release(stray, deployment) for stray in strays]
         for name in self._orphans.adoptable(key):
             orphan = reader.find(ObjectRef(REPLICA_SET, name, key.namespace))
@@ -161,8 +162,10 @@ def roll_out(rollout: Rollout, reader: Reader, now: int) -> Plan:
     if not writes and statuses.is_complete(rollout.deployment, rollout.status):
         writes = history_writes(rollout)
     status = statuses.rollout_status(rollout, conditions, now)
-    again = statuses.until_deadline(rollout.deployment, status, now)
-    return tell(rollout, status, writes, again)
+    plan = tell(rollout, status, writes)
+    if plan.writes:
+        return plan
+    return Plan(requeue_after=statuses.until_deadline(rollout.deployment, status, now))
 
 
 def rolling_writes(rollout: Rollout) -> list[Write]:
@@ -171,6 +174,8 @@ def rolling_writes(rollout: Rollout) -> list[Write]:
     grown = new_size(rollout.new.size, rollout.total, rollout.limits)
     if grown != rollout.new.size:
         return [resize(rollout.new, grown, rollout)]
+    if not rollout.olds:
+        return []
     return resizes(rollout, old_sizes(rollout.new, rollout.olds, rollout.limits))
 
 
@@ -275,10 +280,8 @@ def release(replica_set: JsonObject, deployment: JsonObject) -> Patch:
 # -- telling -----------------------------------------------------------------------------------
 
 
-def tell(
-    rollout: Rollout, status: JsonObject, writes: Sequence[Write] = (), again: int | None = None
-) -> Plan:
-    """The writes, then the status if it has changed; if nothing has, look again later."""
+def tell(rollout: Rollout, status: JsonObject, writes: Sequence[Write] = ()) -> Plan:
+    """The writes, then the status if it has changed."""
     deployment = rollout.deployment
     patch: JsonObject = {}
     if status != rollout.status:
@@ -289,7 +292,7 @@ def tell(
         patch["metadata"] = {"annotations": {REVISION_ANNOTATION: revision}}
     if patch:
         writes = [*writes, Patch(ObjectRef.to(deployment), patch, subresource="status")]
-    return Plan(writes) if writes else Plan(requeue_after=again)
+    return Plan(writes) if writes else NOTHING
 
 
 def with_watched(rollout: Rollout, conditions: Conditions, news: JsonObject) -> Conditions:

@@ -48,6 +48,10 @@ class Orphans:
         orphans[record.name] = record.labels
         return self._match(record.namespace, record.name, record.labels)
 
+    def waits(self, owner: ObjectKey) -> bool:
+        """Whether there is anything to adopt."""
+        return bool(self._adoptable[owner])
+
     def adoptable(self, owner: ObjectKey) -> list[str]:
         """Names of the orphans that the owner's selector matches."""
         return list(self._adoptable[owner])

@@ -6,8 +6,9 @@ thousand. Label sets are counted as groups: there are few of them, however many 
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from kubescene.clock import parse_time
 from kubescene.controllers.reconcile import ObjectKey
@@ -18,8 +19,7 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedPod:
+class OwnedPod(msgspec.Struct, frozen=True, gc=False):
     """What the counts need to know of a pod."""
 
     active: bool
@@ -28,7 +28,8 @@ class OwnedPod:
     labels: Labels
 
 
-def owned_pod(pod: JsonObject) -> OwnedPod:
+def owned_pod(pod: JsonObject, labels: Labels | None = None) -> OwnedPod:
+    """The summary of a pod, whose ``labels`` may be known already."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     finished = status.get("phase") in TERMINAL_PHASES
     deleting = bool(metadata.get("deletionTimestamp"))
@@ -36,7 +37,21 @@ def owned_pod(pod: JsonObject) -> OwnedPod:
         active=not finished and not deleting,
         terminating=deleting and not finished,
         ready_since=ready_since(status),
-        labels=tuple(sorted((metadata.get("labels") or {}).items())),
+        labels=label_pairs(metadata.get("labels") or {}) if labels is None else labels,
+    )
+
+
+def label_pairs(labels: Mapping[str, str]) -> Labels:
+    return tuple(sorted(labels.items()))
+
+
+def counts_alike(one: OwnedPod, other: OwnedPod) -> bool:
+    """Whether two states of a pod make no difference to the counts."""
+    return (
+        one.active == other.active
+        and one.terminating == other.terminating
+        and (one.ready_since is None) == (other.ready_since is None)
+        and one.labels == other.labels
     )
 
 
@@ -59,11 +74,17 @@ class PodTally:
         self.active = 0
         self.ready = 0
         self.terminating = 0
+        self.changes = 0
+        """Goes up with every change of the counts."""
         self.active_labels: Counter[Labels] = Counter()
 
     def put(self, key: ObjectKey, pod: OwnedPod) -> None:
-        self.remove(key)
+        old = self.pods.pop(key, None)
         self.pods[key] = pod
+        if old is not None:
+            if counts_alike(old, pod):
+                return
+            self._count(old, -1)
         self._count(pod, 1)
 
     def remove(self, key: ObjectKey) -> None:
@@ -72,10 +93,12 @@ class PodTally:
 
     def matching(self, wanted: Mapping[str, str]) -> int:
         """Active pods that carry all of these labels."""
+        pairs = wanted.items()
         groups = self.active_labels.items()
-        return sum(n for labels, n in groups if wanted.items() <= dict(labels).items())
+        return sum([count for labels, count in groups if pairs <= dict(labels).items()])
 
     def _count(self, pod: OwnedPod, by: int) -> None:
+        self.changes += 1
         self.terminating += by * pod.terminating
         if pod.active:
             self.active += by

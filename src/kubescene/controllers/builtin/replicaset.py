@@ -5,10 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
@@ -28,11 +31,30 @@ BURST_REPLICAS = 500
 """At most this many pods are created or deleted in one pass."""
 
 
+class Known(msgspec.Struct, frozen=True):
+    """What a set looked like when the only thing left to do was to write ``status``.
+
+    A pass that finds it unchanged, with that status, would find nothing to do.
+    """
+
+    spec: JsonObject
+    status: JsonObject
+    changes: int
+
+    def holds(self, replica_set: JsonObject, tally: PodTally) -> bool:
+        return (
+            tally.changes == self.changes
+            and replica_set["spec"] is self.spec
+            and "deletionTimestamp" not in replica_set["metadata"]
+            and replica_set.get("status") == self.status
+        )
+
+
 class ReplicaSetReconciler:
     """Keeps every ReplicaSet at ``spec.replicas``.
 
     Between passes it remembers, per set: the tally of owned pods, orphans that match its selector,
-    and the last refused write (the condition ReplicaFailure).
+    the last refused write (the condition ReplicaFailure), and what left nothing to do.
     """
 
     name = "replicaset"
@@ -42,6 +64,7 @@ class ReplicaSetReconciler:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
         self._orphans = Orphans()
         self._failures: dict[ObjectKey, JsonObject] = {}
+        self._known: dict[ObjectKey, Known] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -57,6 +80,7 @@ class ReplicaSetReconciler:
         if change.type is ChangeType.DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
+            self._known.pop(key, None)
             self._tallies.pop(record.uid, None)
         elif change.type is ChangeType.ADDED:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
@@ -65,6 +89,12 @@ class ReplicaSetReconciler:
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
         key = ObjectKey(record.namespace, record.name)
+        if (
+            previous is not None
+            and previous.owner == record.owner != ""
+            and change.type is ChangeType.MODIFIED
+        ):
+            return self._observe_owned(key, change, previous)
         concerned = dict.fromkeys(self._orphans.observe(change))
         if previous is not None and previous.owner:
             gone = change.type is ChangeType.DELETED
@@ -76,6 +106,20 @@ class ReplicaSetReconciler:
             note(concerned, owner_key(change.object))
         return concerned
 
+    def _observe_owned(
+        self, key: ObjectKey, change: Change, previous: Record
+    ) -> Iterable[ObjectKey]:
+        """A pod that had an owner, and keeps it: nobody can adopt it, then or now."""
+        record = change.record
+        tally = self._tallies[record.owner]
+        known = tally.pods.get(key)
+        same_labels = known is not None and record.labels == previous.labels
+        labels = known.labels if known is not None and same_labels else None
+        pod = change.object
+        tally.put(key, owned_pod(pod, labels))
+        owner = owner_key(pod)
+        return () if owner is None else (owner,)
+
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
@@ -84,6 +128,9 @@ class ReplicaSetReconciler:
         if replica_set is None:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
+        known = self._known.get(key)
+        if known is not None and known.holds(replica_set, tally) and not self._orphans.waits(key):
+            return NOTHING
         if not replica_set["metadata"].get("deletionTimestamp"):
             # Pods that change bring this key back, and the status is counted then.
             if claims := self._claims(key, replica_set, tally, reader):
@@ -123,7 +170,7 @@ class ReplicaSetReconciler:
         """Release owned pods that no longer match, adopt orphans that do."""
         selector = self._orphans.selector(key)
         writes: list[Write] = []
-        if any(not selector.matches(dict(labels)) for labels in tally.active_labels):
+        if not all(selector.matches(dict(labels)) for labels in tally.active_labels):
             writes += [
                 release(key, replica_set, reader)
                 for key, pod in tally.pods.items()
@@ -140,6 +187,7 @@ class ReplicaSetReconciler:
     ) -> Plan:
         failure = self._failures.get(key)
         status, recheck = desired_status(replica_set, tally, now, failure)
+        self._remember(key, replica_set, tally, status)
         old = replica_set.get("status") or {}
         if status == old:
             return Plan(requeue_after=recheck)
@@ -147,6 +195,17 @@ class ReplicaSetReconciler:
         patch = {"status": {**removed, **status}}
         write = Patch(ObjectRef.to(replica_set), patch, subresource="status")
         return Plan((write,), requeue_after=recheck)
+
+    def _remember(
+        self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, status: JsonObject
+    ) -> None:
+        """A set that has its pods and this status needs nothing until one of them changes."""
+        spec, metadata = replica_set["spec"], replica_set["metadata"]
+        plain = not spec.get("minReadySeconds") and "deletionTimestamp" not in metadata
+        if plain and key not in self._failures:
+            self._known[key] = Known(spec, status, tally.changes)
+        else:
+            self._known.pop(key, None)
 
 
 def scaling_writes(

@@ -34,7 +34,7 @@ class StorageProtectionReconciler:
         record = change.record
         if record.resource != PODS:
             return (ObjectKey(record.namespace, record.name),)
-        if not record.mentions(b'"volumes"'):
+        if not record.members_mention(b'"volumes"'):
             return ()
         return [ObjectKey(record.namespace, name) for name in claims_of(change.object)]
 

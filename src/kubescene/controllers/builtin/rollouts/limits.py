@@ -1,12 +1,13 @@
 """How many pods a Deployment may have at once, and how many it must not fall below."""
 
-from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
 
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, gc=False):
     """``surge`` and ``unavailable`` as counts. A Recreate strategy has neither."""
 
     replicas: int
@@ -36,6 +37,7 @@ def limits_of(deployment: JsonObject) -> Limits:
     return Limits(replicas, surge, min(unavailable, replicas))
 
 
+@lru_cache(maxsize=256)
 def resolve(
     max_surge: int | str | None, max_unavailable: int | str | None, replicas: int
 ) -> tuple[int, int]:

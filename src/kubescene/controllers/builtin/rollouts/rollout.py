@@ -1,7 +1,8 @@
 """One Deployment with its ReplicaSets: what a pass looks at."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kubescene.controllers.builtin.rollouts.limits import Limits, limits_of
 from kubescene.controllers.builtin.rollouts.sets import OwnedSet, by_age, owned_set
@@ -9,8 +10,7 @@ from kubescene.controllers.builtin.rollouts.templates import identical, same_tem
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(msgspec.Struct, frozen=True):
     """``new`` has the Deployment's template, ``olds`` have others; oldest first."""
 
     deployment: JsonObject
@@ -30,7 +30,7 @@ class Rollout:
     @property
     def total(self) -> int:
         """The pods that all sets together should have."""
-        return sum(it.size for it in self.sets)
+        return sum([it.size for it in self.sets])
 
     @property
     def status(self) -> JsonObject:
@@ -44,8 +44,11 @@ class Rollout:
     @property
     def is_scaled(self) -> bool:
         """Whether the Deployment was scaled since it last resized one of its active sets."""
-        known = (it.desired for it in self.sets if it.is_active)
-        return any(count is not None and count != self.limits.replicas for count in known)
+        wanted = self.limits.replicas
+        for it in self.sets:
+            if it.size > 0 and it.desired is not None and it.desired != wanted:
+                return True
+        return False
 
 
 def rollout_of(deployment: JsonObject, owned: Iterable[JsonObject]) -> Rollout:

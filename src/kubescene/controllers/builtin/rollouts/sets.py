@@ -1,8 +1,9 @@
 """What a Deployment looks at in a ReplicaSet that it owns."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from kubescene.types import JsonObject
 
@@ -11,8 +12,7 @@ MAX_ANNOTATION = "deployment.kubernetes.io/max-replicas"
 MAX_INT32 = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedSet:
+class OwnedSet(msgspec.Struct, frozen=True):
     """A ReplicaSet, or one that is about to be created.
 
     ``size`` is how many pods it should have, ``available`` how many it says are available.
@@ -25,7 +25,7 @@ class OwnedSet:
     available: int = 0
     desired: int | None = None
     most: int | None = None
-    obj: JsonObject = field(default_factory=dict, compare=False, repr=False)
+    obj: JsonObject = {}
 
     @property
     def is_active(self) -> bool:

@@ -25,6 +25,15 @@ PAUSED = "DeploymentPaused"
 RESUMED = "DeploymentResumed"
 NOT_CREATED = "ReplicaSetCreateError"
 
+_ENOUGH = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+_NOT_ENOUGH = (
+    "False",
+    "MinimumReplicasUnavailable",
+    "Deployment does not have minimum availability.",
+)
+_WHOLE = ("updatedReplicas", "replicas", "availableReplicas")
+_PROGRESS = ("updatedReplicas", "readyReplicas", "availableReplicas")
+
 Conditions: TypeAlias = Sequence[JsonObject]
 
 
@@ -48,7 +57,10 @@ def progressing(status: str, reason: str, message: str, now: int) -> JsonObject:
 
 
 def find(conditions: Conditions, kind: str) -> JsonObject | None:
-    return next((it for it in conditions if it["type"] == kind), None)
+    for it in conditions:
+        if it["type"] == kind:
+            return it
+    return None
 
 
 def without(conditions: Conditions, kind: str) -> Conditions:
@@ -57,10 +69,15 @@ def without(conditions: Conditions, kind: str) -> Conditions:
 
 def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
     """Add or replace; the same status for the same reason stays as it was first told."""
-    old = find(conditions, new["type"])
-    if old is not None and (old["status"], old.get("reason")) == (new["status"], new["reason"]):
+    if is_told(conditions, new["type"], new["status"], new["reason"]):
         return conditions
     return refreshed(conditions, new)
+
+
+def is_told(conditions: Conditions, kind: str, status: str, reason: str) -> bool:
+    """Whether a condition says this already."""
+    old = find(conditions, kind)
+    return old is not None and old["status"] == status and old.get("reason") == reason
 
 
 def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
@@ -68,6 +85,8 @@ def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
     old = find(conditions, new["type"])
     if old is not None and old["status"] == new["status"] and "lastTransitionTime" in old:
         new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
+    if old == new and conditions[-1] is old:
+        return conditions
     return [*without(conditions, new["type"]), new]
 
 
@@ -77,17 +96,17 @@ def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
 def counted_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonObject:
     """Counts and availability; what is said of progress stays as it is."""
     counts = counts_of(rollout)
-    status: JsonObject = {
-        "observedGeneration": rollout.deployment["metadata"].get("generation", 1),
-        **{name: count for name, count in counts.items() if count},
-    }
+    status: JsonObject = {"observedGeneration": rollout.deployment["metadata"].get("generation", 1)}
+    for name, count in counts.items():
+        if count:
+            status[name] = count
     terminating = terminating_replicas(rollout.sets)
     if terminating is not None:
         status["terminatingReplicas"] = terminating
     if "collisionCount" in rollout.status:
         status["collisionCount"] = rollout.status["collisionCount"]
     enough = counts["availableReplicas"] >= rollout.limits.least
-    status["conditions"] = with_condition(conditions, availability(enough=enough, now=now))
+    status["conditions"] = with_availability(conditions, enough=enough, now=now)
     return status
 
 
@@ -101,7 +120,7 @@ def rollout_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonOb
 
 def counts_of(rollout: Rollout) -> dict[str, int]:
     sets = rollout.sets
-    available = total(sets, "availableReplicas")
+    available = sum([it.available for it in sets])
     return {
         "replicas": total(sets, "replicas"),
         "updatedReplicas": rollout.new.counted("replicas") if rollout.new else 0,
@@ -112,7 +131,7 @@ def counts_of(rollout: Rollout) -> dict[str, int]:
 
 
 def total(sets: Iterable[OwnedSet], field: str) -> int:
-    return sum(it.counted(field) for it in sets)
+    return sum([it.counted(field) for it in sets])
 
 
 def terminating_replicas(sets: Iterable[OwnedSet]) -> int | None:
@@ -122,12 +141,11 @@ def terminating_replicas(sets: Iterable[OwnedSet]) -> int | None:
     return None if None in counts else sum(filter(None, counts))
 
 
-def availability(*, enough: bool, now: int) -> JsonObject:
-    if enough:
-        message = "Deployment has minimum availability."
-        return condition(AVAILABLE, "True", "MinimumReplicasAvailable", message, now)
-    message = "Deployment does not have minimum availability."
-    return condition(AVAILABLE, "False", "MinimumReplicasUnavailable", message, now)
+def with_availability(conditions: Conditions, *, enough: bool, now: int) -> Conditions:
+    status, reason, message = _ENOUGH if enough else _NOT_ENOUGH
+    if is_told(conditions, AVAILABLE, status, reason):
+        return conditions
+    return refreshed(conditions, condition(AVAILABLE, status, reason, message, now))
 
 
 # -- progress ----------------------------------------------------------------------------------
@@ -142,22 +160,24 @@ def progress_deadline(deployment: JsonObject) -> int | None:
 def is_complete(deployment: JsonObject, status: JsonObject) -> bool:
     """Whether all pods are of the new template and available, and no others exist."""
     wanted = int(deployment["spec"].get("replicas", 1))
-    names = ("updatedReplicas", "replicas", "availableReplicas")
-    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 1)
-    return observed and all(status.get(name, 0) == wanted for name in names)
+    for name in _WHOLE:
+        if status.get(name, 0) != wanted:
+            return False
+    generation = deployment["metadata"].get("generation", 1)
+    return bool(status.get("observedGeneration", 0) >= generation)
 
 
 def has_progressed(before: JsonObject, after: JsonObject) -> bool:
     """More pods are updated, ready or available than before, or fewer old ones exist."""
+    for name in _PROGRESS:
+        if after.get(name, 0) > before.get(name, 0):
+            return True
+    return outdated(after) < outdated(before)
 
-    def grew(name: str) -> bool:
-        return bool(after.get(name, 0) > before.get(name, 0))
 
-    def outdated(status: JsonObject) -> int:
-        return int(status.get("replicas", 0) - status.get("updatedReplicas", 0))
-
-    grown = any(map(grew, ("updatedReplicas", "readyReplicas", "availableReplicas")))
-    return grown or outdated(after) < outdated(before)
+def outdated(status: JsonObject) -> int:
+    """How many pods are not of the new template."""
+    return int(status.get("replicas", 0) - status.get("updatedReplicas", 0))
 
 
 def is_timed_out(deployment: JsonObject, conditions: Conditions, now: int) -> bool:
@@ -219,4 +239,5 @@ def with_failure(rollout: Rollout, conditions: Conditions) -> Conditions:
         if failure is not None:
             since = failure.get("lastTransitionTime")
             return with_condition(conditions, {**failure, "lastUpdateTime": since})
-    return without(conditions, REPLICA_FAILURE)
+    told = find(conditions, REPLICA_FAILURE) is not None
+    return without(conditions, REPLICA_FAILURE) if told else conditions

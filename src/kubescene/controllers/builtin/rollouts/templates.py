@@ -5,6 +5,7 @@ is our own (a digest of the canonical JSON) and looks like that of Kubernetes. W
 set belongs to a template is never decided by the hash.
 """
 
+from collections import OrderedDict
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +20,10 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "requests"})
 """Members that are maps: an empty one means the same as none."""
 
+PAIRS_KEPT = 256
+_ALIKE: OrderedDict[tuple[int, int], tuple[JsonObject, JsonObject]] = OrderedDict()
+"""Templates found to be alike: the sets of a Deployment are looked at with every pod they get."""
+
 
 def template_hash(template: JsonObject, collisions: int | None) -> str:
     """Ten letters and digits; another ``collisions`` count gives other ones."""
@@ -29,7 +34,20 @@ def template_hash(template: JsonObject, collisions: int | None) -> str:
 
 def identical(one: JsonObject, other: JsonObject) -> bool:
     """Whether both are written alike, the hash label aside."""
-    return without_hash(one) == without_hash(other)
+    pair = _ALIKE.get((id(one), id(other)))
+    if pair is not None and pair[0] is one and pair[1] is other:
+        return True
+    alike = bool(without_hash(one) == without_hash(other))
+    if alike:
+        _remember(one, other)
+    return alike
+
+
+def _remember(one: JsonObject, other: JsonObject) -> None:
+    # Templates are read-only, and held here, so nobody else has their ids.
+    _ALIKE[id(one), id(other)] = (one, other)
+    if len(_ALIKE) > PAIRS_KEPT:
+        _ALIKE.popitem(last=False)
 
 
 def same_template(one: JsonObject, other: JsonObject) -> bool:

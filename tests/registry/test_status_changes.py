@@ -1,0 +1,190 @@
+"""A change of nothing but the status: the short way ends where the long way does.
+
+Two worlds get the same patches. In one of them nothing is taken to be as it was.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from kubescene.api.fields import are_sound_scalars
+from kubescene.api.kinds import NODE
+from kubescene.api.options import WriteOptions
+from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.errors import ApiError
+from kubescene.registry import Registry, decoding
+from kubescene.registry import registry as verbs
+from kubescene.registry.exports import export
+from kubescene.registry.status_changes import is_status_change
+from kubescene.store import Store
+from kubescene.types import JsonObject
+from registry.conftest import USER, make_registry
+from registry.confusion import Confusion
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+
+
+def never(*_: object) -> bool:
+    return False
+
+
+def forgotten(*_: object) -> None:
+    return None
+
+
+@contextmanager
+def the_long_way() -> Iterator[None]:
+    """Everything is prepared, checked, admitted, compared and encoded anew."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(verbs, "is_status_change", never)
+        patched.setattr(decoding, "is_checked_status", never)
+        patched.setattr(Store, "_known_encoding", forgotten)
+        yield
+
+
+def outcome(write: Callable[[], Record]) -> object:
+    try:
+        record = write()
+    except ApiError as error:
+        return type(error), error.message, error.causes
+    return record.data, record.labels, record.phase, record.node, record.owner, record.deleting
+
+
+def patch_status(registry: Registry, gvk: GroupVersionKind, patch: Any, **options: Any) -> object:
+    resource_type = registry.type_of(gvk)
+    place = "default" if resource_type.namespaced else ""
+    merge, given = PatchType.MERGE, WriteOptions(**options)
+    return outcome(
+        lambda: registry.patch(
+            USER, resource_type, place, "a", patch, merge, subresource="status", options=given
+        )
+    )
+
+
+def create(registry: Registry, obj: JsonObject) -> object:
+    return outcome(lambda: registry.create(USER, obj, namespace="default"))
+
+
+@pytest.mark.parametrize("tracked", [False, True], ids=["plain", "tracked"])
+def test_for_every_kind_both_ways_end_alike(tracked: bool) -> None:
+    short, long = make_registry(), make_registry()
+    short.track_fields = long.track_fields = tracked
+    confusion = Confusion(7, short.scheme)
+    accepted = refused = 0
+    for gvk in [gvk for gvk in confusion.kinds if short.type_of(gvk).has_status]:
+        sample = confusion.sample(gvk, "a")
+        if confusion.happens(20):
+            sample["metadata"] |= {"labels": {}, "annotations": {}}
+        with the_long_way():
+            expected = create(long, sample)
+        assert create(short, sample) == expected
+        for _ in range(25):
+            patch = confusion.status(gvk)
+            with the_long_way():
+                expected = patch_status(long, gvk, patch)
+            assert patch_status(short, gvk, patch) == expected, patch
+            is_refusal = isinstance(expected, tuple) and isinstance(expected[0], type)
+            accepted, refused = accepted + (not is_refusal), refused + is_refusal
+    assert export(short) == export(long)
+    assert short.store.revision == long.store.revision
+    assert min(accepted, refused) > 50, "both answers were given"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param({"status": {"replicas": -1}}, id="negative"),
+        pytest.param({"status": {"replicas": "1"}}, id="wrong type"),
+        pytest.param({"status": {"replicas": 1 << 40}}, id="too large"),
+        pytest.param({"status": {"replicas": None, "conditions": [None]}}, id="nulls"),
+        pytest.param({"status": {"unheard": 1, "replicas": 2}}, id="unknown"),
+        pytest.param({"status": {"conditions": [{"unheard": 1}]}}, id="unknown below"),
+        pytest.param({"status": {"readyReplicas": 2, "replicas": 1}}, id="more than all"),
+        pytest.param({"status": {}}, id="nothing"),
+        pytest.param({"status": None}, id="gone"),
+        pytest.param({"status": {"replicas": 1}, "spec": {"replicas": 9}}, id="spec is kept"),
+        pytest.param({"status": {"replicas": 1}, "metadata": {"labels": None}}, id="labels"),
+        pytest.param({"status": {}, "metadata": {"annotations": {"a": "b"}}}, id="annotations"),
+        pytest.param({"metadata": {"resourceVersion": "1"}}, id="another revision"),
+        pytest.param({"metadata": {"uid": "x"}}, id="another object"),
+    ],
+)
+@pytest.mark.parametrize(
+    "metadata", [{}, {"labels": {}}, {"annotations": {}, "labels": {"a": "b"}}]
+)
+@pytest.mark.parametrize("options", [{}, {"strict": True}, {"dry_run": True}])
+def test_a_deployment_is_patched_alike(
+    patch: JsonObject, metadata: JsonObject, options: dict[str, Any]
+) -> None:
+    outcomes = []
+    for world in (make_registry(), make_registry()):
+        outcomes.append([create(world, deployment(metadata))])
+        first = {"status": {"replicas": 3, "readyReplicas": 1}}
+        if len(outcomes) == 1:
+            outcomes[-1] += [
+                patch_status(world, DEPLOYMENT, it, **options) for it in (first, patch)
+            ]
+        else:
+            with the_long_way():
+                outcomes[-1] += [
+                    patch_status(world, DEPLOYMENT, it, **options) for it in (first, patch)
+                ]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_what_is_stored_is_what_its_bytes_say() -> None:
+    registry = make_registry()
+    create(registry, deployment({"labels": {"a": "b"}}))
+    for count in range(3):
+        patch_status(registry, DEPLOYMENT, {"status": {"replicas": count}})
+        record = registry.record(registry.type_of(DEPLOYMENT), "default", "a")
+        assert record.data == orjson.dumps(registry.store.decoded(record))
+
+
+def test_only_the_very_same_parts_count_as_unchanged() -> None:
+    deployments = make_registry().type_of(DEPLOYMENT)
+    old = {"metadata": {"name": "a"}, "spec": {"replicas": 1}, "status": {}}
+    assert is_status_change({**old, "status": {"replicas": 1}}, old, deployments)
+    assert not is_status_change({**old, "spec": {"replicas": 1}}, old, deployments)
+    assert not is_status_change({**old, "extra": 1}, old, deployments)
+    assert not is_status_change({**old, "status": None}, old, deployments)
+    untidy = {**old, "metadata": {"name": "a", "labels": {}}}
+    assert not is_status_change({**untidy, "status": {"replicas": 1}}, untidy, deployments)
+    custom = replace(deployments, custom=True)
+    assert not is_status_change({**old, "status": {"replicas": 1}}, old, custom)
+
+
+@pytest.mark.parametrize(
+    ("members", "sound"),
+    [
+        ({"phase": "Running"}, True),
+        ({"phase": None}, False),
+        ({"phase": 1}, False),
+        ({"unheard": "x"}, False),
+        ({"capacity": {"cpu": None}}, False),
+        ({"capacity": {"cpu": "1"}}, False),
+        ({"conditions": []}, False),
+    ],
+)
+def test_a_quick_yes_is_for_scalars_only(members: JsonObject, sound: bool) -> None:
+    assert are_sound_scalars(members, NODE, "status") is sound
+
+
+def deployment(metadata: JsonObject) -> JsonObject:
+    labels = {"app": "a"}
+    containers = [{"name": "c", "image": "i"}]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "a", **metadata},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+        },
+    }
