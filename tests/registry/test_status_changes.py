@@ -138,6 +138,14 @@ def test_a_deployment_is_patched_alike(
     assert outcomes[0] == outcomes[1]
 
 
+def test_the_second_of_a_kind_is_stored_like_the_first() -> None:
+    body = {**deployment({}), "spec": {**deployment({})["spec"], "revisionHistoryLimit": 3}}
+    worlds = [make_registry(), make_registry()]
+    for world in worlds:
+        world.track_fields = True
+    assert create(worlds[0], body) == create(worlds[1], body)
+
+
 def test_what_is_stored_is_what_its_bytes_say() -> None:
     registry = make_registry()
     create(registry, deployment({"labels": {"a": "b"}}))

@@ -64,12 +64,13 @@ def typed_body(obj: JsonObject, served: ResourceType) -> JsonObject:
     """
     if "status" in obj or served.stored_as or served.kind in BY_ANNOTATIONS:
         return typed(obj, served)
-    body = {name: part for name, part in obj.items() if name != "metadata"}
+    # Where metadata stand is part of what is remembered: field owners are told in that order.
+    body = {name: None if name == "metadata" else part for name, part in obj.items()}
     encoded = encoding_of(body)
     remembered = _BODIES.get((served.gvk, encoded))
     if remembered is None:
         complete = typed(obj, served)
-        remembered = {name: part for name, part in complete.items() if name != "metadata"}
+        remembered = {**complete, "metadata": {}}
         _BODIES.put((served.gvk, encoded), remembered)
         return complete
     metadata = checked({"kind": served.kind, "metadata": obj.get("metadata")}, served)

@@ -68,11 +68,11 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     return ScheduleResult(
         examined=len(explanation.examined),
         feasible=len(explanation.feasible),
-        candidates=tuple(names[index] for index in listed),
-        filtered=tuple(names[index] for index in integers(explanation.feasible[:NODES_LISTED])),
+        candidates=tuple([names[index] for index in listed]),
+        filtered=tuple([names[index] for index in integers(explanation.feasible[:NODES_LISTED])]),
         filter_plugins=explanation.filter_plugins,
         rejections=rejections(explanation, listed),
-        scored=tuple(place for place, _ in scored),
+        scored=tuple([place for place, _ in scored]),
         scores=tuple(_listed_scores(column, taken) for column in explanation.scores),
     )
 
@@ -104,6 +104,6 @@ def _listed_scores(column: ScoreColumn, rows: Sequence[int]) -> ListedScores:
     return ListedScores(
         column.plugin,
         column.weight,
-        tuple(raw[row] for row in rows),
-        tuple(normalized[row] for row in rows),
+        tuple([raw[row] for row in rows]),
+        tuple([normalized[row] for row in rows]),
     )
