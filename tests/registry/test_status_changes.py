@@ -139,7 +139,8 @@ def test_a_deployment_is_patched_alike(
 
 
 def test_the_second_of_a_kind_is_stored_like_the_first() -> None:
-    body = {**deployment({}), "spec": {**deployment({})["spec"], "revisionHistoryLimit": 3}}
+    body = deployment({"labels": {"a": "b"}})
+    body["spec"]["revisionHistoryLimit"] = 3
     worlds = [make_registry(), make_registry()]
     for world in worlds:
         world.track_fields = True
