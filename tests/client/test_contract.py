@@ -754,3 +754,16 @@ def test_a_kind_that_goes_takes_its_objects_along(world: World) -> None:
     world.until(client, lambda: wanted <= {*heard.told})
     client.wait_seen(client.create(config_map("after")).revision)
     assert heard.names.count("after") == 1
+
+
+def test_what_was_handed_over_may_be_changed_afterwards(client: Client) -> None:
+    obj = config_map("a") | {"data": {"x": "1"}}
+    client.create(obj)
+    obj["data"]["x"] = "2"
+    assert client.get(ObjectRef(CONFIG_MAP, "a", "default"))["data"] == {"x": "1"}
+    client.update(obj)
+    assert client.get(ObjectRef(CONFIG_MAP, "a", "default"))["data"] == {"x": "2"}
+    patch = {"data": {"y": "1"}}
+    client.patch(ObjectRef(CONFIG_MAP, "a", "default"), patch)
+    patch["data"]["y"] = "2"
+    assert client.get(ObjectRef(CONFIG_MAP, "a", "default"))["data"] == {"x": "2", "y": "1"}

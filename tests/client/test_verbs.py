@@ -114,3 +114,11 @@ def test_the_same_calls_give_the_same_bytes() -> None:
         return [record.data for resource in store.resources() for record in store.list(resource)]
 
     assert play() == play()
+
+
+def test_what_was_handed_over_may_be_changed_afterwards(cluster: Cluster) -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "1"}}
+    cluster.create(obj)
+    obj["data"] |= {"x": "2"}  # type: ignore[operator]  # a dict of dicts
+    assert cluster.get("cm", "c")["data"] == {"x": "1"}
+    assert cluster.update(obj)["data"] == {"x": "2"}

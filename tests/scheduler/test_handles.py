@@ -340,8 +340,8 @@ def test_pods_that_share_an_encoded_spec_share_what_is_read_from_it() -> None:
     bound = make_pod("p").cpu("1").gate("g").on("n").build()
     record = store.update(PODS, bound)
     assert PodInfo(record, record.decode(), CLASSES).spec is first.spec
-    bound["spec"]["priority"] = 5
-    record = store.update(PODS, bound)
+    urgent = {**bound, "spec": {**bound["spec"], "priority": 5}}
+    record = store.update(PODS, urgent)
     assert PodInfo(record, record.decode(), CLASSES).priority == 5
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from kubescene.actors import Actor
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.copies import own_copy
 from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.options import (
     NO_OPTIONS,
@@ -91,13 +92,14 @@ class DirectClient:
     # -- Writer ----------------------------------------------------------------------------
 
     def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
+        obj = obj if options.blueprint is not None else own_copy(obj)
         return self._registry.create(self._actor, obj, options=self._named(options))
 
     def update(
         self, obj: JsonObject, *, subresource: str = "", options: WriteOptions = NO_OPTIONS
     ) -> Record:
         return self._registry.update(
-            self._actor, obj, subresource=subresource, options=self._named(options)
+            self._actor, own_copy(obj), subresource=subresource, options=self._named(options)
         )
 
     def patch(
@@ -114,7 +116,7 @@ class DirectClient:
             self._registry.type_of(ref.gvk),
             ref.namespace,
             ref.name,
-            patch,
+            patch if options.blueprint is not None else own_copy(patch),
             patch_type,
             subresource=subresource,
             options=self._named(options),

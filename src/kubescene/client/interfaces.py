@@ -93,7 +93,11 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """Ask for a change. Each call is one request and, if accepted, one revision."""
+    """Ask for a change. Each call is one request and, if accepted, one revision.
+
+    What is handed over stays the caller's, who may change it afterwards, unless its options carry a
+    `Blueprint`: that is the promise not to.
+    """
 
     @property
     def actor(self) -> Actor: ...

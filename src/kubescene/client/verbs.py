@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from kubescene.actors import Actor
 from kubescene.api.changes import Change
+from kubescene.api.copies import own_copy
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType, diff_merge_patch
 from kubescene.api.records import Record
@@ -135,7 +136,7 @@ class Verbs:
                 resource_type,
                 place(resource_type, namespace),
                 name,
-                patch,
+                own_copy(patch),
                 PatchType.parse(patch_type) if patch_type else default,
                 subresource=subresource,
                 options=WriteOptions(strict=True, field_manager=self.actor.manager),
@@ -215,7 +216,10 @@ class ObjectWatch:
 
 
 def plain(obj: AnyObject) -> JsonObject:
-    return obj.build() if isinstance(obj, Buildable) else dict(obj)
+    """An object of our own: whoever gave it may go on changing it."""
+    built = obj.build() if isinstance(obj, Buildable) else dict(obj)
+    copied: JsonObject = own_copy(built)
+    return copied
 
 
 def place(resource_type: ResourceType, namespace: str) -> str:

@@ -1,0 +1,26 @@
+"""Values of one's own.
+
+What the world holds is read-only and shared by identity: decoded objects, encoded parts. Whoever
+hands something over from outside may go on changing it, so it is copied at the door, unless the
+writer has promised not to (`Blueprint`).
+"""
+
+from typing import Any
+
+from kubescene.errors import BadRequestError
+
+
+def own_copy(value: Any) -> Any:
+    """A copy that shares no dict or list with ``value``."""
+    try:
+        return _copied(value)
+    except RecursionError:
+        raise BadRequestError("the object is nested too deeply") from None
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_copied(part) for part in value]
+    return value
