@@ -116,7 +116,7 @@ def test_the_same_calls_give_the_same_bytes() -> None:
     assert play() == play()
 
 
-def test_what_was_handed_over_may_be_changed_afterwards(cluster: Cluster) -> None:
+def test_what_was_handed_over_may_be_changed_afterwards(cluster: kubescene.Cluster) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "1"}}
     cluster.create(obj)
     obj["data"] |= {"x": "2"}  # type: ignore[operator]  # a dict of dicts

@@ -19,8 +19,15 @@ def own_copy(value: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
+    # Loops rather than comprehensions: half the depth of the stack, and no slower.
     if isinstance(value, dict):
-        return {name: _copied(part) for name, part in value.items()}
+        members = {}
+        for name, part in value.items():
+            members[name] = _copied(part)
+        return members
     if isinstance(value, list):
-        return [_copied(part) for part in value]
+        items = []
+        for part in value:
+            items.append(_copied(part))  # noqa: PERF401 - see above
+        return items
     return value
