@@ -4,7 +4,7 @@ import pytest
 
 from kubescene.clock import LAST_INSTANT, SECOND, EventQueue, VirtualClock
 from kubescene.cluster import Cluster
-from kubescene.control import IDLE, Crank, LivelockError, Progress, Slot
+from kubescene.control import IDLE, ControllerContext, Crank, LivelockError, Progress, Slot
 from kubescene.errors import BadRequestError
 from kubescene.testing import make_node, make_pod
 
@@ -158,3 +158,38 @@ def test_time_goes_forward_only(cluster: Cluster) -> None:
         cluster.advance(-1)
     with pytest.raises(BadRequestError, match="in the past, or beyond the year 9999"):
         cluster.advance(LAST_INSTANT)
+
+
+class Ticks:
+    """A simulation that has something to do every ten seconds, and says so to its controller."""
+
+    name = "ticks"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._wake = context.wake
+        self._next = context.clock.now() + 10 * SECOND
+        self.acted: list[int] = []
+        self._clock = context.clock
+        context.timers.attach(self)
+
+    def peek(self) -> int:
+        return self._next
+
+    def run_until(self, instant: int) -> int:
+        while self._next <= instant:
+            self._next += 10 * SECOND
+        self._wake()
+        return 1
+
+    def run_once(self) -> Progress:
+        self.acted.append(self._clock.now())
+        return IDLE
+
+
+def test_a_controller_may_keep_a_kernel_of_its_own(cluster: Cluster) -> None:
+    cluster.registrations.register("ticks", Ticks)
+    start = cluster.clock.now()
+    cluster.advance("35s")
+    ticks = next(slot.controller for slot in cluster.slots if slot.name == "ticks")
+    assert isinstance(ticks, Ticks)
+    assert [(at - start) // SECOND for at in ticks.acted] == [0, 10, 20, 30]

@@ -21,7 +21,8 @@ from kubescene.timeline.instruments import Instruments
 class Progress(NamedTuple):
     """How a loop went.
 
-    ``wrote``: at least one write was accepted. ``more``: work is left that needs no waiting.
+    ``wrote``: at least one write was accepted. ``more``: work is left that needs no waiting. It is
+    the last word about the loop: what woke the controller meanwhile is part of the answer.
     """
 
     wrote: bool

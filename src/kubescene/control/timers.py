@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubescene.clock import EventQueue, Scheduled
-from kubescene.clock.event_queue import Action
+from kubescene.clock.event_queue import Action, EventSource
 
 
 class Timers:
@@ -23,6 +23,16 @@ class Timers:
     def after(self, delay: int, action: Action, *arguments: Any, name: str = "") -> Scheduled:
         """The same once ``delay`` nanoseconds have passed."""
         return self._queue.after(delay, self._fire, action, arguments, name=name)
+
+    def attach(self, source: EventSource) -> None:
+        """Let a simulation with a kernel of its own have its turns on the world's clock.
+
+        It is let go with the controllers, when a new scenario begins.
+        """
+        self._queue.attach(source)
+
+    def detach(self, source: EventSource) -> None:
+        self._queue.detach(source)
 
     def _fire(self, action: Action, arguments: tuple[Any, ...]) -> None:
         try:
