@@ -31,10 +31,10 @@ PODS = GroupResource("", "pods")
 USER, ROBOT = Actor("user"), Actor("robot")
 
 
-class AtMost:
+class NoMoreThan:
     """A quota: at most ``limit`` pods. It says what it looks at, or does not."""
 
-    name = "AtMost"
+    name = "NoMoreThan"
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -45,7 +45,7 @@ class AtMost:
         return request.obj
 
 
-class DeclaredAtMost(AtMost):
+class DeclaredNoMoreThan(NoMoreThan):
     reads = (PODS,)
 
 
@@ -200,7 +200,7 @@ STEPS = st.lists(
     ),
     max_size=14,
 )
-PLUGINS = st.sampled_from([(), (AtMost, 9), (DeclaredAtMost, 9), (Numbering,)])
+PLUGINS = st.sampled_from([(), (NoMoreThan, 9), (DeclaredNoMoreThan, 9), (Numbering,)])
 
 
 @settings(deadline=None, max_examples=150)
@@ -333,7 +333,7 @@ def test_what_tracks_fields_takes_the_long_way(registry: Registry, counting: Cou
 
 
 def test_a_plugin_that_does_not_say_what_it_looks_at_is_always_asked(counting: Counting) -> None:
-    registry = world(counting, AtMost(2))
+    registry = world(counting, NoMoreThan(2))
     template = Template(pod())
     for index in range(2):
         create(registry, template, index, blueprint=template.blueprint)

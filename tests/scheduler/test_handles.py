@@ -200,10 +200,10 @@ def test_a_handle_has_time_chance_and_a_place_for_events() -> None:
 # -- where plugins keep what they compute -----------------------------------------------------
 
 
-class AtMost(FilterPlugin):
+class NoMoreThan(FilterPlugin):
     """Compiles something per class that depends on its arguments."""
 
-    name = "AtMost"
+    name = "NoMoreThan"
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -217,23 +217,23 @@ class AtMost(FilterPlugin):
 
 
 def make_at_most(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
-    return AtMost(arguments["cpu"])
+    return NoMoreThan(arguments["cpu"])
 
 
 def test_profiles_with_different_arguments_keep_what_they_compile_apart() -> None:
-    points = with_plugins({"AtMost": AtMost}).points
+    points = with_plugins({"NoMoreThan": NoMoreThan}).points
     profiles = tuple(
-        Profile(name, points, {"AtMost": {"cpu": limit}})
+        Profile(name, points, {"NoMoreThan": {"cpu": limit}})
         for name, limit in (("small", 500), ("large", 5000))
     )
-    stage = Stage(profiles=profiles, more={"AtMost": make_at_most})
+    stage = Stage(profiles=profiles, more={"NoMoreThan": make_at_most})
     stage.nodes("a")
     pods = [make_pod(name).cpu("1").scheduler(name) for name in ("large", "small")]
     assert stage.place(*pods)[:2] == ["large:a", "small:"]
 
 
 def test_what_depends_on_a_plugin_is_not_kept_with_the_class() -> None:
-    plugin = AtMost(500)
+    plugin = NoMoreThan(500)
     pod = info(make_pod("p").build())
     with pytest.raises(TypeError, match="keep what it makes in a Memo"):
         pod.pod_class.compiled(plugin.is_allowed)
