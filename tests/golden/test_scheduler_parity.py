@@ -46,11 +46,11 @@ from kubescene.scheduler import (
 from kubescene.scheduler.cycle import Cycle, Decision
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.queue import Place
 from kubescene.scheduler.scoring import ScoreChain
 from kubescene.scheduler.search import NominatedFiltering
 from kubescene.scheduler.status import Status
 from kubescene.scheduler.verdicts import FilterChain, Filtering
+from kubescene.scheduler.waiting_places import Place
 from kubescene.store import Store, Subscription
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.explanations import Explain

@@ -16,8 +16,9 @@ from kubescene.scheduler.interfaces import (
     Hint,
 )
 from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.queue import Place, SchedulingQueue
+from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.waiting_places import Place
 from kubescene.store import Store
 from kubescene.testing.builders import make_node, make_pod
 

@@ -6,8 +6,8 @@ from kubescene.clock import SECOND
 from kubescene.control.loops import IDLE
 from kubescene.errors import PluginError
 from kubescene.scheduler import Code, CycleState, Handle, NodeInfo, PodInfo, Status
-from kubescene.scheduler.queue import Place
 from kubescene.scheduler.status import SUCCESS
+from kubescene.scheduler.waiting_places import Place
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
 

@@ -40,8 +40,8 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.queue import Place
 from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.waiting_places import Place
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline import Instrument
 from kubescene.timeline.attempts import SchedulingAttempt

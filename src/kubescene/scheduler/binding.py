@@ -20,10 +20,10 @@ from kubescene.scheduler.cycle import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.extenders import ExtenderCall, Extenders, ExtenderVerb, PendingCall
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.queue import QueuedPod
 from kubescene.scheduler.runtime import Extension, Framework
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.scheduler.waiting import Waiting, WaitingRoom
+from kubescene.scheduler.waiting_places import QueuedPod
 
 LONGEST_PERMIT_WAIT = 15 * MINUTE
 

@@ -19,19 +19,26 @@ Time is virtual and often stands still, so each enqueue takes a timestamp of its
 nanosecond after the last: order never depends on anything but arrival.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
-from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from kubescene.api.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
 from kubescene.scheduler.cluster_events import Hints, Interest
 from kubescene.scheduler.config import Backoff
 from kubescene.scheduler.interfaces import ClusterEvent, Hint
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import Status
+from kubescene.scheduler.waiting_places import (
+    Group,
+    Heap,
+    InFlight,
+    Parked,
+    Place,
+    QueuedPod,
+    Strategy,
+    Tickets,
+)
 
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
 LEFTOVER_PERIOD = 30 * SECOND
@@ -39,259 +46,6 @@ LEFTOVER_PERIOD = 30 * SECOND
 PreEnqueue = Callable[[PodInfo], Status]
 """The PreEnqueue plugins of the pod's profile: success, or the status of the plugin that gates it.
 """
-
-
-class Place(Enum):
-    """Where a pod waits."""
-
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    ERROR_BACKOFF = "error backoff"
-    UNSCHEDULABLE = "unschedulable"
-    IN_FLIGHT = "in flight"
-
-
-class Strategy(Enum):
-    """What an event means for a pod, the stronger the higher."""
-
-    SKIP = 0
-    AFTER_BACKOFF = 1
-    IMMEDIATELY = 2
-
-
-class QueuedPod:
-    """A pending pod and its history of attempts."""
-
-    __slots__ = (
-        "aged",
-        "attempts",
-        "consecutive_errors",
-        "flushed_at",
-        "gated_by",
-        "group",
-        "parked",
-        "pending_plugins",
-        "place",
-        "pod",
-        "ticket",
-        "timestamp",
-        "unschedulable_count",
-        "unschedulable_plugins",
-    )
-
-    def __init__(self, pod: PodInfo, timestamp: int) -> None:
-        self.pod = pod
-        self.timestamp = timestamp
-        self.attempts = 0
-        self.unschedulable_count = 0
-        self.consecutive_errors = 0
-        self.unschedulable_plugins: frozenset[str] = frozenset()
-        self.pending_plugins: frozenset[str] = frozenset()
-        self.gated_by = ""
-        self.flushed_at = 0
-        self.place = Place.ACTIVE
-        self.ticket = 0
-        self.parked = self.aged = 0
-        self.group: _Group | None = None
-
-    @property
-    def rejected(self) -> bool:
-        """Whether plugins turned it away; otherwise its last attempt ended in an error."""
-        return bool(self.unschedulable_plugins or self.pending_plugins)
-
-    @property
-    def waiting_since(self) -> int:
-        return max(self.timestamp, self.flushed_at)
-
-
-class _Tickets:
-    """Numbers in ascending order."""
-
-    __slots__ = ("_last",)
-
-    def __init__(self) -> None:
-        self._last = 0
-
-    def draw(self) -> int:
-        self._last += 1
-        return self._last
-
-
-_Item: TypeAlias = tuple[Any, int, "QueuedPod"]
-
-
-class _Heap:
-    """A heap from which entries can be taken out of the middle: they are left behind as husks.
-
-    Most pods arrive in the order in which they leave: these stand in a line, not in the heap.
-    Husks are swept out once they outnumber the entries, so a heap is never larger than its use.
-    """
-
-    FEW = 64
-
-    __slots__ = ("_entries", "_line", "_tickets", "place", "size")
-
-    def __init__(self, place: Place, tickets: _Tickets) -> None:
-        self.place = place
-        self.size = 0
-        self._tickets = tickets
-        self._line: deque[_Item] = deque()
-        self._entries: list[_Item] = []
-
-    def push(self, entry: QueuedPod, key: Any) -> None:
-        entry.place, entry.ticket = self.place, self._tickets.draw()
-        item, line = (key, entry.ticket, entry), self._line
-        if line and key < line[-1][0]:
-            heappush(self._entries, item)
-        else:
-            line.append(item)
-        self.size += 1
-        if len(line) + len(self._entries) > 2 * self.size + self.FEW:
-            self._sweep()
-
-    def peek(self) -> QueuedPod | None:
-        first = self._first()
-        return None if first is None else first[2]
-
-    def pop(self) -> QueuedPod | None:
-        first = self._first()
-        if first is None:
-            return None
-        if self._line and self._line[0] is first:
-            self._line.popleft()
-        else:
-            heappop(self._entries)
-        self.size -= 1
-        first[2].ticket = 0
-        return first[2]
-
-    def discard(self, entry: QueuedPod) -> None:
-        entry.ticket = 0
-        self.size -= 1
-
-    def _first(self) -> _Item | None:
-        line, entries = self._line, self._entries
-        while line and line[0][2].ticket != line[0][1]:
-            line.popleft()
-        while entries and entries[0][2].ticket != entries[0][1]:
-            heappop(entries)
-        if entries and (not line or entries[0] < line[0]):
-            return entries[0]
-        return line[0] if line else None
-
-    def _sweep(self) -> None:
-        self._line = deque(each for each in self._line if each[2].ticket == each[1])
-        self._entries = [each for each in self._entries if each[2].ticket == each[1]]
-        heapify(self._entries)
-
-
-class _GroupKey(NamedTuple):
-    unschedulable_plugins: frozenset[str]
-    pending_plugins: frozenset[str]
-    signature: PodSignature
-
-
-class _Group:
-    """Pods that wait for the same events, by uid."""
-
-    __slots__ = ("entries", "key")
-
-    def __init__(self, key: _GroupKey) -> None:
-        self.key = key
-        self.entries: dict[str, QueuedPod] = {}
-
-
-class _Parked:
-    """The pods that wait for an event: all, in groups, and by how long they have waited."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, QueuedPod] = {}
-        self._groups: dict[_GroupKey, _Group] = {}
-        self._tickets = _Tickets()
-        self._ages: list[tuple[int, int, QueuedPod]] = []
-
-    def groups(self) -> list[_Group]:
-        return [*self._groups.values()]
-
-    def add(self, entry: QueuedPod) -> None:
-        """Take a pod in, or take note that it has changed."""
-        stays, uid = entry.group is not None, entry.pod.uid
-        self._ungroup(entry)
-        signature = entry.pod.signature
-        key = _GroupKey(entry.unschedulable_plugins, entry.pending_plugins, signature)
-        entry.group = self._groups.get(key) or self._groups.setdefault(key, _Group(key))
-        entry.group.entries[uid] = self.entries[uid] = entry
-        if not stays:
-            entry.parked = self._tickets.draw()
-        if not stays or entry.aged != entry.waiting_since:
-            entry.aged = entry.waiting_since
-            heappush(self._ages, (entry.aged, entry.parked, entry))
-
-    def remove(self, entry: QueuedPod) -> None:
-        """Let a pod go; one that is not here is none of our business."""
-        if entry.group is None:
-            return
-        self._ungroup(entry)
-        del self.entries[entry.pod.uid]
-        if len(self._ages) > 2 * len(self.entries) + 64:
-            self._ages = [age for age in self._ages if _is_current(age)]
-            heapify(self._ages)
-
-    def oldest(self) -> int | None:
-        """Since when the pod has waited that has waited longest."""
-        ages = self._ages
-        while ages and not _is_current(ages[0]):
-            heappop(ages)
-        return ages[0][0] if ages else None
-
-    def in_order(self) -> list[QueuedPod]:
-        """All pods, in order of arrival here."""
-        return sorted(self.entries.values(), key=_arrival)
-
-    def _ungroup(self, entry: QueuedPod) -> None:
-        group, entry.group = entry.group, None
-        if group is None:
-            return
-        del group.entries[entry.pod.uid]
-        if not group.entries:
-            del self._groups[group.key]
-
-
-def _is_current(age: tuple[int, int, QueuedPod]) -> bool:
-    since, ticket, entry = age
-    return entry.group is not None and entry.parked == ticket and entry.aged == since
-
-
-def _arrival(entry: QueuedPod) -> int:
-    return entry.parked
-
-
-class _InFlight:
-    """Pods whose fate is not yet known, and what has happened since they were popped."""
-
-    def __init__(self) -> None:
-        self.positions: dict[str, int] = {}
-        self._events: list[tuple[ClusterEvent, Change]] = []
-        self._first = 0
-
-    def begin(self, uid: str) -> None:
-        self.positions[uid] = self._first + len(self._events)
-
-    def record(self, event: ClusterEvent, change: Change) -> None:
-        if self.positions:
-            self._events.append((event, change))
-
-    def end(self, uid: str) -> list[tuple[ClusterEvent, Change]]:
-        """What happened since `begin`."""
-        position = self.positions.pop(uid, None)
-        if position is None or not self._events:
-            return []
-        arrived = self._events[position - self._first :]
-        # The first that is left is the one that was popped first: nobody needs what is older.
-        oldest = next(iter(self.positions.values()), self._first + len(self._events))
-        del self._events[: oldest - self._first]
-        self._first = oldest
-        return arrived
 
 
 class SchedulingQueue:
@@ -316,13 +70,13 @@ class SchedulingQueue:
         self.unschedulable_limit = unschedulable_limit
         self.leftover_period = leftover_period
         self._last_timestamp = 0
-        tickets = _Tickets()
-        self._active = _Heap(Place.ACTIVE, tickets)
-        self._rejected = _Heap(Place.BACKOFF, tickets)
-        self._failed = _Heap(Place.ERROR_BACKOFF, tickets)
+        tickets = Tickets()
+        self._active = Heap(Place.ACTIVE, tickets)
+        self._rejected = Heap(Place.BACKOFF, tickets)
+        self._failed = Heap(Place.ERROR_BACKOFF, tickets)
         self._heaps = {heap.place: heap for heap in (self._active, self._rejected, self._failed)}
-        self._unschedulable = _Parked()
-        self._in_flight = _InFlight()
+        self._unschedulable = Parked()
+        self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         self._wanted: dict[ClusterEvent, bool] = {}
         self.cycle = 0
@@ -541,7 +295,7 @@ class SchedulingQueue:
         return known and self.is_listening
 
     def _helped(
-        self, group: _Group, event: ClusterEvent, change: Change
+        self, group: Group, event: ClusterEvent, change: Change
     ) -> Iterable[tuple[QueuedPod, Strategy]]:
         """The pods of a group that an event may help, and how."""
         entries, key = group.entries, group.key

@@ -43,10 +43,11 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.queue import Place, QueuedPod, SchedulingQueue
+from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.runtime import EVERY_EVENT, Framework
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
+from kubescene.scheduler.waiting_places import Place, QueuedPod
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
