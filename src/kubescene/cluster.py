@@ -51,6 +51,7 @@ from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
 
 SCHEDULER = "kube-scheduler"
+TRIES_AT_ONCE = 3
 USER = Actor("user")
 
 SCENARIO_TYPE = ResourceType(
@@ -231,15 +232,23 @@ class Cluster:
     ) -> Iterator[None]:
         """The same moment by moment, for a server that has other things to do in between."""
         deadline = self._deadline(duration)
-        patience = crank.patience(max_rounds)
-        while crank.round(self.slots, patience):
-            yield
+        yield from self._settling(crank, max_rounds)
         while (due := self.event_queue.peek()) is not None and due <= deadline:
             self._move_time(due)
-            patience = crank.patience(max_rounds)
+            yield from self._settling(crank, max_rounds)
+        self._move_time(deadline)
+
+    def _settling(self, crank: Crank, max_rounds: int) -> Iterator[None]:
+        """To rest at one instant. A controller that fails must not miss it: time is about to move.
+
+        It may try a few times at once; one that never works is left behind.
+        """
+        patience = crank.patience(max_rounds)
+        for _ in range(TRIES_AT_ONCE):
             while crank.round(self.slots, patience):
                 yield
-        self._move_time(deadline)
+            if not crank.release(self.slots):
+                return
 
     def _deadline(self, duration: str | int) -> int:
         deadline = self.clock.now() + as_duration(duration)

@@ -16,9 +16,9 @@ from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.client import Reader
-from kubescene.clock import MINUTE, Clock, ScaledClock, VirtualClock, WallClock
+from kubescene.clock import MINUTE, SECOND, Clock, ScaledClock, VirtualClock, WallClock
 from kubescene.cluster import Cluster
-from kubescene.control import IDLE, Controller, Progress, Slot
+from kubescene.control import IDLE, Controller, ControllerContext, Progress, Slot
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, ConflictError, ReentrantWriteError
@@ -258,6 +258,44 @@ def test_virtual_time_stands_still_until_it_is_told_to_move() -> None:
     engine.call(lambda: engine.play(engine.cluster.advancing("5m", engine.crank)))
     assert happened.wait(5)
     assert settled(engine, lambda: clock.now() - clock.start == 5 * MINUTE)
+    engine.stop()
+
+
+class Ticker:
+    """Acts every second, and stumbles once."""
+
+    name = "ticker"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._due = self.stumbled = False
+        self.acted: list[int] = []
+        context.timers.after(SECOND, self._tick)
+
+    def _tick(self) -> None:
+        self._due = True
+        self._context.timers.after(SECOND, self._tick)
+
+    def run_once(self) -> Progress:
+        if self._due and not self.stumbled:
+            self.stumbled = True
+            raise RuntimeError("once")
+        if self._due:
+            self._due = False
+            self.acted.append(self._context.clock.now())
+        return IDLE
+
+
+def test_a_controller_that_fails_once_misses_no_virtual_time() -> None:
+    clock = VirtualClock()
+    cluster = Cluster(clock=clock)
+    cluster.registrations.register("ticker", Ticker)
+    engine = EngineThread(cluster)
+    engine.start()
+    asyncio.run(engine.submit_moments(lambda: cluster.advancing("10s", engine.crank)))
+    [ticker] = [s.controller for s in cluster.slots if isinstance(s.controller, Ticker)]
+    assert ticker.stumbled
+    assert [(at - clock.start) // SECOND for at in ticker.acted] == list(range(1, 11))
     engine.stop()
 
 

@@ -122,6 +122,11 @@ class Crank:
         patience.spend(turned, wrote)
         return True
 
+    def release(self, slots: Sequence[Slot]) -> bool:
+        """Let those try again at once that failed and rest; whether there are any."""
+        del slots
+        return False
+
     def _turn(self, slot: Slot, wrote: list[str]) -> bool:
         """Whether the slot had its turn; who wrote is noted."""
         if slot.turn().wrote:
@@ -147,6 +152,12 @@ class ServingCrank(Crank):
         """As ever, but a controller that never ends does not keep what is due from happening."""
         ran = self._run_due()
         return super().round(slots, patience) or ran
+
+    def release(self, slots: Sequence[Slot]) -> bool:
+        held = [slot for slot in slots if slot.awake and slot.held_until]
+        for slot in held:
+            slot.held_until = 0
+        return bool(held)
 
     def next_retry(self, slots: Sequence[Slot]) -> int | None:
         """When the first of those that failed may try again, by the server's clock."""
