@@ -4,7 +4,15 @@ import pytest
 
 from kubescene.clock import LAST_INSTANT, SECOND, EventQueue, VirtualClock
 from kubescene.cluster import Cluster
-from kubescene.control import IDLE, ControllerContext, Crank, LivelockError, Progress, Slot
+from kubescene.control import (
+    IDLE,
+    ControllerContext,
+    Crank,
+    LivelockError,
+    Progress,
+    Slot,
+    Timers,
+)
 from kubescene.errors import BadRequestError
 from kubescene.testing import make_node, make_pod
 
@@ -193,3 +201,12 @@ def test_a_controller_may_keep_a_kernel_of_its_own(cluster: Cluster) -> None:
     ticks = next(slot.controller for slot in cluster.slots if slot.name == "ticks")
     assert isinstance(ticks, Ticks)
     assert [(at - start) // SECOND for at in ticks.acted] == [0, 10, 20, 30]
+
+
+def test_a_timer_whose_action_raises_wakes_its_controller_all_the_same(queue: EventQueue) -> None:
+    slot = Slot("a")
+    slot.awake = False
+    Timers(queue, slot.wake).after(0, int, "nothing of the kind")
+    with pytest.raises(ValueError, match="nothing of the kind"):
+        queue.run_due()
+    assert slot.awake

@@ -10,6 +10,7 @@ from kubescene.api.changes import Change, ChangeType
 from kubescene.api.options import DeleteOptions
 from kubescene.client import ObjectRef
 from kubescene.cluster import Cluster
+from kubescene.controllers.builtin.garbage_collector import GarbageCollector
 from kubescene.controllers.builtin.owner_graph import OwnerGraph
 from kubescene.errors import ForbiddenError, NotFoundError
 from kubescene.registry.admission import AdmissionRequest
@@ -547,3 +548,21 @@ def test_graph_forgets_what_has_gone() -> None:
     for name in ("a", "b"):
         graph.drop(name)
     assert (graph.owners, graph.dependents) == ({}, {})
+
+
+def test_an_object_at_which_something_breaks_is_looked_at_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.create(make_replica_set("web").replicas(1))
+    cluster.settle()
+    cluster.delete("replicasets", "web")
+    with monkeypatch.context() as broken:
+        broken.setattr(GarbageCollector, "_look_at", stumble)
+        with pytest.raises(RuntimeError, match="stumbled"):
+            cluster.settle()
+    cluster.settle()
+    assert cluster.list("pods") == []
+
+
+def stumble(*_: object) -> None:
+    raise RuntimeError("stumbled")

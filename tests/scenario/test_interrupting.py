@@ -1,5 +1,6 @@
 """Between any two moments a scenario can be looked at, edited, stopped."""
 
+import orjson
 import pytest
 
 from kubescene.clock import ScenarioStep
@@ -7,6 +8,7 @@ from kubescene.cluster import Cluster
 from kubescene.control import IDLE, ControllerContext, Progress
 from kubescene.errors import NotFoundError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Instrument
 from playing import begun
@@ -182,3 +184,33 @@ def test_a_fork_made_by_an_onlooker_can_be_played_on(cluster: Cluster) -> None:
     onlooker.engine = begun(cluster, crowd())
     onlooker.engine.run()
     assert [fork.run() for fork in onlooker.forks] == [ScenarioPhase.SUCCEEDED] * 2
+
+
+def test_the_result_of_a_deleted_scenario_says_how_far_it_got(cluster: Cluster) -> None:
+    engine = begun(cluster, crowd())
+    moments = engine.play()
+    for _ in range(30):
+        next(moments)
+    step = engine.scenario.step
+    cluster.delete("scenarios", "s")
+    for _ in moments:
+        pass
+    assert isinstance(engine.scenario, ScenarioResource)
+    status = orjson.loads(engine.scenario.data)["status"]
+    assert status["phase"] == "Running"
+    assert ScenarioStep(**status["stepStatus"]["step"]) >= step
+
+
+class Failing(Instrument):
+    """Cannot take the end."""
+
+    def run_ended(self, phase: str, message: str) -> None:
+        raise RuntimeError("not now")
+
+
+def test_an_onlooker_that_fails_at_the_end_leaves_the_world_open(cluster: Cluster) -> None:
+    cluster.observe(Failing())
+    engine = begun(cluster, ScenarioBuilder("s").create(make_node("n")).done())
+    with pytest.raises(RuntimeError, match="not now"):
+        engine.run()
+    cluster.create(make_pod("free"))
