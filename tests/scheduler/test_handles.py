@@ -35,7 +35,7 @@ from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import Reads, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodClasses
-from kubescene.scheduler.runtime import implements, points_of
+from kubescene.scheduler.points import implements, points_of
 from kubescene.scheduler.status import SKIP
 from kubescene.scheduler.waiting_places import Place
 from kubescene.store import Store

@@ -10,9 +10,9 @@ from kubescene.scheduler.config import (
     EnabledPlugin,
     ExtensionPoint,
     Profile,
-    default_profile,
 )
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.defaults import default_profile
 from kubescene.scheduler.deltas import Delta, DeltaKind, DeltaReader
 from kubescene.scheduler.extenders import (
     Extender,

@@ -16,7 +16,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.interfaces import Handle, Plugin
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.runtime import points_of
+from kubescene.scheduler.points import points_of
 
 
 def import_plugin(reference: str) -> type:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kubescene.scheduler.pods import DEFAULT_SCHEDULER
-
 
 class ExtensionPoint(StrEnum):
     PRE_ENQUEUE = "PreEnqueue"
@@ -70,34 +68,3 @@ class Backoff:
         if self.initial_s > self.maximum_s >> (count - 1):
             return self.maximum_s
         return self.initial_s << (count - 1)
-
-
-def _plugins(*names: str, **weights: int) -> tuple[EnabledPlugin, ...]:
-    return tuple(EnabledPlugin(name, weights.get(name, 1)) for name in names)
-
-
-DEFAULT_POINTS: Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]] = {
-    ExtensionPoint.PRE_ENQUEUE: _plugins("SchedulingGates"),
-    ExtensionPoint.QUEUE_SORT: _plugins("PrioritySort"),
-    ExtensionPoint.PRE_FILTER: _plugins("NodeAffinity", "NodeResourcesFit"),
-    ExtensionPoint.FILTER: _plugins(
-        "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"
-    ),
-    ExtensionPoint.PRE_SCORE: _plugins(
-        "TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation"
-    ),
-    ExtensionPoint.SCORE: _plugins(
-        "TaintToleration",
-        "NodeAffinity",
-        "NodeResourcesFit",
-        "NodeResourcesBalancedAllocation",
-        TaintToleration=3,
-        NodeAffinity=2,
-    ),
-    ExtensionPoint.BIND: _plugins("DefaultBinder"),
-}
-
-
-def default_profile(scheduler_name: str = DEFAULT_SCHEDULER) -> Profile:
-    """The plugins of kube-scheduler v1.36 that exist here, in its order and with its weights."""
-    return Profile(scheduler_name, DEFAULT_POINTS)

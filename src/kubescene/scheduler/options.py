@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.config import Backoff, Profile, default_profile
+from kubescene.scheduler.config import Backoff, Profile
+from kubescene.scheduler.defaults import default_profile
 from kubescene.scheduler.extenders import Extender, ExtenderCaller
 from kubescene.scheduler.interfaces import PluginFactory
 from kubescene.scheduler.registry import PluginRegistry, default_registry

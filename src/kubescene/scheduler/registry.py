@@ -44,4 +44,4 @@ def default_registry() -> PluginRegistry:
     # Late, so that a plugin module may import from this package without a cycle.
     from kubescene.scheduler.plugins import BUILT_IN
 
-    return PluginRegistry(BUILT_IN)
+    return PluginRegistry({name: each.make for name, each in BUILT_IN.items()})

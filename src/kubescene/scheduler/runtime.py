@@ -7,13 +7,12 @@ written per node are given the whole-cluster form here, so that the rest of the 
 only one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from kubescene.errors import ConfigurationError, KubesceneError, PluginError
-from kubescene.scheduler import interfaces
 from kubescene.scheduler.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.cycle_state import CycleState
@@ -32,26 +31,11 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.points import POINTS, implements
 from kubescene.scheduler.registry import PluginRegistry
 from kubescene.scheduler.status import Status
 
 T = TypeVar("T", bound=Callable[..., Any])
-
-POINTS: Mapping[ExtensionPoint, tuple[tuple[str, ...], ...]] = {
-    ExtensionPoint.PRE_ENQUEUE: (("pre_enqueue",),),
-    ExtensionPoint.QUEUE_SORT: (("sort_key",),),
-    ExtensionPoint.PRE_FILTER: (("pre_filter",),),
-    ExtensionPoint.FILTER: (("filter_nodes", "describe"), ("filter",)),
-    ExtensionPoint.POST_FILTER: (("post_filter",),),
-    ExtensionPoint.PRE_SCORE: (("pre_score",),),
-    ExtensionPoint.SCORE: (("score_nodes",), ("score",)),
-    ExtensionPoint.RESERVE: (("reserve", "unreserve"),),
-    ExtensionPoint.PERMIT: (("permit",),),
-    ExtensionPoint.PRE_BIND: (("pre_bind",),),
-    ExtensionPoint.BIND: (("bind",),),
-    ExtensionPoint.POST_BIND: (("post_bind",),),
-}
-"""Per point, the methods a plugin needs: all of one of the alternatives."""
 
 EVERY_EVENT = (EventRegistration(ClusterEvent(EventResource.ANY, Action.ALL)),)
 
@@ -271,21 +255,6 @@ def _guard(call: Callable[..., Any], plugin: str, point: str, /, *arguments: Any
         raise PluginError(
             f"{type(error).__name__}: {error}", plugin=plugin, extension_point=point
         ) from error
-
-
-def implements(plugin: object, method: str) -> bool:
-    """Whether a plugin has a method of its own, not just one it inherits from a protocol."""
-    found = getattr(plugin, method, None)
-    return found is not None and getattr(found, "__module__", "") != interfaces.__name__
-
-
-def points_of(plugin: object) -> list[ExtensionPoint]:
-    """The points that a plugin, or the class of one, can stand at."""
-    return [
-        point
-        for point, alternatives in POINTS.items()
-        if any(all(implements(plugin, method) for method in methods) for methods in alternatives)
-    ]
 
 
 def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:

@@ -1,8 +1,9 @@
 """The built-in plugins, one module each, by the names that kube-scheduler gives them."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from kubescene.scheduler.interfaces import PluginFactory
+from kubescene.scheduler.interfaces import Plugin, PluginFactory
 from kubescene.scheduler.plugins import (
     default_binder,
     node_affinity,
@@ -15,14 +16,25 @@ from kubescene.scheduler.plugins import (
     taint_toleration,
 )
 
-BUILT_IN: Mapping[str, PluginFactory] = {
-    "SchedulingGates": scheduling_gates.make,
-    "PrioritySort": priority_sort.make,
-    "NodeUnschedulable": node_unschedulable.make,
-    "NodeName": node_name.make,
-    "TaintToleration": taint_toleration.make,
-    "NodeAffinity": node_affinity.make,
-    "NodeResourcesFit": node_resources_fit.make,
-    "NodeResourcesBalancedAllocation": node_resources_balanced_allocation.make,
-    "DefaultBinder": default_binder.make,
+
+class BuiltIn(NamedTuple):
+    """The class of a plugin, and what makes one from its arguments."""
+
+    plugin: type[Plugin]
+    make: PluginFactory
+
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "SchedulingGates": BuiltIn(scheduling_gates.SchedulingGates, scheduling_gates.make),
+    "PrioritySort": BuiltIn(priority_sort.PrioritySort, priority_sort.make),
+    "NodeUnschedulable": BuiltIn(node_unschedulable.NodeUnschedulable, node_unschedulable.make),
+    "NodeName": BuiltIn(node_name.NodeName, node_name.make),
+    "TaintToleration": BuiltIn(taint_toleration.TaintToleration, taint_toleration.make),
+    "NodeAffinity": BuiltIn(node_affinity.NodeAffinity, node_affinity.make),
+    "NodeResourcesFit": BuiltIn(node_resources_fit.NodeResourcesFit, node_resources_fit.make),
+    "NodeResourcesBalancedAllocation": BuiltIn(
+        node_resources_balanced_allocation.NodeResourcesBalancedAllocation,
+        node_resources_balanced_allocation.make,
+    ),
+    "DefaultBinder": BuiltIn(default_binder.DefaultBinder, default_binder.make),
 }
