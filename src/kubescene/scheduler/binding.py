@@ -43,6 +43,7 @@ class Binding:
 
     __slots__ = (
         "_asked",
+        "_concern",
         "_extenders",
         "_position",
         "_room",
@@ -72,6 +73,7 @@ class Binding:
         self.pod = pod
         self.framework = framework
         self.stage = Stage.RESERVE
+        self._concern = framework.concerns.of(pod.signature)
         self._room = room
         self._timers = timers
         self._extenders = extenders
@@ -95,7 +97,7 @@ class Binding:
         """The PreBind plugin that is to be asked again when something happens that it waits for."""
         if self.stage is not Stage.PRE_BIND or not self.is_waiting():
             return ""
-        return self.framework.pre_bind[self._position].name
+        return self._concern.pre_bind[self._position].name
 
     @property
     def held_room(self) -> bool:
@@ -104,7 +106,7 @@ class Binding:
 
     def run(self) -> Status | None:
         """Success, or what went wrong; None while the binding waits."""
-        if self.stage is Stage.RESERVE and self.framework.binds_at_once:
+        if self.stage is Stage.RESERVE and self._concern.binds_at_once:
             return self._bind()
         if self._asked is not None:
             return self._take_extender()
@@ -126,18 +128,18 @@ class Binding:
 
     def undo(self) -> None:
         """Give back what was reserved, in reverse order."""
-        for extension in reversed(self.framework.reserve):
+        for extension in reversed(self._concern.reserve):
             if extension.undo is not None:
                 extension.undo(self.decision.state, self.pod, self.decision.node)
 
     def post_bind(self) -> None:
-        for extension in self.framework.post_bind:
+        for extension in self._concern.post_bind:
             extension.call(self.decision.state, self.pod, self.decision.node)
 
     # -- the stages: each goes on to the next ----------------------------------------------
 
     def _reserve(self) -> Status | None:
-        for extension in self.framework.reserve:
+        for extension in self._concern.reserve:
             status: Status = self._call(extension)
             if not status.ok:
                 return _named(status, extension, "Reserve")
@@ -146,7 +148,7 @@ class Binding:
     def _permit(self) -> Status | None:
         """All Permit plugins run; those that ask to wait do so together."""
         waits: dict[str, int | None] = {}
-        for extension in self.framework.permit:
+        for extension in self._concern.permit:
             status, wait = self._call(extension)
             if status.code is Code.WAIT:
                 waits[extension.name] = min(wait, LONGEST_PERMIT_WAIT)
@@ -160,7 +162,7 @@ class Binding:
 
     def _pre_bind(self) -> Status | None:
         self.stage = Stage.PRE_BIND
-        plugins = self.framework.pre_bind
+        plugins = self._concern.pre_bind
         while self._position < len(plugins):
             extension = plugins[self._position]
             answer = self._call(extension)

@@ -10,8 +10,7 @@ knows its next step, so that a world can be copied in the middle of it.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,17 +31,16 @@ from kubescene.scheduler.extenders import (
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
-from kubescene.scheduler.pods import CLASSES_KEPT, PodClass, PodInfo
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.preparing import PreFilterOutcome, Preparing
 from kubescene.scheduler.runtime import Framework
 from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, pick_any
 from kubescene.scheduler.search import Found, NominatedFiltering, nodes_to_find, search
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.verdicts import FilterChain, Filtering
 from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
-
-T = TypeVar("T")
 
 NO_NODES = "no nodes available to schedule pods"
 UNSCHEDULABLE = "Unschedulable"
@@ -82,15 +80,6 @@ class Decision:
         return self
 
 
-@dataclass(slots=True)
-class PreFilterOutcome:
-    """What the PreFilters said together."""
-
-    status: Status = SUCCESS
-    node_names: frozenset[str] | None = None
-    plugins_with_nodes: list[str] = field(default_factory=list)
-
-
 class Cycle:
     """Cycles of one profile. The start index of the search is shared by all profiles.
 
@@ -117,8 +106,7 @@ class Cycle:
         self.scores = ScoreChain(framework.scores, nodes)
         self._ring: Rows = np.zeros(0, dtype=np.intp)
         self._ring_layout = -1
-        self._pre_filtered: dict[PodClass, tuple[PreFilterOutcome, frozenset[str]]] = {}
-        self._pre_scored: dict[PodClass, tuple[str, frozenset[str]]] = {}
+        self._preparing = Preparing(framework, nodes)
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
         """Find a node for the pod, now; every extender must answer at once."""
@@ -137,60 +125,12 @@ class Cycle:
         return Supposition(filtering, self.nodes, self.nominations, pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
-        """Run PreFilter, or remember what it said about the class of the pod."""
-        if not self.framework.pre_filters_by_class or pod.is_resized:
-            return self._pre_filter(state, pod)
-        known = self._pre_filtered.get(pod.pod_class)
-        if known is None:
-            outcome = self._pre_filter(state, pod)
-            _keep(self._pre_filtered, pod, (outcome, frozenset(state.skipped_filters)))
-            return outcome
-        state.skipped_filters.update(known[1])
-        return known[0]
+        """What the PreFilters say about a pod."""
+        return self._preparing.pre_filter(state, pod)
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
-        """Run PreScore likewise; returns the text of what went wrong, or nothing."""
-        if not self.framework.pre_scores_by_class or pod.is_resized:
-            return self._pre_score(state, pod, rows)
-        known = self._pre_scored.get(pod.pod_class)
-        if known is None:
-            fault = self._pre_score(state, pod, rows)
-            _keep(self._pre_scored, pod, (fault, frozenset(state.skipped_scores)))
-            return fault
-        state.skipped_scores.update(known[1])
-        return known[0]
-
-    def _pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
-        outcome = PreFilterOutcome()
-        for extension in self.framework.pre_filter:
-            status, names = extension.call(state, pod, self.nodes)
-            if status is SUCCESS and names is None:
-                continue
-            if status.code is Code.SKIP:
-                state.skipped_filters.add(extension.name)
-            elif status.code is Code.UNRESOLVABLE:
-                outcome.status = status.by(extension.name)
-                return outcome
-            elif status.code is Code.UNSCHEDULABLE:
-                outcome.status = status.by(extension.name)
-            elif not status.ok:
-                text = f'running PreFilter plugin "{extension.name}": {status.message}'
-                outcome.status = Status.error(text)
-                return outcome
-            elif names is not None and not _narrow(outcome, extension.name, names):
-                return outcome
-        return outcome
-
-    def _pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
-        for extension in self.framework.pre_score:
-            status = extension.call(state, pod, self.nodes, rows)
-            if status is SUCCESS:
-                continue
-            if status.code is Code.SKIP:
-                state.skipped_scores.add(extension.name)
-            elif not status.ok:
-                return f'running PreScore plugin "{extension.name}": {status.message}'
-        return ""
+        """Run PreScore; returns the text of what went wrong, or nothing."""
+        return self._preparing.pre_score(state, pod, rows)
 
     def candidates(self, names: frozenset[str] | None) -> Rows:
         """The rows to search, twice in a row."""
@@ -498,27 +438,6 @@ class StartIndex:
 
     def advance(self, processed: int, nodes: int) -> None:
         self.index = (self.index + processed) % nodes
-
-
-def _keep(known: dict[PodClass, T], pod: PodInfo, answer: T) -> None:
-    if len(known) >= CLASSES_KEPT:
-        known.clear()
-    known[pod.pod_class] = answer
-
-
-def _narrow(outcome: PreFilterOutcome, plugin: str, names: frozenset[str]) -> bool:
-    """Intersect the node names; False if none is left, which ends the PreFilters."""
-    outcome.plugins_with_nodes.append(plugin)
-    held = outcome.node_names
-    outcome.node_names = names if held is None else held & names
-    if outcome.node_names:
-        return True
-    plugins = sorted(outcome.plugins_with_nodes)
-    text = f"node(s) didn't satisfy plugin {plugins[0]}"
-    if len(plugins) > 1:
-        text = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
-    outcome.status = Status(Code.UNRESOLVABLE, (text,), plugin)
-    return False
 
 
 def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Found:

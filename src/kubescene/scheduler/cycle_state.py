@@ -21,12 +21,15 @@ class CycleState:
         "passing_codes",
         "skipped_filters",
         "skipped_scores",
+        "unrated_scores",
     )
 
     def __init__(self) -> None:
         self._entries: dict[str, Any] = {}
-        self.skipped_filters: set[str] = set()
-        self.skipped_scores: set[str] = set()
+        self.skipped_filters: frozenset[str] = frozenset()
+        self.skipped_scores: frozenset[str] = frozenset()
+        self.unrated_scores: frozenset[str] = frozenset()
+        """Score plugins without PreScore that give every node 0."""
         self.filter_errors = False
         self.passing_codes: list[Status] = []
         """Statuses that an adapted Filter numbered for this attempt only; shared with clones."""
@@ -42,8 +45,9 @@ class CycleState:
     def clone(self) -> "CycleState":
         copy = CycleState()
         copy._entries = {key: _cloned(value) for key, value in self._entries.items()}
-        copy.skipped_filters = self.skipped_filters.copy()
-        copy.skipped_scores = self.skipped_scores.copy()
+        copy.skipped_filters = self.skipped_filters
+        copy.skipped_scores = self.skipped_scores
+        copy.unrated_scores = self.unrated_scores
         copy.filter_errors = self.filter_errors
         copy.passing_codes = self.passing_codes
         return copy

@@ -27,7 +27,8 @@ the conformance suite as the definition of what is right.
 the runtime keeps its answers and asks again only where they may have changed: at 5,000 nodes this
 is the difference between one node and hundreds. Likewise ``prepares_by_class = True`` says that
 ``pre_filter`` and ``pre_score`` answer from the pod's class and requests alone and write nothing
-into the state: pods of one class are then asked about once. Leave both out when in doubt.
+into the state: pods of one class are then asked about once. Leave both out when in doubt. A plugin
+that has nothing to do with most pods says with which (`ConcernedPlugin`).
 
 **Arithmetic.** Scores are integers. Division truncates toward zero as in Go. Never use a NumPy
 transcendental function: results differ between CPUs; use scalar ``math``.
@@ -66,7 +67,7 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.status import Code, Status
 from kubescene.types import ReadOnlyObject
 
@@ -285,6 +286,26 @@ class PreFilterExtensions(PreFilterPlugin, Protocol):
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status: ...
+
+
+class ConcernedPlugin(Plugin, Protocol):
+    """What a plugin may have that has nothing to do with most pods. Each method is optional.
+
+    The answers are kept per signature. If they depend on the cluster, the plugin has an integer
+    attribute ``concern_version`` that grows whenever one of them may have changed.
+    """
+
+    def concerns(self, signature: PodSignature) -> bool:
+        """False: for pods of this signature PreFilter says ``SKIP``, and neither Filter nor any
+        point from Reserve to PostBind has something to do. None of them is called.
+        """
+        ...
+
+    def concerns_scoring(self, signature: PodSignature) -> bool:
+        """False: for pods of this signature PreScore says ``SKIP`` or, if the plugin has none,
+        every node gets 0. Neither PreScore nor Score is called.
+        """
+        ...
 
 
 class FilterPlugin(Plugin, Protocol):

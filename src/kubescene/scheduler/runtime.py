@@ -7,13 +7,14 @@ written per node are given the whole-cluster form here, so that the rest of the 
 only one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from kubescene.errors import ConfigurationError, KubesceneError, PluginError
 from kubescene.scheduler.adapters import adapt_filter, adapt_score
+from kubescene.scheduler.concerns import Concerns
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
@@ -117,15 +118,11 @@ class Framework:
         self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
         self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
         self.pre_filter = self._pre_filters()
-        self.pre_filters_by_class = self._by_class(ExtensionPoint.PRE_FILTER)
-        self.pre_scores_by_class = self._by_class(ExtensionPoint.PRE_SCORE)
         self.post_filter = self._post_filters()
         self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
         self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
         self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
         self.pre_bind = self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
-        self.binds_at_once = not (self.reserve or self.permit or self.pre_bind)
-        """Whether nothing comes between a decision and Bind."""
         self.bind = self._extensions(ExtensionPoint.BIND, "bind")
         self.post_bind = self._extensions(ExtensionPoint.POST_BIND, "post_bind")
         self.filters = tuple(
@@ -133,6 +130,7 @@ class Framework:
             for position, enabled in enumerate(profile.at(ExtensionPoint.FILTER), 1)
         )
         self.scores = tuple(self._score(each) for each in profile.at(ExtensionPoint.SCORE))
+        self.concerns = Concerns(self)
 
     @property
     def name(self) -> str:
@@ -174,10 +172,18 @@ class Framework:
             return None
         return guarded(getattr(self.plugins[plugin], method), plugin, point)
 
-    def _by_class(self, point: ExtensionPoint) -> bool:
-        """Whether the class of a pod decides what all plugins at a point say."""
-        plugins = [self.plugins[each.name] for each in self.profile.at(point)]
+    def prepare_by_class(self, extensions: Iterable[PreFilterExtension | Extension]) -> bool:
+        """Whether the class of a pod decides what all these plugins say."""
+        plugins = [self.plugins[each.name] for each in extensions]
         return all(getattr(each, "prepares_by_class", False) for each in plugins)
+
+    def answers(self, method: str, point: str) -> list[tuple[str, Callable[..., Any]]]:
+        """An optional method of those plugins that have it, guarded, by name."""
+        return [
+            (name, guarded(getattr(plugin, method), name, point))
+            for name, plugin in self.plugins.items()
+            if implements(plugin, method)
+        ]
 
     def _pre_filters(self) -> tuple[PreFilterExtension, ...]:
         point = ExtensionPoint.PRE_FILTER

@@ -96,7 +96,7 @@ class ScoreChain:
         explain: bool = False,
     ) -> Scored:
         """Rate ``rows``; the PreScores have run. ``window`` is said if the rows are one."""
-        split = self._split(state.skipped_scores)
+        split = self._split(state.skipped_scores | state.unrated_scores)
         kept = self._scores(pod, split)
         outdated = kept.outdated(self.nodes, rows, window)
         if len(outdated):
@@ -114,17 +114,17 @@ class ScoreChain:
             scored.columns = self._columns(state, pod, kept, rows)
         return scored
 
-    def _split(self, skipped: set[str]) -> _Split:
-        key = frozenset(skipped)
-        found = self._splits.get(key)
+    def _split(self, left_out: frozenset[str]) -> _Split:
+        found = self._splits.get(left_out)
         if found is None:
-            found = self._splits[key] = _Split([e for e in self.scores if e.name not in key])
+            active = [each for each in self.scores if each.name not in left_out]
+            found = self._splits[left_out] = _Split(active)
         return found
 
     def _scores(self, pod: PodInfo, split: _Split) -> ClassScores:
         nodes = self.nodes
         kept = self._kept.get(pod.pod_class)
-        if kept is None or kept.active is not split or not kept.in_place(nodes):
+        if kept is None or kept.active.kept != split.kept or not kept.in_place(nodes):
             kept = self._kept[pod.pod_class] = ClassScores(nodes, split)
             while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
                 self._kept.popitem(last=False)
@@ -196,6 +196,10 @@ class ScoreChain:
         columns = []
         for extension in self.scores:
             if extension.name in state.skipped_scores:
+                continue
+            if extension.name in state.unrated_scores:
+                nothing: Any = np.zeros(rows.size, dtype=np.int64)
+                columns.append(ScoreColumn(extension.name, extension.weight, nothing, nothing))
                 continue
             if extension.name in lines:
                 raw = kept.raw[lines[extension.name]].take(rows)

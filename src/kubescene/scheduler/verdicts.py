@@ -83,12 +83,11 @@ class FilterChain:
         split = self._split(state.skipped_filters)
         return Filtering(self, state, pod, split, self._verdicts(pod, split.per_node))
 
-    def _split(self, skipped: set[str]) -> "_Split":
-        key = frozenset(skipped)
-        found = self._splits.get(key)
+    def _split(self, skipped: frozenset[str]) -> "_Split":
+        found = self._splits.get(skipped)
         if found is None:
-            active = [each for each in self.filters if each.name not in key]
-            found = self._splits[key] = _Split(active)
+            active = [each for each in self.filters if each.name not in skipped]
+            found = self._splits[skipped] = _Split(active)
         return found
 
     def _verdicts(self, pod: PodInfo, active: tuple[FilterExtension, ...]) -> ClassVerdicts:
@@ -97,7 +96,7 @@ class FilterChain:
             # The node's name is no part of the class, and such a pod never is in the queue.
             return ClassVerdicts(nodes, active)
         kept = self._kept.get(pod.pod_class)
-        if kept is None or kept.active is not active or not kept.in_place(nodes):
+        if kept is None or kept.active != active or not kept.in_place(nodes):
             kept = self._kept[pod.pod_class] = ClassVerdicts(nodes, active)
             while len(self._kept) > _entries_kept(nodes):
                 self._kept.popitem(last=False)

@@ -1,0 +1,110 @@
+"""Which plugins have anything to do with pods of one signature.
+
+Most pods have no volumes, no claims, no host ports and no affinity. A plugin that says so
+(`ConcernedPlugin`) is left out for them from PreFilter to PostBind, and what is left of a profile
+is looked up once per signature. Where an answer depends on the cluster, the plugin's
+``concern_version`` says when it may have changed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from kubescene.scheduler.config import ExtensionPoint
+from kubescene.scheduler.pods import Memo, PodSignature
+
+if TYPE_CHECKING:
+    from kubescene.scheduler.runtime import Extension, Framework, PreFilterExtension
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+E = TypeVar("E", bound=_Named)
+
+
+class Concern:
+    """The plugins of a profile that matter to pods of one signature.
+
+    ``skipped_filters`` and ``skipped_scores`` count as if PreFilter or PreScore had said ``SKIP``;
+    ``unrated`` are Score plugins without PreScore that give every node 0. ``pre_filtered`` and
+    ``pre_scored`` remember answers that the class of the pod decides.
+    """
+
+    __slots__ = (
+        "binds_at_once",
+        "permit",
+        "post_bind",
+        "pre_bind",
+        "pre_filter",
+        "pre_filtered",
+        "pre_filters_by_class",
+        "pre_score",
+        "pre_scored",
+        "pre_scores_by_class",
+        "reserve",
+        "skipped_filters",
+        "skipped_scores",
+        "unrated",
+    )
+
+    def __init__(
+        self, framework: "Framework", unconcerned: frozenset[str], unrated: frozenset[str]
+    ) -> None:
+        pre_scores = frozenset(each.name for each in framework.pre_score)
+        self.skipped_filters = unconcerned
+        self.skipped_scores = unrated & pre_scores
+        self.unrated = unrated - pre_scores
+        self.pre_filter: tuple[PreFilterExtension, ...] = _others(framework.pre_filter, unconcerned)
+        self.pre_score: tuple[Extension, ...] = _others(framework.pre_score, unrated)
+        self.pre_filters_by_class = framework.prepare_by_class(self.pre_filter)
+        self.pre_scores_by_class = framework.prepare_by_class(self.pre_score)
+        self.reserve: tuple[Extension, ...] = _others(framework.reserve, unconcerned)
+        self.permit: tuple[Extension, ...] = _others(framework.permit, unconcerned)
+        self.pre_bind: tuple[Extension, ...] = _others(framework.pre_bind, unconcerned)
+        self.post_bind: tuple[Extension, ...] = _others(framework.post_bind, unconcerned)
+        self.binds_at_once = not (self.reserve or self.permit or self.pre_bind)
+        """Whether nothing comes between a decision and Bind."""
+        self.pre_filtered: Any = None
+        self.pre_scored: Any = None
+
+
+class Concerns:
+    """What is known of each signature, as long as no plugin changes its mind."""
+
+    def __init__(self, framework: "Framework") -> None:
+        self._framework = framework
+        self._filtering = framework.answers("concerns", ExtensionPoint.PRE_FILTER)
+        self._scoring = framework.answers("concerns_scoring", ExtensionPoint.PRE_SCORE)
+        self._versioned = [
+            each for each in framework.plugins.values() if hasattr(each, "concern_version")
+        ]
+        self._version = 0
+        self._known = Memo(self._find)
+
+    def of(self, signature: PodSignature) -> Concern:
+        version = 0
+        for plugin in self._versioned:
+            version += plugin.concern_version
+        if version != self._version:
+            self._version = version
+            self._known.clear()
+        return self._known[signature]
+
+    def _find(self, signature: PodSignature) -> Concern:
+        return Concern(
+            self._framework,
+            _unconcerned(self._filtering, signature),
+            _unconcerned(self._scoring, signature),
+        )
+
+
+def _unconcerned(
+    asked: Sequence[tuple[str, Callable[[PodSignature], bool]]], signature: PodSignature
+) -> frozenset[str]:
+    return frozenset(name for name, concerns in asked if not concerns(signature))
+
+
+def _others(extensions: tuple[E, ...], names: frozenset[str]) -> tuple[E, ...]:
+    return tuple(each for each in extensions if each.name not in names)
