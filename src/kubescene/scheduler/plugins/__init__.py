@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kubescene.scheduler.interfaces import Plugin, PluginFactory
 from kubescene.scheduler.plugins import (
     default_binder,
+    dynamic_resources,
     node_affinity,
     node_name,
     node_resources_balanced_allocation,
@@ -32,6 +33,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "TaintToleration": BuiltIn(taint_toleration.TaintToleration, taint_toleration.make),
     "NodeAffinity": BuiltIn(node_affinity.NodeAffinity, node_affinity.make),
     "NodeResourcesFit": BuiltIn(node_resources_fit.NodeResourcesFit, node_resources_fit.make),
+    "DynamicResources": BuiltIn(dynamic_resources.DynamicResources, dynamic_resources.make),
     "NodeResourcesBalancedAllocation": BuiltIn(
         node_resources_balanced_allocation.NodeResourcesBalancedAllocation,
         node_resources_balanced_allocation.make,
