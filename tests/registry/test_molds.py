@@ -320,16 +320,35 @@ def test_a_body_that_breaks_the_promise_takes_the_long_way(registry: Registry) -
     labelled = {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}}
     assert registry.create(USER, other, options=options).decode()["spec"]["hostname"] == "h"
     assert registry.create(USER, labelled, options=options).labels == {"a": "b"}
+    kept = registry.create(USER, body, options=options)
+    assert "hostname" not in kept.decode()["spec"]
+    assert not kept.labels
 
 
-def test_what_tracks_fields_takes_the_long_way(registry: Registry, counting: Counting) -> None:
+def test_owners_of_fields_are_noted_with_their_own_time(
+    registry: Registry, counting: Counting
+) -> None:
     registry.track_fields = True
     template = Template(pod())
+    clock = registry.clock
+    assert isinstance(clock, VirtualClock)
     for index in range(2):
         create(registry, template, index, blueprint=template.blueprint, field_manager="me")
-    assert counting.asked == 2
-    managed = [r.decode()["metadata"]["managedFields"] for r in registry.store.list(PODS)]
-    assert [entries[0]["manager"] for entries in managed] == ["me", "me"]
+        clock.wait_until(clock.now() + SECOND)
+    assert counting.asked == 1
+    [first], [second] = (r.decode()["metadata"]["managedFields"] for r in registry.store.list(PODS))
+    assert first["manager"] == "me"
+    assert second == {**first, "time": second["time"]}
+    assert second["time"] > first["time"]
+
+
+def test_who_begins_to_track_fields_takes_the_long_way_once(registry: Registry) -> None:
+    template = Template(pod())
+    for index in range(3):
+        registry.track_fields = index > 0
+        create(registry, template, index, blueprint=template.blueprint, field_manager="me")
+    tracked = ["managedFields" in r.decode()["metadata"] for r in registry.store.list(PODS)]
+    assert tracked == [False, True, True]
 
 
 def test_a_plugin_that_does_not_say_what_it_looks_at_is_always_asked(counting: Counting) -> None:

@@ -14,6 +14,7 @@ from kubescene.types import JsonObject
 
 PODS = GroupResource("", "pods")
 EVENTS = GroupResource("", "events")
+DEPLOYMENTS = GroupResource("apps", "deployments")
 
 
 def named(name: str, **members: object) -> JsonObject:
@@ -87,10 +88,10 @@ def test_a_change_counts_for_what_it_alone_keeps_alive() -> None:
     heard: list[Change] = []
     store.subscribe(heard.append)
     spec, status = {"text": "x" * 1000}, {"text": "y" * 100}
-    record = store.create(EVENTS, named("a", spec=spec, status=status))
+    record = store.create(DEPLOYMENTS, named("a", spec=spec, status=status))
     obj = store.decoded(record)
-    store.update(EVENTS, {**obj, "status": {}})
-    store.remove(EVENTS, "default", "a")
+    store.update(DEPLOYMENTS, {**obj, "status": {}})
+    store.remove(DEPLOYMENTS, "default", "a")
     created, updated, removed = (change.kept_alive() for change in heard)
     assert created == 0
     assert 100 < updated < 200

@@ -2,6 +2,7 @@
 
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 
+EVENT = GroupVersionKind("", "v1", "Event")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 NODE = GroupVersionKind("", "v1", "Node")
 POD = GroupVersionKind("", "v1", "Pod")

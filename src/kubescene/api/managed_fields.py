@@ -131,19 +131,29 @@ def decode(entries: JsonValue) -> Managers | None:
     return managers
 
 
+def stored(entries: JsonValue) -> Managers:
+    """The managers of a stored object: what is stored was checked when it was written."""
+    managers: Managers = {}
+    for each in entries or ():
+        entry = _read(each)
+        managers[entry.id] = entry
+    return managers
+
+
 def _entry(given: JsonValue) -> Entry | None:
     if not isinstance(given, dict) or given.get("operation") not in (APPLY, UPDATE):
         return None
-    fields = given.get("fieldsV1") or {}
     if given.get("fieldsType") != "FieldsV1" or not given.get("apiVersion"):
         return None
-    if not is_field_set(fields):
-        return None
+    return _read(given) if is_field_set(given.get("fieldsV1") or {}) else None
+
+
+def _read(given: JsonObject) -> Entry:
     return Entry(
         manager=given.get("manager") or "",
         operation=given["operation"],
         api_version=given["apiVersion"],
-        fields=fields,
+        fields=given.get("fieldsV1") or {},
         subresource=given.get("subresource") or "",
         time=given.get("time") or "",
     )

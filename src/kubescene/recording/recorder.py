@@ -3,17 +3,19 @@
 import logging
 from typing import Protocol
 
+from kubescene.api.kinds import EVENT
+from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Writer
 from kubescene.clock import Clock, EventQueue, format_micro_time, format_time
 from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
 from kubescene.recording.correlation import Correlator, Observation
+from kubescene.recording.forms import EventForms
 from kubescene.recording.notices import Notice
 from kubescene.recording.series import FINISH_AFTER, Series, SeriesBook
 from kubescene.recording.stamps import EventStamps
 from kubescene.types import JsonObject
 
-CORE_EVENT = GroupVersionKind("", "v1", "Event")
 NEW_EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 DEFAULT_NAMESPACE = "default"
 """Where Events about objects without a namespace lie."""
@@ -65,6 +67,7 @@ class EventRecorder:
         self._stamps = stamps
         self._correlator = Correlator()
         self._series = SeriesBook()
+        self._forms = EventForms()
         self._ticking = False
 
     def tell(self, notice: Notice) -> None:
@@ -101,12 +104,16 @@ class EventRecorder:
         try:
             if changes is not None and self._is_changed(event, changes):
                 return
-            self._client.create(event)
+            self._client.create(event, options=self._options(event))
         except AlreadyExistsError:
             return
         except ApiError as error:
             if not error.has_cause("NamespaceTerminating"):
                 _log.warning("the event %s was refused: %s", event["metadata"]["name"], error)
+
+    def _options(self, event: JsonObject) -> WriteOptions:
+        form = self._forms.of(event)
+        return NO_OPTIONS if form is None else WriteOptions(blueprint=form)
 
     def _is_changed(self, event: JsonObject, changes: JsonObject) -> bool:
         try:
@@ -120,7 +127,7 @@ def core_event(observation: Observation, now: int) -> JsonObject:
     """An Event as kube-controller-manager and the kubelet write them."""
     notice = observation.notice
     event: JsonObject = {
-        **_identity(CORE_EVENT, notice, observation.name),
+        **_identity(EVENT, notice, observation.name),
         "involvedObject": notice.about,
         "reason": notice.reason,
         "message": notice.message,

@@ -1,7 +1,7 @@
 """Objects of one template: decoded, admitted and validated once, then made one like the other.
 
-Whoever creates with a `Blueprint` promises that bodies differ in nothing but the name. What a
-create adds to such a body is the same for all of them as long as
+Whoever creates with a `Blueprint` promises that bodies differ in nothing but the name, or in what
+the blueprint sees to itself. What a create adds is the same for all of them as long as
 
 - the writer, the namespace and the options are the same,
 - every admission plugin has declared what it looks at (`DeclaredPlugin`), and no object of
@@ -17,18 +17,18 @@ from dataclasses import dataclass
 
 from kubescene.actors import Actor
 from kubescene.api.blueprints import Blueprint
-from kubescene.api.kinds import POD
+from kubescene.api.kinds import EVENT, POD
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
-from kubescene.api.validation.names import dns_subdomain
+from kubescene.api.validation.names import dns_subdomain, path_segment
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject
 
-MOLDS_KEPT = 16
+MOLDS_KEPT = 64
 
 
 @dataclass(slots=True)
@@ -39,6 +39,7 @@ class Mold:
     options: WriteOptions
     namespace: str
     seen: int
+    tracked: bool
     resource_type: ResourceType
     obj: JsonObject
 
@@ -49,17 +50,23 @@ class Mold:
 
     def is_good_name(self, name: str) -> bool:
         """Whether validation, which all but the name has passed, would accept the name, too."""
-        return not dns_subdomain(name)
+        return not (dns_subdomain(name) if self.resource_type.gvk == POD else path_segment(name))
 
-    def named(self, name: str, identities: Identities, clock: Clock) -> JsonObject:
-        """An object like this one, with a name, an identity and a date of its own."""
+    def named(
+        self, name: str, body: JsonObject, identities: Identities, clock: Clock
+    ) -> JsonObject:
+        """What becomes of another body, with a name, an identity and a date of its own."""
+        now, kind = format_time(clock.now()), self.resource_type.kind
         metadata = {
             **self.obj["metadata"],
             "name": name,
-            "uid": identities.uid(POD.kind, self.place, name),
-            "creationTimestamp": format_time(clock.now()),
+            "uid": identities.uid(kind, self.place, name),
+            "creationTimestamp": now,
         }
-        return {**self.obj, "metadata": metadata}
+        if entries := metadata.get("managedFields"):
+            metadata["managedFields"] = [{**entry, "time": now} for entry in entries]
+        assert self.options.blueprint is not None
+        return {**self.options.blueprint.poured(self.obj, body), "metadata": metadata}
 
 
 class Molds:
@@ -71,12 +78,20 @@ class Molds:
         self._molds: OrderedDict[Blueprint, Mold] = OrderedDict()
 
     def find(
-        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
+        self,
+        actor: Actor,
+        body: JsonObject,
+        namespace: str,
+        options: WriteOptions,
+        *,
+        tracked: bool = False,
     ) -> Mold | None:
         """The mold that a create may use, if there is one."""
         blueprint = options.blueprint
         mold = self._molds.get(blueprint) if blueprint is not None else None
         if mold is None or blueprint is None or mold.seen != self.seen():
+            return None
+        if mold.tracked is not tracked:
             return None
         same_request = mold.actor is actor and mold.namespace == namespace
         same_options = told_alike(mold.options, options)
@@ -87,28 +102,44 @@ class Molds:
         newest = self._store.history.newest_of
         return max(map(newest, self._admission.reads or ()), default=0)
 
-    def keep(self, request: WriteRequest, namespace: str, seen: int, record: Record) -> None:
+    def keep(
+        self,
+        request: WriteRequest,
+        namespace: str,
+        seen: int,
+        record: Record,
+        *,
+        tracked: bool = False,
+    ) -> None:
         """Remember what was just created the long way, if others can be like it."""
         blueprint, obj = request.options.blueprint, self._store.decoded(record)
-        if blueprint is None or not self.is_fit(request, obj):
+        if blueprint is None or not blueprint.covers(request.body):
             return
-        kind = request.resource_type
-        self._molds[blueprint] = Mold(request.actor, request.options, namespace, seen, kind, obj)
+        if not self.is_fit(request, obj):
+            return
+        kind, options = request.resource_type, request.options
+        self._molds[blueprint] = Mold(request.actor, options, namespace, seen, tracked, kind, obj)
         if len(self._molds) > MOLDS_KEPT:
             self._molds.popitem(last=False)
 
-    def is_fit(self, request: WriteRequest, pod: JsonObject) -> bool:
+    def is_fit(self, request: WriteRequest, obj: JsonObject) -> bool:
         """Whether others of the same blueprint differ from it in nothing but what `Mold` sets."""
-        if self._admission.reads is None or request.resource_type.gvk != POD:
+        gvk = request.resource_type.gvk
+        if self._admission.reads is None or gvk not in (POD, EVENT):
             return False
-        given, metadata, spec = request.body["metadata"], pod["metadata"], pod["spec"]
-        # Admission may have its own idea of names. A gated pod says since when. The claims of
-        # ephemeral volumes are named, and validated, by the pod's name.
-        name_is_own = given.get("name") in (None, "", metadata["name"])
-        same_prefix = given.get("generateName") == metadata.get("generateName")
-        timeless = not spec.get("schedulingGates")
-        volumes = spec.get("volumes") or ()
-        return name_is_own and same_prefix and timeless and not any(map(is_ephemeral, volumes))
+        return gvk == EVENT or is_fit_pod(request.body["metadata"], obj)
+
+
+def is_fit_pod(given: JsonObject, pod: JsonObject) -> bool:
+    """Whether other pods of the same body would have become the same, but for their names."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    # Admission may have its own idea of names. A gated pod says since when. The claims of
+    # ephemeral volumes are named, and validated, by the pod's name.
+    name_is_own = given.get("name") in (None, "", metadata["name"])
+    same_prefix = given.get("generateName") == metadata.get("generateName")
+    timeless = not spec.get("schedulingGates")
+    volumes = spec.get("volumes") or ()
+    return name_is_own and same_prefix and timeless and not any(map(is_ephemeral, volumes))
 
 
 def is_ephemeral(volume: JsonObject) -> bool:

@@ -133,7 +133,9 @@ class Ownership:
         if managed_fields.is_reset(given):
             return with_managed_fields(new, None)
         stored = old["metadata"].get("managedFields")
-        known = managed_fields.decode(given) or managed_fields.decode(stored)
+        same = given is None or given is stored or given == stored
+        known = None if same else managed_fields.decode(given)
+        known = known or managed_fields.stored(stored)
         if not known:
             return with_managed_fields(new, None)
         writer = self._writer(manager, served, subresource)

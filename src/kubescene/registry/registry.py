@@ -134,8 +134,9 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Create an object; its own namespace, if any, must agree with ``namespace``."""
-        if options.blueprint is not None and not self.track_fields:
-            mold = self._molds.find(actor, obj, namespace, options)
+        if options.blueprint is not None:
+            tracked = self.track_fields
+            mold = self._molds.find(actor, obj, namespace, options, tracked=tracked)
             if mold is not None:
                 return self._create_like(mold, actor, obj, options)
         if options.strict:
@@ -319,8 +320,8 @@ class Registry:
         if request.options.dry_run:
             return self._unstored(resource_type, complete)
         record = self._store_new(request, complete)
-        if request.options.blueprint is not None and not self.track_fields:
-            self._molds.keep(request, namespace, seen, record)
+        if request.options.blueprint is not None:
+            self._molds.keep(request, namespace, seen, record, tracked=self.track_fields)
         return record
 
     def _create_like(
@@ -331,7 +332,7 @@ class Registry:
         request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
         place = mold.place
         name = free_name(obj["metadata"], resource_type, place, self.identities, self.store)
-        complete = mold.named(name, self.identities, self.clocks.of(resource_type))
+        complete = mold.named(name, obj, self.identities, self.clocks.of(resource_type))
         if not mold.is_good_name(name):
             self.checks.accept(request, complete, None)
         check_unused(resource_type, place, name, self.store)

@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.encoding import encode
 from kubescene.api.part_decoding import PartDecoder
 from kubescene.api.parts import PartEncoder, Payload, Predecessor, Sections
 from kubescene.api.records import Record, make_record, successor, versioned
@@ -28,6 +29,8 @@ from kubescene.types import JsonObject
 DECODED_OBJECTS_KEPT = 1024
 SNAPSHOT_LOOKS = 3
 PODS = GroupResource("", "pods")
+EVENTS = GroupResource("", "events")
+"""Many small members, none of them shared or changed apart: Events are encoded as a whole."""
 
 
 Subscriber: TypeAlias = Callable[[Change], None]
@@ -384,6 +387,9 @@ class Store:
     ) -> Record:
         revision = self._revision + 1
         copy = versioned(obj, revision)
+        if resource == EVENTS:
+            record = make_record(resource, copy, revision, encode(copy))
+            return self._commit(Change(change_type, record, previous, self), copy)
         before = None if previous is None else self._known_encoding(previous, obj)
         payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
         if previous is not None and before is not None and before.same_metadata:

@@ -8,11 +8,11 @@ from collections import deque
 from typing import NamedTuple
 
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.kinds import EVENT
 from kubescene.client import ObjectRef
 from kubescene.clock import MINUTE
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import NotFoundError
-from kubescene.recording.recorder import CORE_EVENT
 
 EVENT_LIFETIME = 60 * MINUTE
 
@@ -37,7 +37,7 @@ class EventExpiry:
         self._timers = context.timers
         self._waiting: deque[Expiry] = deque()
         self._newest: dict[tuple[str, str], int] = {}
-        self._client.watch(CORE_EVENT, self._changed, quiet=True)
+        self._client.watch(EVENT, self._changed, quiet=True)
 
     def run_once(self) -> Progress:
         """Delete what is due. Nobody waits for it, so it counts as nothing written."""
@@ -67,7 +67,7 @@ class EventExpiry:
         if self._newest.get((expiry.namespace, expiry.name)) != expiry.revision:
             return
         try:
-            self._client.delete(ObjectRef(CORE_EVENT, expiry.name, expiry.namespace))
+            self._client.delete(ObjectRef(EVENT, expiry.name, expiry.namespace))
         except NotFoundError:
             return
 

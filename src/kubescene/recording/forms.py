@@ -1,0 +1,86 @@
+"""Events of one form: what a component says again and again about one object after the other.
+
+Such Events differ in their name, in what they are about, in their message and in the instant. The
+registry checks the first of a form and makes the others like it; see `kubescene.api.blueprints`.
+"""
+
+from collections.abc import Mapping
+
+from kubescene.api.blueprints import Blueprint
+from kubescene.types import JsonObject, ReadOnlyObject
+
+FORMS_KEPT = 256
+_LONGEST_MESSAGE = 250
+"""In characters, of which none takes more than four bytes; 1,024 bytes are allowed."""
+_LONGEST_HOST = 120
+
+_STORED_AS = {
+    "eventTime": "eventTime",
+    "firstTimestamp": "firstTimestamp",
+    "involvedObject": "involvedObject",
+    "lastTimestamp": "lastTimestamp",
+    "message": "message",
+    "note": "message",
+    "regarding": "involvedObject",
+    "reportingInstance": "reportingInstance",
+    "source": "source",
+}
+"""What is each Event's own, and what it is called in the form that is stored."""
+
+
+class EventForm(Blueprint):
+    """An Event that others are like. They have a short message and are the first of their kind."""
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        body = self.body
+        return obj.keys() == body.keys() and all(
+            _is_alike(name, value, body[name]) for name, value in obj.items()
+        )
+
+    def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
+        own = {_STORED_AS[name]: value for name, value in obj.items() if name in _STORED_AS}
+        return {**stored, **own}
+
+
+class EventForms:
+    """The forms of one recorder, by what Events of one form have in common."""
+
+    __slots__ = ("_forms",)
+
+    def __init__(self) -> None:
+        self._forms: dict[tuple[object, ...], EventForm] = {}
+
+    def of(self, event: JsonObject) -> EventForm | None:
+        """The form that an Event has, or is the first to have; None if it is like no other."""
+        if event.get("count", 1) > 1 or "series" in event or "related" in event:
+            return None
+        about = event.get("involvedObject") or event["regarding"]
+        namespace = event["metadata"]["namespace"]
+        key = (event["apiVersion"], namespace, event["reason"], event["type"], *about)
+        form = self._forms.get(key)
+        if form is None:
+            if len(self._forms) >= FORMS_KEPT:
+                self._forms.clear()
+            form = self._forms[key] = EventForm(event)
+        return form
+
+
+def _is_alike(name: str, one: object, other: object) -> bool:
+    if name in ("message", "note"):
+        return len(str(one)) <= _LONGEST_MESSAGE
+    if name == "reportingInstance":
+        return len(str(one)) <= _LONGEST_HOST and bool(one) is bool(other)
+    if name in ("metadata", "involvedObject", "regarding"):
+        return _same_members(one, other, "namespace")
+    if name == "source":
+        return _same_members(one, other, "component")
+    return name in _STORED_AS or one == other
+
+
+def _same_members(one: object, other: object, equal: str) -> bool:
+    """Whether two objects have the same members, and the same value in one of them."""
+    assert isinstance(one, Mapping)
+    assert isinstance(other, Mapping)
+    return one.keys() == other.keys() and one.get(equal) == other.get(equal)
