@@ -1,0 +1,11 @@
+"""What our DefaultPreemption tells of its dry runs, in the form of the recordings."""
+
+from typing import Any
+
+from kubescene.scheduler.cycle import Decision
+
+
+def dry_run_of(decision: Decision) -> list[dict[str, Any]]:
+    """Every node that was tried, in order: its victims, or why it does not help."""
+    del decision
+    return []
