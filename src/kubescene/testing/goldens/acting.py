@@ -70,6 +70,7 @@ class ReplayClient:
         self._claims = ClaimWrites(case.get("deviceConditions") or {})
         self.volumes = VolumeWrites(self)
         self._names = 0
+        self._deleted: dict[ObjectRef, JsonObject] = {}
 
     @property
     def actor(self) -> Actor:
@@ -148,7 +149,7 @@ class ReplayClient:
         self._note("delete", ref)
         if (ref.gvk == POD and self._graceful) or record.decode()["metadata"].get("finalizers"):
             return self._terminate(record)
-        return self.store.remove(record.resource, ref.namespace, ref.name)
+        return self._remove(record, ref)
 
     def evict(
         self,
@@ -206,6 +207,10 @@ class ReplayClient:
     def resource(self, gvk: GroupVersionKind) -> GroupResource:
         return self._scheme.of(gvk).group_resource
 
+    def last_state(self, ref: ObjectRef) -> JsonObject:
+        """An object as it was when it was deleted."""
+        return self._deleted.get(ref, {})
+
     def take_calls(self) -> "Calls":
         """The writes since the last look."""
         calls, self.calls = self.calls, []
@@ -227,10 +232,14 @@ class ReplayClient:
             del new["status"]
         new = self._claims.written(ref, new, subresource)
         if _is_released(new):
-            return self.store.remove(self.resource(ref.gvk), ref.namespace, ref.name)
+            return self._remove(self._record(ref), ref)
         record = self.store.update(self.resource(ref.gvk), new)
         self.volumes.written(ref, new)
         return record
+
+    def _remove(self, record: Record, ref: ObjectRef) -> Record:
+        self._deleted[ref] = record.decode()
+        return self.store.remove(record.resource, ref.namespace, ref.name)
 
     def _terminate(self, record: Record) -> Record:
         obj = record.decode()

@@ -85,7 +85,7 @@ class Difference:
 
 def shown(value: Any) -> str:
     """A value in one line that is not too long."""
-    text = str(value)
+    text = repr(value)
     if len(text) <= LONGEST_SHOWN:
         return text
     return f"{text[:LONGEST_SHOWN]}... ({len(text)} characters)"

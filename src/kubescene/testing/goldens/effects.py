@@ -7,13 +7,11 @@ recorded outcomes up to there are applied to it.
 from collections.abc import Mapping
 from typing import Any
 
-from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
+from kubescene.testing.goldens.claims import RESOURCE_CLAIM
 from kubescene.testing.goldens.volume_writes import CLAIM
 from kubescene.testing.goldens.worlds import World, pod_ref
 from kubescene.types import JsonObject
-
-RESOURCE_CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 
 
 class Effects:

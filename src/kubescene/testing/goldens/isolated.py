@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.testing.goldens.claims import compare_allocations
 from kubescene.testing.goldens.comparing import Aspect, Comparison, Tally
 from kubescene.testing.goldens.effects import Effects
 from kubescene.testing.goldens.matrices import RECORDED, Matrix
 from kubescene.testing.goldens.outcomes import Outcome
 from kubescene.testing.goldens.reading import Golden
 from kubescene.testing.goldens.worlds import Attempt, World
+from kubescene.types import JsonObject
 
 NO_CYCLE = ("gated", "ignored", "bypassed")
 
@@ -69,9 +69,7 @@ class IsolatedReplay:
         scheduler = self._world.scheduler
         cycle = scheduler.cycle_of(entry.pod.scheduler_name)
         if RECORDED & want.keys():
-            matrix = Matrix(cycle, scheduler.nominations, entry.pod, self._comparison)
-            matrix.compare(want)
-            compare_allocations(matrix, want, self._comparison)
+            Matrix(cycle, scheduler.nominations, entry.pod, self._comparison).compare(want)
         made = self._world.attempt(want["pod"])
         if len(made) != 1:
             self._comparison.failed(Aspect.CYCLES, [each.pod for each in made], [want["pod"]])
@@ -99,7 +97,7 @@ class IsolatedReplay:
         theirs = next(each for each in NO_CYCLE if each in want)
         self._comparison.equal(Aspect.NO_CYCLE, ours, theirs)
 
-    def _pending(self, key: str) -> Mapping[str, Any]:
+    def _pending(self, key: str) -> JsonObject:
         return next(pod for pod in self._golden.case["pending"] if _key(pod) == key)
 
     def _catch_up(self, attempts: int) -> None:

@@ -55,6 +55,8 @@ class Matrix:
         self._compare_filters(want, names)
         if want.get("feasible"):
             self._compare_scores(want)
+        if "allocations" in want:
+            self._compare_allocations(want["allocations"])
 
     # -- Filter ----------------------------------------------------------------------------
 
@@ -103,6 +105,17 @@ class Matrix:
             )
         totals = want.get("totals") or [0] * len(names)
         self._comparison.each_equal(Aspect.TOTALS, _numbers(scored.totals), totals, names)
+
+    # -- claims ----------------------------------------------------------------------------
+
+    def _compare_allocations(self, theirs: Mapping[str, Any]) -> None:
+        """What would be allocated on every feasible node."""
+        plugin: Any = self._cycle.framework.plugins.get("DynamicResources")
+        tell = getattr(plugin, "allocations", None)
+        names = sorted(theirs)
+        ours = [tell and tell(self._state, self._pod, name) for name in names]
+        recorded = [theirs[name] for name in names]
+        self._comparison.each_equal(Aspect.ALLOCATIONS, ours, recorded, names)
 
     def _scored(self, rows: Rows) -> tuple[str, Scored | None]:
         """What went wrong, or the scores."""

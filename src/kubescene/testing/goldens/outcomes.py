@@ -7,6 +7,7 @@ else: dry runs of preemption, and the writes of `ReplayClient`, from which volum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kubescene.testing.goldens.claims import plain
 from kubescene.testing.goldens.comparing import Aspect, Comparison
 from kubescene.testing.goldens.preemptions import dry_run_of
 from kubescene.testing.goldens.volume_writes import (
@@ -40,6 +41,17 @@ class Outcome:
             self._compare_binding(theirs)
         elif "node" not in theirs and not ours.node:
             self._compare_failure(theirs)
+        self._compare_claims(theirs.get("claims") or {})
+
+    def _compare_claims(self, theirs: Mapping[str, Any]) -> None:
+        ours = self._ours.claims
+        if not ours and not theirs:
+            return
+        self._comparison.equal(Aspect.CLAIM_CALLS, ours.get("calls"), theirs.get("calls"))
+        after, recorded = dict(ours), dict(theirs)
+        for each in (after, recorded):
+            each.pop("calls", None)
+        self._comparison.equal(Aspect.CLAIMS_AFTER, plain(after), plain(recorded))
 
     def _compare_start(self, theirs: Mapping[str, Any]) -> None:
         if "nextStart" in theirs:

@@ -4,8 +4,9 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
@@ -44,7 +45,7 @@ def read_goldens(path: Path) -> Iterator[Golden]:
         raise GoldenFormatError(f"{path}: cannot be read: {error}") from error
 
 
-def _opened(path: Path) -> IO[Any]:
+def _opened(path: Path) -> gzip.GzipFile | BufferedReader:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 

@@ -20,6 +20,7 @@ from kubescene.scheduler.scheduler import Scheduler
 from kubescene.scheduler.waiting_places import QueuedPod
 from kubescene.store import Store
 from kubescene.testing.goldens.acting import POD, Call, ReplayClient
+from kubescene.testing.goldens.claims import claims_written
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.instruments import Instrument, Instruments
 from kubescene.types import JsonObject
@@ -36,6 +37,7 @@ class Attempt:
     next_start: int
     node_order: tuple[str, ...]
     calls: list[Call]
+    claims: JsonObject
 
 
 class _Listener(Instrument):
@@ -65,7 +67,8 @@ class WitnessedScheduler(Scheduler):
         order = tuple(self.nodes.names)
         calls = self._witness.take_calls()
         start = self.start_index.index
-        self.made.append(Attempt(pod.key, decision, node, start, order, calls))
+        claims = claims_written(self._witness, calls)
+        self.made.append(Attempt(pod.key, decision, node, start, order, calls, claims))
         super()._report(pod, decision, record)
 
 
