@@ -22,6 +22,8 @@ class Effects:
         self._client = world.client
 
     def apply(self, key: str, outcome: Mapping[str, Any]) -> None:
+        if not outcome:
+            return
         if "nextStart" in outcome:
             self._world.scheduler.start_index.index = outcome["nextStart"]
         self._write_claims(key, outcome.get("claims") or {})

@@ -7,6 +7,7 @@ the recording stands, so that no difference hides behind an earlier one or cause
 from collections.abc import Mapping
 from typing import Any
 
+from kubescene.errors import ApiError
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.testing.goldens.comparing import Aspect, Comparison, Tally
 from kubescene.testing.goldens.effects import Effects
@@ -43,14 +44,14 @@ class IsolatedReplay:
             before = self._comparison.differences
             if self._attempt(want):
                 return
-            if self._comparison.differences > before:
-                self._catch_up(number + 1)
+            if self._comparison.differences > before and not self._catch_up(number + 1):
+                return
 
     def _attempt(self, want: Mapping[str, Any]) -> bool:
         """Compare one attempt; True if the case ends here."""
         if "nodeOrder" in want:
             self._compare_order(want["nodeOrder"])
-        if any(each in want for each in NO_CYCLE):
+        if any(want.get(each) for each in NO_CYCLE):
             self._compare_waiting(want)
             return False
         entry = self._world.entry(want["pod"])
@@ -94,21 +95,26 @@ class IsolatedReplay:
             ours = "gated" if entry.gated_by else "attempted"
         elif node:
             ours = "bypassed"
-        theirs = next(each for each in NO_CYCLE if each in want)
+        theirs = next(each for each in NO_CYCLE if want.get(each))
         self._comparison.equal(Aspect.NO_CYCLE, ours, theirs)
 
     def _pending(self, key: str) -> JsonObject:
         return next(pod for pod in self._golden.case["pending"] if _key(pod) == key)
 
-    def _catch_up(self, attempts: int) -> None:
-        """A world in which all went as recorded."""
+    def _catch_up(self, attempts: int) -> bool:
+        """Make a world in which all went as recorded; False if that cannot be."""
         world = self._world = World(self._golden.case, self._options)
         effects = Effects(world)
         for want in self._golden.result["attempts"][:attempts]:
             if not want.get("retry"):
                 world.create(self._pending(want["pod"]))
-            if "outcome" in want:
-                effects.apply(want["pod"], want["outcome"])
+            try:
+                effects.apply(want["pod"], want.get("outcome") or {})
+            except ApiError as error:
+                text = f"the recorded outcome cannot be applied: {error}"
+                self._comparison.failed(Aspect.REPLAYED, text, want["outcome"])
+                return False
+        return True
 
 
 def _key(pod: Mapping[str, Any]) -> str:
