@@ -177,8 +177,20 @@ class SchedulingQueue:
     def pop(self) -> QueuedPod | None:
         """Take the next pod: an active one, or else the first to end its backoff."""
         entry = self._active.pop() or self._rejected.pop()
-        if entry is None:
+        return None if entry is None else self._begin(entry)
+
+    def take(self, uid: str) -> QueuedPod | None:
+        """Take one pod, wherever it waits; None if it waits nowhere."""
+        entry = self._pods.get(uid)
+        if entry is None or entry.place is Place.IN_FLIGHT:
             return None
+        if entry.place is Place.UNSCHEDULABLE:
+            self._unschedulable.remove(entry)
+        else:
+            self._heaps[entry.place].discard(entry)
+        return self._begin(entry)
+
+    def _begin(self, entry: QueuedPod) -> QueuedPod:
         self.cycle += 1
         entry.attempts += 1
         entry.place = Place.IN_FLIGHT

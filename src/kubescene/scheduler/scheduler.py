@@ -182,8 +182,24 @@ class Scheduler:
             return not self._deciding[1].is_waiting
         return self.queue.has_work
 
+    def attempt(self, uid: str) -> bool | None:
+        """Attempt one pod now, whoever else is ready; None if it does not wait for an attempt.
+
+        For those who look at one pod at a time. A binding that has to wait goes on by `resume`.
+        """
+        entry = self.queue.take(uid)
+        return None if entry is None else self._safely(entry, self._attempt, entry)
+
     def _work(self) -> bool | None:
         """One piece of work: whether it wrote, or None if there was none."""
+        wrote = self.resume()
+        if wrote is not None or self._deciding is not None:
+            return wrote
+        entry = self.queue.pop()
+        return None if entry is None else self._safely(entry, self._attempt, entry)
+
+    def resume(self) -> bool | None:
+        """Go on with a pod whose wait is over; None if there is none."""
         if self._bindings and self.waiting_pods.has_ready:
             binding = self._bindings.get(self.waiting_pods.next_ready())
             return binding is not None and self._safely(binding.entry, self._bind, binding)
@@ -195,8 +211,7 @@ class Scheduler:
                 return None
             (waiting, deciding), self._deciding = self._deciding, None
             return self._safely(waiting, self._resume, waiting, deciding)
-        entry = self.queue.pop()
-        return None if entry is None else self._safely(entry, self._attempt, entry)
+        return None
 
     def _safely(self, entry: QueuedPod, work: Callable[..., bool], *arguments: Any) -> bool:
         """Do a piece of work about a pod; if it raises, the pod is not lost."""

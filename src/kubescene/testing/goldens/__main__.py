@@ -1,0 +1,65 @@
+"""``python -m kubescene.testing.goldens FILE.jsonl.gz...``: compare with kube-scheduler.
+
+Exit code 0: all equal; 1: something differs; 2: a file is not what it should be.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kubescene.testing.goldens.comparing import Tally
+from kubescene.testing.goldens.reading import GoldenFormatError
+from kubescene.testing.goldens.replaying import replay_files
+from kubescene.testing.goldens.reporting import lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    tallies: list[Tally] = []
+    try:
+        for tally in replay_files(options.files, case=options.case, kept=options.differences):
+            tallies.append(tally)
+            if not options.json:
+                print("\n".join(lines(tally)), flush=True)
+    except GoldenFormatError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if not tallies:
+        wanted = f"no case {options.case!r} in these files" if options.case else "no goldens"
+        print(f"error: {wanted}", file=sys.stderr)
+        return 2
+    if options.json:
+        print(json.dumps(_document(tallies), indent=2, default=str))
+    return 0 if all(tally.is_equal for tally in tallies) else 1
+
+
+def _document(tallies: Sequence[Tally]) -> dict[str, object]:
+    return {
+        "equal": all(tally.is_equal for tally in tallies),
+        "families": {tally.family: tally.to_dict() for tally in tallies},
+        "differences": [each.to_dict() for tally in tallies for each in tally.first],
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m kubescene.testing.goldens",
+        description="Replay recorded decisions of kube-scheduler and compare them with ours.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl.gz")
+    parser.add_argument("--case", default="", metavar="ID", help="replay this case only")
+    parser.add_argument(
+        "--differences",
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many differences to show per family (default: 10)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

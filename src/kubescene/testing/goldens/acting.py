@@ -1,0 +1,268 @@
+"""What stood around kube-scheduler while it was recorded: API server, volumes, device drivers.
+
+`ReplayClient` is the scheduler's client. It writes straight into the store, without admission or
+defaults, because recorded objects have been through both, and plays what the API server of the
+recording did: a bound pod gets its node's topology labels and a start time, a victim goes at once
+or, with ``gracefulVictims``, stays and terminates. Volumes that the scheduler chose are bound and
+provisioned by `settle`, once the scheduler has let go of the thread; devices with binding
+conditions are given them with the write that allocates them.
+
+Every write is noted in ``calls``: they are part of what is compared.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from kubescene.actors import Actor, Role
+from kubescene.api.builtin import builtin_scheme
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.copies import own_copy
+from kubescene.api.options import (
+    NO_OPTIONS,
+    PLAIN_DELETE,
+    DeleteOptions,
+    OperationOrigin,
+    WriteOptions,
+)
+from kubescene.api.patches import PatchType, json_patch, merge_patch, strategic_merge
+from kubescene.api.records import Record
+from kubescene.api.schemas import api_type
+from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.selectors import LabelSelector
+from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
+from kubescene.errors import NotFoundError
+from kubescene.store import Store
+from kubescene.testing.goldens.claim_writes import ClaimWrites
+from kubescene.testing.goldens.volume_writes import VolumeWrites
+from kubescene.types import JsonObject
+
+NODE = GroupVersionKind("", "v1", "Node")
+POD = GroupVersionKind("", "v1", "Pod")
+COPIED_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+DELETED_AT = "2024-03-01T12:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One write of the scheduler; ``verb`` as in ``updateStatus``."""
+
+    verb: str
+    ref: ObjectRef
+    body: Any = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.ref.namespace}/{self.ref.name}"
+
+
+Calls: TypeAlias = list[Call]
+
+
+class ReplayClient:
+    """The client of the scheduler that is compared, and all who answer it."""
+
+    def __init__(self, store: Store, case: JsonObject) -> None:
+        self.store = store
+        self.calls: Calls = []
+        self._graceful = bool(case.get("gracefulVictims"))
+        self._starts = not case.get("noStartTime")
+        self._scheme = builtin_scheme()
+        self._claims = ClaimWrites(case.get("deviceConditions") or {})
+        self.volumes = VolumeWrites(self)
+        self._names = 0
+        self._deleted: dict[ObjectRef, JsonObject] = {}
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("kube-scheduler", Role.SIMULATION)
+
+    def settle(self) -> bool:
+        """Let the others do their part; whether there was any."""
+        return self.volumes.settle()
+
+    # -- Reader ----------------------------------------------------------------------------
+
+    def get(self, ref: ObjectRef) -> JsonObject:
+        return self._record(ref).decode()
+
+    def find(self, ref: ObjectRef) -> JsonObject | None:
+        record = self.store.get(self.resource(ref.gvk), ref.namespace, ref.name)
+        return None if record is None else record.decode()
+
+    def list(
+        self, gvk: GroupVersionKind, *, namespace: str = "", labels: LabelSelector | None = None
+    ) -> Objects:
+        records = self.store.list(self.resource(gvk), namespace)
+        return [each.decode() for each in records if labels is None or labels.matches(each.labels)]
+
+    def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
+        records = self.store.in_order_of_creation(self.resource(gvk))
+        return [each.decode() for each in records if each.owner == owner_uid]
+
+    def get_scale(self, ref: ObjectRef) -> JsonObject:
+        raise NotFoundError(f"{ref} has no scale in a golden")
+
+    # -- Writer ----------------------------------------------------------------------------
+
+    def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
+        del options
+        obj = own_copy(obj)
+        metadata = obj["metadata"]
+        if "name" not in metadata:
+            self._names += 1
+            metadata["name"] = f"{metadata.pop('generateName')}{self._names:05d}"
+        metadata.setdefault("uid", f"{metadata['name']}-uid")
+        ref = ObjectRef.to(obj)
+        self._note("create", ref, obj)
+        return self.store.create(self.resource(ref.gvk), obj)
+
+    def update(
+        self, obj: JsonObject, *, subresource: str = "", options: WriteOptions = NO_OPTIONS
+    ) -> Record:
+        del options
+        ref = ObjectRef.to(obj)
+        self._note("update" + subresource.title(), ref, obj)
+        return self._put(ref, obj, subresource)
+
+    def patch(
+        self,
+        ref: ObjectRef,
+        patch: Any,
+        *,
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        del options
+        self._note("patch" + subresource.title(), ref, patch)
+        return self._put(ref, _patched(self.get(ref), ref, patch, patch_type), subresource)
+
+    def delete(
+        self,
+        ref: ObjectRef,
+        *,
+        options: DeleteOptions = PLAIN_DELETE,
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        del options, origin
+        record = self._record(ref)
+        self._note("delete", ref)
+        if (ref.gvk == POD and self._graceful) or record.decode()["metadata"].get("finalizers"):
+            return self._terminate(record)
+        return self._remove(record, ref)
+
+    def evict(
+        self,
+        pod: ObjectRef,
+        *,
+        options: DeleteOptions = PLAIN_DELETE,
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        return self.delete(pod, options=options, origin=origin)
+
+    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+        """Place a pod, with its node's topology labels and a start time."""
+        del uid
+        obj = self.get(pod)
+        labels = self._record(ObjectRef(NODE, node)).labels
+        copied = {label: labels[label] for label in COPIED_LABELS if label in labels}
+        if copied:
+            obj["metadata"]["labels"] = obj["metadata"].get("labels", {}) | copied
+        obj["spec"]["nodeName"] = node
+        status = obj.setdefault("status", {})
+        status.pop("nominatedNodeName", None)
+        if self._starts:
+            status["startTime"] = obj["metadata"]["creationTimestamp"]
+        return self.store.update(self.resource(POD), obj)
+
+    def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:
+        raise NotFoundError(f"{ref} has no scale in a golden")
+
+    def wait_seen(self, revision: int) -> None:
+        """A watch over a store has seen every write."""
+
+    # -- Watcher ---------------------------------------------------------------------------
+
+    def watch(
+        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+    ) -> Subscription:
+        del quiet
+        resource = self.resource(gvk)
+        for record in self.store.in_order_of_creation(resource):
+            handler(Change(ChangeType.ADDED, record, None, self.store))
+        return self.store.subscribe(handler, (resource,))
+
+    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
+        del quiet
+        return self.store.subscribe(handler)
+
+    def changed_since(self, revision: int) -> bool:
+        return self.store.revision > revision
+
+    def close(self) -> None:
+        """A world of a golden is thrown away as a whole."""
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def resource(self, gvk: GroupVersionKind) -> GroupResource:
+        return self._scheme.of(gvk).group_resource
+
+    def last_state(self, ref: ObjectRef) -> JsonObject:
+        """An object as it was when it was deleted."""
+        return self._deleted.get(ref, {})
+
+    def take_calls(self) -> "Calls":
+        """The writes since the last look."""
+        calls, self.calls = self.calls, []
+        return calls
+
+    def _record(self, ref: ObjectRef) -> Record:
+        record = self.store.get(self.resource(ref.gvk), ref.namespace, ref.name)
+        if record is None:
+            plural = self._scheme.of(ref.gvk).plural
+            raise NotFoundError(f'{plural} "{ref.name}" not found', name=ref.name, kind=plural)
+        return record
+
+    def _put(self, ref: ObjectRef, obj: JsonObject, subresource: str) -> Record:
+        """Write an object; the main resource and its status do not touch each other."""
+        held = self.get(ref)
+        kept, given = (held, obj) if subresource == "status" else (obj, held)
+        new = {**kept, "status": given.get("status", {})}
+        if "status" not in given:
+            del new["status"]
+        new = self._claims.written(ref, new, subresource)
+        if _is_released(new):
+            return self._remove(self._record(ref), ref)
+        record = self.store.update(self.resource(ref.gvk), new)
+        self.volumes.written(ref, new)
+        return record
+
+    def _remove(self, record: Record, ref: ObjectRef) -> Record:
+        self._deleted[ref] = record.decode()
+        return self.store.remove(record.resource, ref.namespace, ref.name)
+
+    def _terminate(self, record: Record) -> Record:
+        obj = record.decode()
+        if "deletionTimestamp" in obj["metadata"]:
+            return record
+        obj["metadata"]["deletionTimestamp"] = DELETED_AT
+        return self.store.update(record.resource, obj)
+
+    def _note(self, verb: str, ref: ObjectRef, body: Any = None) -> None:
+        self.calls.append(Call(verb, ref, body))
+
+
+def _is_released(obj: JsonObject) -> bool:
+    """Whether an object that is being deleted has lost its last finalizer."""
+    metadata = obj["metadata"]
+    return (
+        obj["kind"] == "ResourceClaim"
+        and bool(metadata.get("deletionTimestamp"))
+        and not metadata.get("finalizers")
+    )
+
+
+def _patched(obj: JsonObject, ref: ObjectRef, patch: Any, patch_type: PatchType) -> Any:
+    if patch_type is PatchType.STRATEGIC:
+        return strategic_merge(obj, patch, api_type(ref.gvk))
+    return json_patch(obj, patch) if patch_type is PatchType.JSON else merge_patch(obj, patch)

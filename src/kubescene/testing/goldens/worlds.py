@@ -1,0 +1,140 @@
+"""One recorded case as a world: a store, a clock, and the scheduler that is compared.
+
+The scheduler is the real one; `WitnessedScheduler` only remembers what it decided, because what
+an attempt reports to instruments is less than what was recorded.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.api.records import Record
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client.interfaces import ObjectRef
+from kubescene.clock import EventQueue, Streams, VirtualClock
+from kubescene.control.loops import ControllerContext, nothing
+from kubescene.control.timers import Timers
+from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.scheduler import Scheduler
+from kubescene.scheduler.waiting_places import QueuedPod
+from kubescene.store import Store
+from kubescene.testing.goldens.acting import POD, Call, ReplayClient
+from kubescene.testing.goldens.claims import claims_written
+from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.timeline.instruments import Instrument, Instruments
+from kubescene.types import JsonObject
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What our scheduler did with one pod."""
+
+    pod: str
+    decision: Decision
+    node: str
+    """The node that was chosen, also if binding went wrong."""
+    next_start: int
+    node_order: tuple[str, ...]
+    calls: list[Call]
+    claims: JsonObject
+
+
+class _Listener(Instrument):
+    """Makes the scheduler explain: it does so only if somebody listens."""
+
+    def pod_attempted(self, attempt: SchedulingAttempt) -> None:
+        pass
+
+
+class WitnessedScheduler(Scheduler):
+    """The scheduler, and a list of what it decided."""
+
+    def __init__(
+        self, context: ControllerContext, options: SchedulerOptions, client: ReplayClient
+    ) -> None:
+        self.made: list[Attempt] = []
+        self._witness = client
+        self._chosen: dict[str, str] = {}
+        super().__init__(context, options)
+
+    def _place(self, entry: QueuedPod, decision: Decision) -> bool:
+        self._chosen[entry.pod.uid] = decision.node
+        return super()._place(entry, decision)
+
+    def _report(self, pod: PodInfo, decision: Decision, record: Record) -> None:
+        node = self._chosen.pop(pod.uid, "")
+        order = tuple(self.nodes.names)
+        calls = self._witness.take_calls()
+        start = self.start_index.index
+        claims = claims_written(self._witness, calls)
+        self.made.append(Attempt(pod.key, decision, node, start, order, calls, claims))
+        super()._report(pod, decision, record)
+
+
+class World:
+    """A case that is being replayed."""
+
+    def __init__(self, case: JsonObject, options: SchedulerOptions) -> None:
+        self.case = case
+        self.store = Store()
+        self.clock = VirtualClock()
+        self.timers = EventQueue(self.clock)
+        self.client = ReplayClient(self.store, case)
+        context = ControllerContext(
+            self.client,
+            self.clock,
+            Timers(self.timers, nothing),
+            Streams(),
+            Instruments(_Listener()),
+        )
+        self.scheduler = WitnessedScheduler(context, options, self.client)
+        for obj in case["objects"]:
+            self.create(obj)
+
+    # -- objects ---------------------------------------------------------------------------
+
+    def create(self, obj: JsonObject) -> None:
+        self.store.create(self.client.resource(_gvk(obj)), obj)
+
+    def update(self, obj: JsonObject) -> None:
+        self.store.update(self.client.resource(_gvk(obj)), obj)
+
+    def remove(self, ref: ObjectRef) -> None:
+        self.store.remove(self.client.resource(ref.gvk), ref.namespace, ref.name)
+
+    def pod(self, key: str) -> JsonObject:
+        return self.client.get(pod_ref(key))
+
+    def entry(self, key: str) -> QueuedPod | None:
+        """The pod in the queue, if it is there."""
+        return self.scheduler.queue.get(self.pod(key)["metadata"]["uid"])
+
+    # -- turning the crank -----------------------------------------------------------------
+
+    def attempt(self, key: str) -> list[Attempt]:
+        """One cycle for one pod, and all that follows from it."""
+        uid = self.pod(key)["metadata"]["uid"]
+        self.scheduler.attempt(uid)
+        while self.client.settle() or self.scheduler.resume() is not None:
+            pass
+        return self.take()
+
+    def work(self) -> None:
+        """The scheduler works until it is idle."""
+        while self.scheduler.run_once().more | self.client.settle():
+            pass
+
+    def take(self) -> list[Attempt]:
+        """The attempts since the last look."""
+        made, self.scheduler.made = self.scheduler.made, []
+        return made
+
+
+def pod_ref(key: str) -> ObjectRef:
+    namespace, name = key.split("/")
+    return ObjectRef(POD, name, namespace)
+
+
+def _gvk(obj: Any) -> GroupVersionKind:
+    return GroupVersionKind.of(obj["apiVersion"], obj["kind"])
