@@ -12,6 +12,7 @@ from kubescene.api.resource_requests import (
     Amounts,
     node_allocatable,
 )
+from kubescene.scheduler.host_ports import UsedPorts, free, take
 from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
@@ -30,12 +31,14 @@ class NodeInfo:
         "allocatable",
         "annotations",
         "exists",
+        "features",
         "images",
         "labels",
         "name",
         "nonzero_cpu",
         "nonzero_memory",
         "pods",
+        "ports",
         "record",
         "requested",
         "row",
@@ -53,11 +56,13 @@ class NodeInfo:
         self.taints: tuple[ReadOnlyObject, ...] = ()
         self.unschedulable = False
         self.images: Sequence[ReadOnlyObject] = ()
+        self.features: frozenset[str] = frozenset()
         self.allocatable: Amounts = {PODS: 0}
         self.requested: Amounts = {CPU: 0, MEMORY: 0, EPHEMERAL_STORAGE: 0, PODS: 0}
         self.nonzero_cpu = 0
         self.nonzero_memory = 0
         self.pods: list[PodInfo] = []
+        self.ports: UsedPorts = {}
 
     @property
     def object(self) -> ReadOnlyObject:
@@ -76,7 +81,9 @@ class NodeInfo:
         self.annotations = metadata.get("annotations") or _NOTHING
         self.taints = tuple(spec.get("taints") or ())
         self.unschedulable = bool(spec.get("unschedulable"))
-        self.images = (obj.get("status") or {}).get("images") or ()
+        status: ReadOnlyObject = obj.get("status") or {}
+        self.images = status.get("images") or ()
+        self.features = frozenset(status.get("declaredFeatures") or ())
         self.allocatable = node_allocatable(obj)
 
     def clear_node(self) -> None:
@@ -104,6 +111,8 @@ class NodeInfo:
         if pods[-1] is not old:
             pods[pods.index(old)] = pods[-1]
         pods[-1] = new
+        if old.pod_class.host_ports:
+            take(old.pod_class.host_ports, self.ports)
 
     def _count(self, pod: PodInfo, sign: int) -> None:
         requested = self.requested
@@ -112,6 +121,8 @@ class NodeInfo:
         requested[PODS] += sign
         self.nonzero_cpu += sign * pod.nonzero_cpu
         self.nonzero_memory += sign * pod.nonzero_memory
+        if ports := pod.pod_class.host_ports:
+            (take if sign > 0 else free)(ports, self.ports)
 
     def copy(self) -> "NodeInfo":
         """A node that can be changed without this one noticing; what never changes is shared."""
@@ -125,11 +136,13 @@ class NodeInfo:
         copy.taints = self.taints
         copy.unschedulable = self.unschedulable
         copy.images = self.images
+        copy.features = self.features
         copy.allocatable = self.allocatable
         copy.requested = self.requested.copy()
         copy.nonzero_cpu = self.nonzero_cpu
         copy.nonzero_memory = self.nonzero_memory
         copy.pods = self.pods.copy()
+        copy.ports = {number: {*at} for number, at in self.ports.items()}
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "NodeInfo":

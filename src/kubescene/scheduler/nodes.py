@@ -13,7 +13,7 @@ are on a node nobody has told us about yet wait for it in a ghost `NodeInfo` wit
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,6 +24,8 @@ from kubescene.api.resource_requests import (
     PODS,
 )
 from kubescene.scheduler.deltas import DeltaKind, DeltaLog, DeltaReader
+from kubescene.scheduler.host_ports import HostPort, PortHolders
+from kubescene.scheduler.image_states import ImageStates
 from kubescene.scheduler.node_columns import LabelColumn, SpecColumns
 from kubescene.scheduler.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.node_tree import NodeTree
@@ -71,6 +73,9 @@ class NodeTable:
         self._none: Column = _zeros(0)
         self._everywhere: dict[str, bool] = {}
         self._spec = SpecColumns()
+        self._ports = PortHolders()
+        self.images = ImageStates()
+        """The images that the nodes hold."""
         self._layouts: deque[_Layout] = deque(maxlen=_MOVES_KEPT)
         self._log = DeltaLog()
 
@@ -111,6 +116,12 @@ class NodeTable:
         if known is None:
             known = self._everywhere[resource] = bool((self.allocatable(resource) > 0).all())
         return known
+
+    def with_ports(self, ports: Iterable[HostPort]) -> list[NodeInfo]:
+        """The nodes where one of these ports is in use, at whatever address."""
+        names = dict.fromkeys(name for each in ports for name in self._ports.of(each.number))
+        infos = [self._nodes[name] for name in names]
+        return [info for info in infos if info.row != NO_ROW]
 
     def label(self, key: str) -> LabelColumn:
         """The values of one label as numbers, see `LabelColumn`.
@@ -170,6 +181,7 @@ class NodeTable:
         info = self._nodes.get(name) or self._nodes.setdefault(name, NodeInfo(name))
         info.set_node(record, obj)
         self._tree.add(name, info.labels)
+        self._renew(self.images.set_images(name, info.images, self.versions))
         self._removed.discard(name)
         if info.row == NO_ROW:
             self._added = True
@@ -190,6 +202,7 @@ class NodeTable:
         if info is None or not info.exists:
             return
         self._tree.remove(name)
+        self._renew(self.images.remove_node(name, self.versions))
         info.exists = False
         if info.row != NO_ROW:
             self._removed.add(name)
@@ -200,6 +213,8 @@ class NodeTable:
         """Bring the rows up to date with the nodes that exist."""
         if self._added or self._removed:
             self._rebuild()
+        if self.images.tracks:
+            self.images.looked_at(self._version)
 
     # -- pods come and go ------------------------------------------------------------------
 
@@ -226,8 +241,9 @@ class NodeTable:
             return
         info = self._nodes[node]
         info.replace(old, new)
-        counts_alike = old.labels == new.labels and old.terminating == new.terminating
-        if counts_alike or info.row == NO_ROW:
+        if new.pod_class.host_ports:
+            self._ports.follow(node, new.pod_class.host_ports, info.ports)
+        if info.row == NO_ROW or not self._matters(old, new, info.row):
             return
         self._touch(self.pod_versions, info.row)
         if self._log.followed:
@@ -235,7 +251,16 @@ class NodeTable:
 
     # -- inside ----------------------------------------------------------------------------
 
+    def _matters(self, old: PodInfo, new: PodInfo, row: int) -> bool:
+        """Whether anybody may see a difference between two forms of a pod."""
+        if old.labels != new.labels or old.terminating != new.terminating:
+            return True
+        stale = self.images.tracks and self.images.renew(row, int(self.versions[row]))
+        return stale or bool(new.pod_class.host_ports)
+
     def _mirror(self, info: NodeInfo, pod: PodInfo, kind: DeltaKind) -> None:
+        if ports := pod.pod_class.host_ports:
+            self._ports.follow(info.name, ports, info.ports)
         row = info.row
         if row == NO_ROW:
             return
@@ -258,6 +283,10 @@ class NodeTable:
         if len(self._touched) >= 2 * _CHANGES_KEPT:
             del self._touched[:_CHANGES_KEPT]
             self._touched_from += _CHANGES_KEPT
+
+    def _renew(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._touch(self.pod_versions, row)
 
     def _ensure(self, resource: str) -> None:
         if resource not in self._requested:
@@ -303,6 +332,7 @@ class NodeTable:
             for resource, column in columns.items():
                 columns[resource] = moved(column, moves)
         self._spec.move(moves)
+        self.images.move(moves)
 
     def _join(self, info: NodeInfo) -> None:
         row = info.row

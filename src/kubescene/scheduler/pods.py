@@ -29,6 +29,7 @@ from kubescene.api.resource_requests import (
     resized,
     scoring_requests,
 )
+from kubescene.scheduler.host_ports import HostPort, host_ports
 from kubescene.types import JsonObject, ReadOnlyObject
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -94,6 +95,7 @@ class PodClass(Shared):
     """
 
     __slots__ = (
+        "host_ports",
         "nonzero_cpu",
         "nonzero_memory",
         "requests",
@@ -110,6 +112,7 @@ class PodClass(Shared):
         self.scoring_requests: Amounts = scoring_requests(pod)
         self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
         self.tolerations: tuple[ReadOnlyObject, ...] = tuple(spec.get("tolerations") or ())
+        self.host_ports: tuple[HostPort, ...] = host_ports(spec)
 
 
 class PodSpec(Shared):

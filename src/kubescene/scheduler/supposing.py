@@ -15,13 +15,14 @@ Filters::
     if supposition.filter(node).ok: ...
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import PODS
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.deltas import DeltaReader
+from kubescene.scheduler.host_ports import HostPort
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, NodeTable
 from kubescene.scheduler.nominations import Nominations
@@ -76,6 +77,10 @@ class SupposedNodes(NodeTable):
     @property
     def nonzero_memory(self) -> Column:
         return self._scored("nonzero_memory")
+
+    def with_ports(self, ports: Iterable[HostPort]) -> list[NodeInfo]:
+        infos = {info.row: info for info in self._table.with_ports(ports)}
+        return [*(infos | self._changed).values()]
 
     def set_node(self, record: Record, obj: ReadOnlyObject) -> None:
         raise TypeError("a supposed table takes no nodes")

@@ -7,8 +7,11 @@ from kubescene.scheduler.interfaces import Plugin, PluginFactory
 from kubescene.scheduler.plugins import (
     default_binder,
     dynamic_resources,
+    image_locality,
     node_affinity,
+    node_declared_features,
     node_name,
+    node_ports,
     node_resources_balanced_allocation,
     node_resources_fit,
     node_unschedulable,
@@ -32,11 +35,16 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "NodeName": BuiltIn(node_name.NodeName, node_name.make),
     "TaintToleration": BuiltIn(taint_toleration.TaintToleration, taint_toleration.make),
     "NodeAffinity": BuiltIn(node_affinity.NodeAffinity, node_affinity.make),
+    "NodePorts": BuiltIn(node_ports.NodePorts, node_ports.make),
     "NodeResourcesFit": BuiltIn(node_resources_fit.NodeResourcesFit, node_resources_fit.make),
     "DynamicResources": BuiltIn(dynamic_resources.DynamicResources, dynamic_resources.make),
     "NodeResourcesBalancedAllocation": BuiltIn(
         node_resources_balanced_allocation.NodeResourcesBalancedAllocation,
         node_resources_balanced_allocation.make,
     ),
+    "ImageLocality": BuiltIn(image_locality.ImageLocality, image_locality.make),
     "DefaultBinder": BuiltIn(default_binder.DefaultBinder, default_binder.make),
+    "NodeDeclaredFeatures": BuiltIn(
+        node_declared_features.NodeDeclaredFeatures, node_declared_features.make
+    ),
 }
