@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kubescene.scheduler.interfaces import Plugin, PluginFactory
 from kubescene.scheduler.plugins import (
     default_binder,
+    default_preemption,
     dynamic_resources,
     node_affinity,
     node_name,
@@ -34,6 +35,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "NodeAffinity": BuiltIn(node_affinity.NodeAffinity, node_affinity.make),
     "NodeResourcesFit": BuiltIn(node_resources_fit.NodeResourcesFit, node_resources_fit.make),
     "DynamicResources": BuiltIn(dynamic_resources.DynamicResources, dynamic_resources.make),
+    "DefaultPreemption": BuiltIn(default_preemption.DefaultPreemption, default_preemption.make),
     "NodeResourcesBalancedAllocation": BuiltIn(
         node_resources_balanced_allocation.NodeResourcesBalancedAllocation,
         node_resources_balanced_allocation.make,
