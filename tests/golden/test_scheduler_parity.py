@@ -47,6 +47,7 @@ from kubescene.scheduler.cycle import Cycle, Decision
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.scoring import ScoreChain
+from kubescene.scheduler.search import NominatedFiltering
 from kubescene.scheduler.status import Status
 from kubescene.scheduler.verdicts import FilterChain, Filtering
 from kubescene.scheduler.waiting_places import Place
@@ -284,7 +285,9 @@ class Comparison:
 
     def compare_filters(self, filtering: Filtering, names: frozenset[str] | None) -> None:
         rows = [row for row, name in enumerate(self.nodes.names) if names is None or name in names]
-        judge = self.world.cycle.judging(filtering, self.pod)
+        judge = NominatedFiltering(
+            filtering, self.nodes, self.world.scheduler.nominations, self.pod
+        )
         verdicts = judge.judge(np.array(rows, dtype=np.intp)).tolist()
         theirs: dict[int, tuple[str, int, list[str]]] = {
             row: (group["plugin"], group["code"], group["reasons"])

@@ -5,7 +5,8 @@ loses its nomination, so that a search costs the same whether ten or a thousand 
 `ShiftedNodes` shows the table with such amounts added or taken away.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from kubescene.api.records import Record
 from kubescene.api.resource_requests import PODS
 from kubescene.scheduler.deltas import DeltaReader
 from kubescene.scheduler.nodes import Column, NodeTable
-from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 CROWDS_KEPT = 16
+
+Nominated: TypeAlias = Callable[[], Iterable[tuple[PodInfo, str]]]
+"""All nominated pods and their nodes."""
 
 
 class Amounts:
@@ -52,35 +55,26 @@ class Crowd(Amounts):
 class Crowds:
     """The crowds that somebody asked for, by priority."""
 
-    def __init__(self, nodes: NodeTable, nominations: Nominations) -> None:
-        self._nodes = nodes
-        self._nominations = nominations
+    def __init__(self, nodes: NodeTable) -> None:
+        self.nodes = nodes
         self._by_priority: dict[int, Crowd] = {}
         self._layout = nodes.layout
         self._version = 0
-        nominations.tell(self)
 
-    def against(self, pod: PodInfo) -> Crowd | None:
-        """Those whom the pod must leave room, itself perhaps among them; None if there are none."""
-        if not self._nominations:
-            return None
+    def against(self, pod: PodInfo, nominated: Nominated) -> Crowd:
+        """Those of at least the priority of a pod; ``nominated`` are all, if need be."""
         self._check_layout()
         found = self._by_priority.get(pod.priority)
         if found is None:
             if len(self._by_priority) >= CROWDS_KEPT:
                 self._by_priority.clear()
-            found = self._by_priority[pod.priority] = self._gather(pod.priority)
+            found = self._by_priority[pod.priority] = self._gather(pod.priority, nominated())
         return found
 
-    def nominated(self, pod: PodInfo, node: str) -> None:
-        self._count(pod, node, 1)
-
-    def withdrawn(self, pod: PodInfo, node: str) -> None:
-        self._count(pod, node, -1)
-
-    def _count(self, pod: PodInfo, node: str, sign: int) -> None:
+    def count(self, pod: PodInfo, node: str, sign: int) -> None:
+        """A pod was nominated to a node, or lost its nomination."""
         self._check_layout()
-        if (row := self._nodes.row_of(node)) is None:
+        if (row := self.nodes.row_of(node)) is None:
             return
         for priority, crowd in self._by_priority.items():
             if pod.priority >= priority:
@@ -91,16 +85,16 @@ class Crowds:
         self._version += 1
         crowd.versions[row] = self._version
 
-    def _gather(self, priority: int) -> Crowd:
-        crowd = Crowd(len(self._nodes))
-        for pod, node in self._nominations.all():
-            if pod.priority >= priority and (row := self._nodes.row_of(node)) is not None:
+    def _gather(self, priority: int, nominated: Iterable[tuple[PodInfo, str]]) -> Crowd:
+        crowd = Crowd(len(self.nodes))
+        for pod, node in nominated:
+            if pod.priority >= priority and (row := self.nodes.row_of(node)) is not None:
                 self._put(crowd, row, pod, 1)
         return crowd
 
     def _check_layout(self) -> None:
-        if self._layout != self._nodes.layout:
-            self._layout = self._nodes.layout
+        if self._layout != self.nodes.layout:
+            self._layout = self.nodes.layout
             self._by_priority.clear()
 
 

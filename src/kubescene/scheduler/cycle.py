@@ -16,7 +16,6 @@ import numpy as np
 
 from kubescene.clock import Stream
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.crowds import Crowds
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
 from kubescene.scheduler.extenders import (
@@ -102,7 +101,6 @@ class Cycle:
         self.framework = framework
         self.nodes = nodes
         self.nominations = nominations
-        self.crowds = Crowds(nodes, nominations)
         self.start = start
         self.extenders = extenders
         self.random = random or Stream(0)
@@ -131,12 +129,7 @@ class Cycle:
     def try_out(self, state: CycleState, pod: PodInfo) -> TryingOut:
         """Filter for a pod as if others were gone; its PreFilters have run."""
         filtering = self.filters.begin(state, pod)
-        crowd = self.crowds.against(pod)
-        return TryingOut(filtering, self.nodes, self.nominations, pod, crowd)
-
-    def judging(self, filtering: Filtering, pod: PodInfo) -> NominatedFiltering:
-        """Filter that regards the pods which are nominated to nodes."""
-        return NominatedFiltering(filtering, self.nodes, self.nominations, pod, self.crowds)
+        return TryingOut(filtering, self.nodes, self.nominations, pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         """What the PreFilters say about a pod."""
@@ -223,7 +216,7 @@ class Deciding:
             return
         self._extenders = cycle.extenders.interested(pod)
         self._filtering = cycle.filters.begin(decision.state, pod)
-        self._judge = cycle.judging(self._filtering, pod)
+        self._judge = NominatedFiltering(self._filtering, cycle.nodes, cycle.nominations, pod)
         self._try_nominated_node()
 
     def _try_nominated_node(self) -> None:

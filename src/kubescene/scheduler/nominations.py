@@ -1,17 +1,10 @@
 """Which pending pods hold which node: they preempted others there and wait for them to go."""
 
 from collections.abc import Iterator
-from typing import Protocol
 
+from kubescene.scheduler.crowds import Crowd, Crowds
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
-
-
-class NominationObserver(Protocol):
-    """Keeps something per node that depends on who is nominated there."""
-
-    def nominated(self, pod: PodInfo, node: str) -> None: ...
-
-    def withdrawn(self, pod: PodInfo, node: str) -> None: ...
 
 
 class Nominations:
@@ -20,11 +13,15 @@ class Nominations:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
-        self._observers: list[NominationObserver] = []
+        self._crowds: Crowds | None = None
 
-    def tell(self, observer: NominationObserver) -> None:
-        """Tell somebody of what happens from now on."""
-        self._observers.append(observer)
+    def crowd(self, pod: PodInfo, nodes: NodeTable) -> Crowd | None:
+        """By row, those whom a pod must leave room, itself perhaps among them; None: nobody."""
+        if not self._node_of:
+            return None
+        if self._crowds is None or self._crowds.nodes is not nodes:
+            self._crowds = Crowds(nodes)
+        return self._crowds.against(pod, self._all)
 
     def __bool__(self) -> bool:
         return bool(self._node_of)
@@ -54,18 +51,17 @@ class Nominations:
             del self._by_node[node]
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
-        for observer in self._observers:
-            observer.nominated(pod, node)
+        if self._crowds is not None:
+            self._crowds.count(pod, node, 1)
 
     def _withdraw(self, pod: PodInfo, node: str) -> None:
-        for observer in self._observers:
-            observer.withdrawn(pod, node)
+        if self._crowds is not None:
+            self._crowds.count(pod, node, -1)
 
     def on(self, node: str) -> list[PodInfo]:
         return list(self._by_node.get(node, {}).values())
 
-    def all(self) -> Iterator[tuple[PodInfo, str]]:
-        """Every nominated pod and its node."""
+    def _all(self) -> Iterator[tuple[PodInfo, str]]:
         for node, pods in self._by_node.items():
             for pod in pods.values():
                 yield pod, node

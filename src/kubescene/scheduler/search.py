@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kubescene.scheduler.crowds import Crowds, ShiftedNodes
+from kubescene.scheduler.crowds import ShiftedNodes
 from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
@@ -103,18 +103,13 @@ class NominatedFiltering:
     __slots__ = ("_crowd", "_filtering", "_nodes", "_nominations", "_own_row", "_pod")
 
     def __init__(
-        self,
-        filtering: Filtering,
-        nodes: NodeTable,
-        nominations: Nominations,
-        pod: PodInfo,
-        crowds: Crowds,
+        self, filtering: Filtering, nodes: NodeTable, nominations: Nominations, pod: PodInfo
     ) -> None:
         self._filtering = filtering
         self._nodes = nodes
         self._nominations = nominations
         self._pod = pod
-        self._crowd = crowds.against(pod)
+        self._crowd = nominations.crowd(pod, nodes)
         own = "" if self._crowd is None else nominations.node_of(pod)
         self._own_row = nodes.row_of(own) if own else None
 

@@ -7,7 +7,7 @@ of smaller numbers, judged at once, and a single node is a copy of its `NodeInfo
 
 from collections.abc import Hashable, Mapping
 
-from kubescene.scheduler.crowds import Crowd, ShiftedNodes
+from kubescene.scheduler.crowds import ShiftedNodes
 from kubescene.scheduler.interfaces import Codes, Rows, Trial
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, NodeTable
@@ -22,18 +22,13 @@ class TryingOut:
     """Filter for one pod, as if others were gone."""
 
     def __init__(
-        self,
-        filtering: Filtering,
-        nodes: NodeTable,
-        nominations: Nominations,
-        pod: PodInfo,
-        crowd: Crowd | None,
+        self, filtering: Filtering, nodes: NodeTable, nominations: Nominations, pod: PodInfo
     ) -> None:
         self._filtering = filtering
         self._nodes = nodes
         self._nominations = nominations
         self._pod = pod
-        self._crowd = crowd
+        self._crowd = nominations.crowd(pod, nodes)
         self.by_amounts = filtering.by_amounts
         own = nominations.node_of(pod)
         self.own_row = nodes.row_of(own) if own else None
