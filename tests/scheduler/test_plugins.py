@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
-from kubescene.api.scheme import GroupResource
+from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import default_profile, default_registry
 from kubescene.scheduler.cluster_events import node_events, pod_events
 from kubescene.scheduler.cycle import Cycle, Decision, StartIndex
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.handles import SchedulerHandle
+from kubescene.scheduler.informers import Informer
 from kubescene.scheduler.interfaces import Action, ClusterEvent, Hint
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
@@ -31,6 +32,16 @@ NODES = GroupResource("", "nodes")
 PODS = GroupResource("", "pods")
 
 
+class NoObjects:
+    """There is nothing but nodes and pods."""
+
+    def lister(self, gvk: GroupVersionKind) -> Informer:
+        return Informer(gvk, self.notify)
+
+    def notify(self, event: ClusterEvent, change: Change) -> None:
+        raise AssertionError(f"{event} of nothing")
+
+
 class Bench:
     """Nodes and the default plugins, without a cluster around them."""
 
@@ -40,7 +51,8 @@ class Bench:
         self.start = StartIndex()
         self.classes = PodClasses()
         nobody: Any = None
-        handle = SchedulerHandle(
+        nothing: Any = NoObjects()
+        self.handle = SchedulerHandle(
             "default-scheduler",
             nobody,
             VirtualClock(),
@@ -48,10 +60,10 @@ class Bench:
             nodes=self.table,
             nominations=self.nominations,
             waiting_pods=nobody,
-            informers=nobody,
+            informers=nothing,
             events=nobody,
         )
-        self.framework = Framework(default_profile(), default_registry(), handle)
+        self.framework = Framework(default_profile(), default_registry(), self.handle)
         for node in nodes:
             self.table.set_node(make_record(NODES, node, 1), node)
         self.table.refresh()
@@ -59,7 +71,9 @@ class Bench:
 
     def fresh_cycle(self) -> Cycle:
         """A cycle that remembers nothing of earlier pods."""
-        return Cycle(self.framework, self.table, self.nominations, self.start)
+        cycle = Cycle(self.framework, self.table, self.nominations, self.start)
+        self.handle.connect(cycle=cycle)
+        return cycle
 
     def pod(self, obj: JsonObject) -> PodInfo:
         obj = merged(obj, {"metadata": {"uid": obj["metadata"]["name"]}})

@@ -58,10 +58,16 @@ class Attempts(Instrument):
 
 
 def profile(plugin: str, *points: ExtensionPoint, weight: int = 1) -> Profile:
-    """The default profile with one more plugin at the end of some points."""
-    default = default_profile()
+    """The default profile with one more plugin at the end of some points, and no preemption."""
+    default = without_preemption(default_profile())
     added = {point: (*default.at(point), EnabledPlugin(plugin, weight)) for point in points}
     return Profile(default.scheduler_name, {**default.points, **added})
+
+
+def without_preemption(profile: Profile) -> Profile:
+    point = ExtensionPoint.POST_FILTER
+    left = tuple(each for each in profile.at(point) if each.name != "DefaultPreemption")
+    return Profile(profile.scheduler_name, {**profile.points, point: left})
 
 
 class Stage:

@@ -13,19 +13,22 @@ from kubescene.scheduler import (
     Code,
     Codes,
     CycleState,
+    EnabledPlugin,
+    ExtensionPoint,
     FilterDiagnosis,
     Handle,
     NodeInfo,
     NodeTable,
     PodInfo,
     PostFilterResult,
+    Profile,
     Rows,
     Scheduler,
     Status,
     WhatIf,
 )
 from kubescene.testing.builders import make_node, make_pod, make_priority_class
-from scheduler.staging import Stage
+from scheduler.staging import Stage, with_plugins
 
 NODES = ("a", "b", "c")
 
@@ -270,14 +273,18 @@ class MakingRoom:
 
 
 def test_a_post_filter_plugin_can_make_room_with_what_it_is_given() -> None:
-    world = Stage(OneOfAColour, MakingRoom)
+    profile = with_plugins({"OneOfAColour": OneOfAColour, "MakingRoom": MakingRoom})
+    alone = {ExtensionPoint.POST_FILTER: (EnabledPlugin("MakingRoom"),)}
+    only = Profile(profile.scheduler_name, {**profile.points, **alone})
+    world = Stage(OneOfAColour, MakingRoom, profiles=(only,))
     world.nodes("a", "b", cpu="1")
     world.create(make_node("t").cpu("8").taint("gpu"))
     for name, node in (("p", "a"), ("q", "b")):
         world.create(make_pod(name).cpu("1").on(node))
     world.create(make_priority_class("high", 10))
     world.create(make_pod("new").cpu("1").label(colour="red").priority_class("high"))
-    (attempt,) = world.work()
+    attempt = world.work()[0]
     assert attempt.nominated == "a"
     assert world.pod("new")["status"]["nominatedNodeName"] == "a"
     assert [each.name for each in attempt.victims] == ["p"]
+    assert world.pod("p")["metadata"]["deletionTimestamp"]

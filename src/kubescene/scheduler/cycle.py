@@ -38,8 +38,9 @@ from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, 
 from kubescene.scheduler.search import Found, NominatedFiltering, nodes_to_find, search
 from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.supposing import Supposition
+from kubescene.scheduler.trying import TryingOut
 from kubescene.scheduler.verdicts import FilterChain, Filtering
-from kubescene.timeline.attempts import Explanation
+from kubescene.timeline.attempts import Explanation, PreemptionRecord
 from kubescene.timeline.explanations import Explain
 
 NO_NODES = "no nodes available to schedule pods"
@@ -54,7 +55,7 @@ class Decision:
     Either ``node`` is set, or ``message`` and ``reason`` say why not and ``plugins`` who refused
     (they decide which events bring the pod back; with none of them it is an error and comes back
     after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
-    leave it. ``victims`` are pods that PostFilter removed to make room.
+    leave it. ``victims`` are pods that have to leave to make room, ``preemption`` says why they.
     """
 
     state: CycleState
@@ -68,6 +69,7 @@ class Decision:
     nominated: str | None = None
     explanation: Explanation | None = None
     victims: tuple[PodInfo, ...] = ()
+    preemption: PreemptionRecord | None = None
 
     def fail(
         self, message: str, reason: str = SCHEDULER_ERROR, *, nominated: str | None = ""
@@ -123,6 +125,11 @@ class Cycle:
         """Filter for a pod under other circumstances; its PreFilters have run."""
         filtering = self.filters.begin(state, pod)
         return Supposition(filtering, self.nodes, self.nominations, pod)
+
+    def try_out(self, state: CycleState, pod: PodInfo) -> TryingOut:
+        """Filter for a pod as if others were gone; its PreFilters have run."""
+        filtering = self.filters.begin(state, pod)
+        return TryingOut(filtering, self.nodes, self.nominations, pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         """What the PreFilters say about a pod."""
@@ -336,6 +343,7 @@ class Deciding:
 
     def _give_up(self) -> None:
         if self._cycle.framework.post_filter:
+            self.decision.state.explains = self._explains(failed=True)
             self._reasons: list[str] = []
             self._run_post_filter()
         else:
@@ -365,6 +373,8 @@ class Deciding:
         decision, status = self.decision, result.status
         if result.victims:
             decision.victims = result.victims
+        if result.preemption is not None:
+            decision.preemption = result.preemption
         if status.ok or status.code is Code.UNRESOLVABLE or not status.code.is_rejection:
             self._diagnosis.post_filter_message = status.message
             failed = not (status.ok or status.code.is_rejection)
@@ -386,8 +396,7 @@ class Deciding:
         decision.plugins = diagnosis.plugins
         decision.pending_plugins = diagnosis.pending_plugins
         decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
-        explain = self._explain
-        if explain is not None and explain.wanted(failed=True, nodes=len(names)):
+        if self._explains(failed=True):
             decision.explanation = explain_attempt(names, diagnosis)
 
     # -- Score -----------------------------------------------------------------------------
@@ -402,7 +411,7 @@ class Deciding:
             return
         try:
             self._scored = self._cycle.scores.score(
-                decision.state, self._pod, rows, self._found.window, explain=self._explains
+                decision.state, self._pod, rows, self._found.window, explain=self._explains()
             )
         except ScoringError as error:
             decision.fail(str(error))
@@ -419,13 +428,12 @@ class Deciding:
     def _choose(self, best: int, scored: Scored | None) -> None:
         names, found = self._cycle.nodes.names, self._found
         self.decision.node = names[found.feasible[best]]
-        if self._explains:
+        if self._explains():
             self.decision.explanation = explain_attempt(names, self._diagnosis, found, scored)
 
-    @property
-    def _explains(self) -> bool:
+    def _explains(self, *, failed: bool = False) -> bool:
         explain = self._explain
-        return explain is not None and explain.wanted(failed=False, nodes=len(self._cycle.nodes))
+        return explain is not None and explain.wanted(failed=failed, nodes=len(self._cycle.nodes))
 
 
 class StartIndex:

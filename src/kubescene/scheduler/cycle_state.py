@@ -17,6 +17,7 @@ class CycleState:
 
     __slots__ = (
         "_entries",
+        "explains",
         "filter_errors",
         "passing_codes",
         "skipped_filters",
@@ -30,6 +31,8 @@ class CycleState:
         self.skipped_scores: frozenset[str] = frozenset()
         self.unrated_scores: frozenset[str] = frozenset()
         """Score plugins without PreScore that give every node 0."""
+        self.explains = False
+        """Whether somebody wants to know how a failed attempt came about."""
         self.filter_errors = False
         self.passing_codes: list[Status] = []
         """Statuses that an adapted Filter numbered for this attempt only; shared with clones."""
@@ -48,6 +51,7 @@ class CycleState:
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
         copy.unrated_scores = self.unrated_scores
+        copy.explains = self.explains
         copy.filter_errors = self.filter_errors
         copy.passing_codes = self.passing_codes
         return copy

@@ -55,20 +55,21 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderCall:
-    """What an extender is asked. ``victims`` belong to ``PREEMPT``: pods by node."""
+    """What an extender is asked. ``PREEMPT`` brings victims and violated budgets by node."""
 
     extender: str
     verb: ExtenderVerb
     pod: PodInfo
     nodes: tuple[str, ...] = ()
     victims: Mapping[str, tuple[PodInfo, ...]] = field(default_factory=dict)
+    pdb_violations: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderAnswer:
     """What it says. ``nodes`` pass Filter; ``failed`` and ``unresolvable`` say why others do not.
 
-    ``scores`` are 0..10 by node. ``victims`` are uids by node.
+    ``scores`` are 0..10 by node. ``victims`` are uids by node, in the order of the answer.
     """
 
     nodes: tuple[str, ...] = ()
@@ -76,6 +77,7 @@ class ExtenderAnswer:
     unresolvable: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, int] = field(default_factory=dict)
     victims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pdb_violations: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
 
 

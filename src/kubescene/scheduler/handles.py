@@ -9,12 +9,15 @@ from kubescene.errors import ConfigurationError
 from kubescene.recording import Recorder
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.evictions import Evictions
+from kubescene.scheduler.extenders import NO_EXTENDERS, Extenders
 from kubescene.scheduler.informers import Informer, Informers
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.supposing import Supposition
+from kubescene.scheduler.trying import TryingOut
 from kubescene.scheduler.waiting import WaitingRoom
 
 
@@ -33,6 +36,8 @@ class SchedulerHandle:
         waiting_pods: WaitingRoom,
         informers: Informers,
         events: Recorder,
+        extenders: Extenders = NO_EXTENDERS,
+        evictions: Evictions | None = None,
     ) -> None:
         self.scheduler_name = scheduler_name
         self.client = client
@@ -42,6 +47,8 @@ class SchedulerHandle:
         self.nominations = nominations
         self.waiting_pods = waiting_pods
         self.events = events
+        self.extenders = extenders
+        self._evictions = evictions
         self._informers = informers
         self._cycle: Cycle | None = None
         self._queue: SchedulingQueue | None = None
@@ -58,6 +65,14 @@ class SchedulerHandle:
         if self._queue is None:
             raise ConfigurationError("a plugin cannot activate pods while it is being made")
         self._queue.activate(pods)
+
+    def is_evicting_for(self, pod: PodInfo) -> bool:
+        return self._evictions is not None and self._evictions.is_running_for(pod)
+
+    def try_out(self, state: CycleState, pod: PodInfo) -> TryingOut:
+        if self._cycle is None:
+            raise ConfigurationError("a plugin cannot try anything out while it is being made")
+        return self._cycle.try_out(state, pod)
 
     def suppose(self, state: CycleState, pod: PodInfo) -> Supposition:
         if self._cycle is None:

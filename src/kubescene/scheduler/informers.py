@@ -52,6 +52,8 @@ class Informer:
         self._notify = notify
         self._objects: dict[tuple[str, str], ReadOnlyObject] = {}
         self._synced = False
+        self.version = 0
+        """Grows with every change."""
 
     def start(self, client: Client, gvk: GroupVersionKind) -> None:
         """Take in what exists, which is news to nobody, and then follow."""
@@ -70,6 +72,7 @@ class Informer:
         return len(self._objects)
 
     def changed(self, change: Change) -> None:
+        self.version += 1
         if change.type is ChangeType.DELETED:
             self._objects.pop(change.record.key, None)
         else:

@@ -45,12 +45,12 @@ the nodes is the plugin's own: `Memo` keeps it per class or signature. A world c
 it runs, plugins included: keep no closures and no lambdas in attributes.
 
 **Nothing that is passed in may be changed.** Plugins write to the API only through
-``handle.client``, and only in PostFilter (the deletion of victims and the end of nominations),
-Reserve, PreBind, Bind and PostBind. Deciding is free of writes: a decision can be asked for without
-its effects.
+``handle.client``, and only in Reserve, PreBind, Bind and PostBind. Deciding is free of writes, so
+that a decision can be asked for without its effects: PostFilter names victims, and the scheduler
+removes them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -64,11 +64,12 @@ from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream
 from kubescene.recording import Recorder
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall
+from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall, Extenders
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.status import Code, Status
+from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.types import ReadOnlyObject
 
 MAX_NODE_SCORE = 100
@@ -98,8 +99,28 @@ class Reads(StrEnum):
     """Anything. The default."""
 
 
+class SeesPods(StrEnum):
+    """What the Filter of a plugin looks at of the pods on a node (class attribute ``sees_pods``).
+
+    Where no plugin sees more than amounts, nodes can be judged by the thousand as if other pods
+    were there or gone: for pods that wait for their nominated node, and in preemption.
+    """
+
+    NOTHING = "nothing"
+    """The pod and the node object alone decide."""
+    AMOUNTS = "amounts"
+    """Their number and the sum of what they ask for (`NodeTable.requested`)."""
+    EVERYTHING = "everything"
+    """Anything. The default."""
+
+
 class Lister(Protocol):
     """All objects of one kind, as the scheduler's watch has seen them. Decoded once, read-only."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        ...
 
     def get(self, name: str, namespace: str = "") -> ReadOnlyObject | None: ...
 
@@ -182,6 +203,56 @@ class WhatIf(Protocol):
         ...
 
 
+class Trial(Protocol):
+    """One node, as if pods were gone from it."""
+
+    def remove(self, pod: PodInfo) -> None: ...
+
+    def add(self, pod: PodInfo) -> None: ...
+
+    def filter(self) -> Status:
+        """Whether the pod in question fits now, nominated pods taken into account."""
+        ...
+
+
+class TryOut(Protocol):
+    """Filter for one pod as if others were gone, many nodes at a time. See `trying`."""
+
+    @property
+    def by_amounts(self) -> bool:
+        """Whether other pods matter by their amounts alone. Only then may `judge` be asked."""
+        ...
+
+    @property
+    def plugins(self) -> Hashable:
+        """Equal as long as the same Filter plugins run."""
+        ...
+
+    @property
+    def nomination_versions(self) -> NDArray[np.int64] | None:
+        """By row, another one whenever other pods are nominated there; None if nowhere."""
+        ...
+
+    @property
+    def own_row(self) -> int | None:
+        """Where the pod itself is nominated to: what holds there for others does not for it."""
+        ...
+
+    def judge(self, rows: Rows, gone: Mapping[str, NDArray[np.int64]]) -> Codes:
+        """Verdicts on rows where so much less is asked for."""
+        ...
+
+    def describe(self, verdict: int) -> Status: ...
+
+    def on(self, row: int) -> Trial:
+        """Try out a node by itself. After `judge` has passed it, only amounts are looked at."""
+        ...
+
+    def by_itself(self, row: int) -> Trial:
+        """Try out a node with every plugin."""
+        ...
+
+
 class Handle(Protocol):
     """What a plugin may ask of its scheduler. The same for all plugins of a profile."""
 
@@ -215,6 +286,17 @@ class Handle(Protocol):
     @property
     def events(self) -> Recorder:
         """Where to tell what people should read under "Events" of a pod."""
+        ...
+
+    @property
+    def extenders(self) -> Extenders: ...
+
+    def is_evicting_for(self, pod: PodInfo) -> bool:
+        """Whether pods are just being removed to make room for this one."""
+        ...
+
+    def try_out(self, state: CycleState, pod: PodInfo) -> TryOut:
+        """Suppose that pods leave nodes, many nodes at a time; PreFilter must have run."""
         ...
 
     def lister(self, gvk: GroupVersionKind) -> Lister:
@@ -361,13 +443,14 @@ class PostFilterResult:
     """What came of PostFilter.
 
     ``nominated`` is the node to nominate the pod to, empty to end its nomination, None to leave
-    that as it is. ``victims`` are the pods that make room, for those who want to know; deleting
-    them is the plugin's business.
+    that as it is. ``victims`` are the pods that have to leave that node: the scheduler removes them
+    when the decision takes effect. ``preemption`` tells how it came to that.
     """
 
     status: Status
     nominated: str | None = None
     victims: tuple[PodInfo, ...] = ()
+    preemption: PreemptionRecord | None = None
 
 
 class PostFilterPlugin(Plugin, Protocol):

@@ -3,7 +3,8 @@
 `NodeTable` mirrors the numbers of its `NodeInfo` objects in NumPy int64 columns, one row per node
 in *snapshot order*, and is changed in place as pods come and go, at constant cost. Each change
 gives the row a new number in ``versions``, so that whoever keeps results per row knows which of
-them are out of date; ``spec_versions`` and ``pod_versions`` tell the two reasons apart. Whoever
+them are out of date; ``spec_versions`` and ``pod_versions`` tell the two reasons apart, and
+``detail_versions`` also tells of what changes no count: the order of pods, their status. Whoever
 keeps counts of pods follows the changes themselves (`follow`, see `deltas`).
 
 Which rows exist, and in what order, changes only in `refresh`, at the start of a scheduling cycle:
@@ -59,6 +60,7 @@ class NodeTable:
         self.versions: Column = _zeros(0)
         self.spec_versions: Column = _zeros(0)
         self.pod_versions: Column = _zeros(0)
+        self.detail_versions: Column = _zeros(0)
         self._nonzero_cpu: Column = _zeros(0)
         self._nonzero_memory: Column = _zeros(0)
         self._tree = NodeTree()
@@ -243,7 +245,11 @@ class NodeTable:
         info.replace(old, new)
         if new.pod_class.host_ports:
             self._ports.follow(node, new.pod_class.host_ports, info.ports)
-        if info.row == NO_ROW or not self._matters(old, new, info.row):
+        if info.row == NO_ROW:
+            return
+        self._version += 1
+        self.detail_versions[info.row] = self._version
+        if not self._matters(old, new, info.row):
             return
         self._touch(self.pod_versions, info.row)
         if self._log.followed:
@@ -278,7 +284,7 @@ class NodeTable:
 
     def _touch(self, reason: Column, row: int) -> None:
         self._version += 1
-        self.versions[row] = reason[row] = self._version
+        self.versions[row] = self.detail_versions[row] = reason[row] = self._version
         self._touched.append(row)
         if len(self._touched) >= 2 * _CHANGES_KEPT:
             del self._touched[:_CHANGES_KEPT]
@@ -326,6 +332,7 @@ class NodeTable:
         self.versions = moved(self.versions, moves)
         self.spec_versions = moved(self.spec_versions, moves)
         self.pod_versions = moved(self.pod_versions, moves)
+        self.detail_versions = moved(self.detail_versions, moves)
         self._nonzero_cpu = moved(self._nonzero_cpu, moves)
         self._nonzero_memory = moved(self._nonzero_memory, moves)
         for columns in (self._allocatable, self._requested):

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from kubescene.scheduler.crowds import Crowd, Crowds
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
 
 
@@ -11,6 +13,15 @@ class Nominations:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
+        self._crowds: Crowds | None = None
+
+    def crowd(self, pod: PodInfo, nodes: NodeTable) -> Crowd | None:
+        """By row, those whom a pod must leave room, itself perhaps among them; None: nobody."""
+        if not self._node_of:
+            return None
+        if self._crowds is None or self._crowds.nodes is not nodes:
+            self._crowds = Crowds(nodes)
+        return self._crowds.against(pod, self._all)
 
     def __bool__(self) -> bool:
         return bool(self._node_of)
@@ -21,29 +32,39 @@ class Nominations:
     def add(self, pod: PodInfo, node: str) -> None:
         """Nominate; an earlier nomination of the pod ends. No node means no nomination."""
         if node and self._node_of.get(pod.uid) == node:
+            self._withdraw(self._by_node[node][pod.uid], node)
             self._by_node[node][pod.uid] = pod
+            self._nominate(pod, node)
             return
         self.remove(pod)
         if node:
             self._node_of[pod.uid] = node
             self._by_node.setdefault(node, {})[pod.uid] = pod
+            self._nominate(pod, node)
 
     def remove(self, pod: PodInfo) -> None:
         node = self._node_of.pop(pod.uid, None)
         if node is None:
             return
-        del self._by_node[node][pod.uid]
+        self._withdraw(self._by_node[node].pop(pod.uid), node)
         if not self._by_node[node]:
             del self._by_node[node]
+
+    def _nominate(self, pod: PodInfo, node: str) -> None:
+        if self._crowds is not None:
+            self._crowds.count(pod, node, 1)
+
+    def _withdraw(self, pod: PodInfo, node: str) -> None:
+        if self._crowds is not None:
+            self._crowds.count(pod, node, -1)
 
     def on(self, node: str) -> list[PodInfo]:
         return list(self._by_node.get(node, {}).values())
 
-    def rivals(self, pod: PodInfo) -> Iterator[tuple[str, list[PodInfo]]]:
-        """Per node, the other nominated pods whose priority is not lower."""
-        for node in self._by_node:
-            if rivals := self.rivals_on(node, pod):
-                yield node, rivals
+    def _all(self) -> Iterator[tuple[PodInfo, str]]:
+        for node, pods in self._by_node.items():
+            for pod in pods.values():
+                yield pod, node
 
     def rivals_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
         """The other pods nominated to one node whose priority is not lower."""

@@ -21,6 +21,19 @@ def skipped(pod: PodInfo) -> Notice:
     return failed(pod, f"skip schedule deleting pod: {pod.key}")
 
 
+def preempted(victim: PodInfo, preemptor: PodInfo, node: str, where: str) -> Notice:
+    """[E-5] Said of the victim; ``where`` tells of one that had not been bound yet."""
+    return Notice(
+        regarding_record(victim.record, POD),
+        NORMAL,
+        "Preempted",
+        f"Preempted by pod {preemptor.uid} on node {node}{where}",
+        preemptor.scheduler_name,
+        action="Preempting",
+        related=regarding_record(preemptor.record, POD),
+    )
+
+
 def shortened(message: str) -> str:
     """A note holds 1024 bytes; what is cut off is marked."""
     data = message.encode()

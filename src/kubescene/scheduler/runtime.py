@@ -28,6 +28,7 @@ from kubescene.scheduler.interfaces import (
     Reads,
     Rows,
     Scores,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -52,6 +53,7 @@ class FilterExtension:
     describe: Callable[[CycleState, PodInfo, int], Status]
     one: Callable[[CycleState, PodInfo, NodeInfo], Status] | None
     stamp: Callable[[CycleState, PodInfo], int] | None = None
+    sees_pods: SeesPods = SeesPods.EVERYTHING
 
     @property
     def per_node(self) -> bool:
@@ -220,6 +222,7 @@ class Framework:
             guarded(whole.describe, name, point),
             self._optional(name, "filter", point),
             self._optional(name, "stamp", point),
+            SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:

@@ -34,6 +34,7 @@ from kubescene.scheduler.cluster_events import (
 )
 from kubescene.scheduler.config import Profile
 from kubescene.scheduler.cycle import Cycle, Deciding, Decision, StartIndex
+from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
 from kubescene.scheduler.failures import failure_patch, refuse
 from kubescene.scheduler.handles import SchedulerHandle
@@ -76,6 +77,15 @@ class Scheduler:
         self.waiting_pods = WaitingRoom(context.wake)
         self._informers = Informers(context.client, self._notify)
         self._extenders = Extenders(options.extenders, options.extender_caller, context.wake)
+        self._evictions = Evictions(
+            context.client,
+            context.clock,
+            context.recorder,
+            context.instruments,
+            nodes=self.nodes,
+            nominations=self.nominations,
+            waiting_pods=self.waiting_pods,
+        )
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
         self._bindings: dict[str, Binding] = {}
@@ -106,6 +116,8 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
             informers=self._informers,
             events=context.recorder,
+            extenders=self._extenders,
+            evictions=self._evictions,
         )
         cycle = Cycle(
             Framework(profile, options.registry(), handle),
@@ -360,7 +372,15 @@ class Scheduler:
             patch = failure_patch(entry.pod, decision, format_time(self._clock.now()))
             record = None if patch is None else self._patch_status(entry.pod, patch)
         self._report(pod, decision, record or entry.pod.record)
-        return record is not None
+        evicts = still_pending and bool(decision.victims)
+        if evicts:
+            self._evict(entry.pod, decision)
+        return evicts or record is not None
+
+    def _evict(self, preemptor: PodInfo, decision: Decision) -> None:
+        """The victims go; if one of them cannot, the preemptor has to think again. [PR-14]"""
+        if not self._evictions.run(preemptor, decision.nominated or "", decision.victims):
+            self.queue.activate([preemptor])
 
     def _patch_status(self, pod: PodInfo, patch: JsonObject) -> Record | None:
         ref = ObjectRef(POD, pod.name, pod.namespace)
@@ -389,6 +409,7 @@ class Scheduler:
             feasible=decision.feasible,
             explanation=decision.explanation,
             victims=tuple(victim.record for victim in decision.victims),
+            preemption=decision.preemption,
         )
         for hook in hooks:
             hook(attempt)

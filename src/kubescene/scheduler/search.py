@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kubescene.scheduler.crowds import ShiftedNodes
 from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
@@ -92,13 +93,14 @@ def _joined(parts: list[Found]) -> Found:
 
 
 class NominatedFiltering:
-    """Filter that keeps room for pods which preempted others and wait for their node.
+    """Filter that keeps room for pods which preempted others and wait for their node. [C-11]
 
     A node to which pods of the same or a higher priority are nominated must be able to run this pod
-    both with and without them.
+    both with and without them. Where these matter by their amounts alone, all nodes are judged at
+    once; otherwise one by one.
     """
 
-    __slots__ = ("_filtering", "_nodes", "_nominated", "_nominations", "_pod")
+    __slots__ = ("_crowd", "_filtering", "_nodes", "_nominations", "_own_row", "_pod")
 
     def __init__(
         self, filtering: Filtering, nodes: NodeTable, nominations: Nominations, pod: PodInfo
@@ -107,23 +109,39 @@ class NominatedFiltering:
         self._nodes = nodes
         self._nominations = nominations
         self._pod = pod
-        self._nominated: dict[int, list[PodInfo]] = {}
-        for name, pods in nominations.rivals(pod) if nominations else ():
-            if (row := nodes.row_of(name)) is not None:
-                self._nominated[row] = pods
+        self._crowd = nominations.crowd(pod, nodes)
+        own = "" if self._crowd is None else nominations.node_of(pod)
+        self._own_row = nodes.row_of(own) if own else None
 
     def judge(self, rows: Rows, window: Window | None = None) -> Codes:
         verdicts = self._filtering.judge(rows, window)
-        if self._nominated:
-            wanted = np.fromiter(self._nominated, dtype=np.intp, count=len(self._nominated))
-            for at in np.isin(rows, wanted).nonzero()[0].tolist():
-                verdicts[at] = self._judge_with(int(rows[at])) or verdicts[at]
+        if self._crowd is None:
+            return verdicts
+        at = self._crowd.count.take(rows).nonzero()[0]
+        if self._own_row is not None:
+            at = at[rows.take(at) != self._own_row]
+            for own in (rows == self._own_row).nonzero()[0].tolist():
+                verdicts[own] = self._judge_with(self._own_row) or verdicts[own]
+        if at.size:
+            self._judge_crowded(at, rows, verdicts)
         return verdicts
 
+    def _judge_crowded(self, at: Rows, rows: Rows, verdicts: Codes) -> None:
+        if self._filtering.by_amounts and self._crowd is not None:
+            nodes = ShiftedNodes(self._nodes, self._crowd.columns)
+            verdicts[at] = self._filtering.judge_crowded(nodes, rows.take(at), verdicts.take(at))
+            return
+        for place in at.tolist():
+            verdicts[place] = self._judge_with(int(rows[place])) or verdicts[place]
+
     def _judge_with(self, row: int) -> int:
+        """The verdict on one row with all its rivals; the pod itself is none."""
         name, filtering = self._nodes.names[row], self._filtering
+        rivals = self._nominations.rivals_on(name, self._pod)
+        if not rivals:
+            return 0
         supposed = Supposition(filtering, self._nodes, self._nominations, self._pod)
-        for pod in self._nominated[row]:
+        for pod in rivals:
             supposed.add(pod, name)
         if not supposed.failed.ok:
             return filtering.note(supposed.failed)

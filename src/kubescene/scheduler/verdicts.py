@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kubescene.errors import PluginError
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Codes, Reads, Rows
+from kubescene.scheduler.interfaces import Codes, Reads, Rows, SeesPods
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
@@ -122,10 +122,15 @@ def _entries_kept(nodes: NodeTable) -> int:
 class _Split:
     """The plugins that run for a pod: those whose verdicts are kept, and the others."""
 
-    __slots__ = ("active", "others", "per_node")
+    __slots__ = ("active", "amounts", "others", "per_node", "sees_amounts")
 
     def __init__(self, active: Sequence[FilterExtension]) -> None:
         self.active = tuple(active)
+        self.amounts = tuple(each for each in active if each.sees_pods is SeesPods.AMOUNTS)
+        self.sees_amounts = all(
+            each.sees_pods is not SeesPods.EVERYTHING and each.one is not None for each in active
+        )
+        """Whether nobody sees more of the pods on a node than their amounts."""
         self.per_node = tuple(each for each in active if each.per_node)
         self.others = tuple(each for each in active if not each.per_node)
 
@@ -216,6 +221,36 @@ class Filtering:
                 return int(_packed(extension, codes)[0])
         return 0
 
+    @property
+    def by_amounts(self) -> bool:
+        """Whether other pods matter to this one by their amounts alone; see `judge_shifted`."""
+        skipped = self.state.skipped_filters
+        followers = self._chain.pre_filters
+        return self._split.sees_amounts and all(each.name in skipped for each in followers)
+
+    @property
+    def amount_filters(self) -> tuple[FilterExtension, ...]:
+        """Those of the plugins that run which see the amounts of pods."""
+        return self._split.amounts
+
+    def judge_crowded(self, nodes: NodeTable, rows: Rows, verdicts: Codes) -> Codes:
+        """Verdicts for a table on which more is asked for, given those for the real one.
+
+        Only for pods judged `by_amounts`: nobody else's verdict can have changed.
+        """
+        crowded = verdicts.copy()
+        for extension in self._split.amounts:
+            position = extension.position
+            at = ((crowded == 0) | (crowded >> _SHIFT >= position)).nonzero()[0]
+            codes = extension.filter_nodes(self.state, self._pod, nodes, rows.take(at))
+            if (refused := codes.nonzero()[0]).size:
+                crowded[at[refused]] = _packed(extension, codes[refused])
+        return crowded
+
+    def judge_shifted(self, nodes: NodeTable, rows: Rows) -> Codes:
+        """Verdicts for a table of other amounts; nothing is kept."""
+        return self._judge_rows(rows, self._split.active, nodes)
+
     def note(self, status: Status) -> int:
         """A verdict for the answer of somebody who is no Filter plugin."""
         self.state.filter_errors |= not status.code.is_rejection
@@ -266,8 +301,11 @@ class Filtering:
             self._stamps[extension.position] = known
         return known
 
-    def _codes(self, extension: FilterExtension, rows: Rows) -> Codes:
-        codes = extension.filter_nodes(self.state, self._pod, self._nodes, rows)
+    def _codes(
+        self, extension: FilterExtension, rows: Rows, nodes: NodeTable | None = None
+    ) -> Codes:
+        nodes = self._nodes if nodes is None else nodes
+        codes = extension.filter_nodes(self.state, self._pod, nodes, rows)
         if codes.shape != rows.shape:
             raise PluginError(
                 f"filter_nodes answered with {codes.size} codes for {rows.size} nodes",
@@ -282,7 +320,8 @@ class Filtering:
             for row in map(int, rows):
                 kept.verdicts[row] = self._judge_row(row)
         else:
-            kept.verdicts[rows] = self._judge_rows(np.asarray(rows, dtype=np.intp))
+            renewed = np.asarray(rows, dtype=np.intp)
+            kept.verdicts[rows] = self._judge_rows(renewed, self._split.per_node, self._nodes)
         if not self.state.passing_codes:
             kept.renewed(self._nodes, rows)
         kept.errors |= self.state.filter_errors
@@ -300,11 +339,13 @@ class Filtering:
                 return int(_packed(extension, codes)[0])
         return 0
 
-    def _judge_rows(self, rows: Rows) -> Codes:
+    def _judge_rows(
+        self, rows: Rows, extensions: tuple[FilterExtension, ...], nodes: NodeTable
+    ) -> Codes:
         verdicts = np.zeros(rows.size, dtype=np.int64)
         remaining, at = rows, np.arange(rows.size)
-        for extension in self._split.per_node:
-            codes = self._codes(extension, remaining)
+        for extension in extensions:
+            codes = self._codes(extension, remaining, nodes)
             refused = codes.nonzero()[0]
             if refused.size:
                 verdicts[at[refused]] = _packed(extension, codes[refused])

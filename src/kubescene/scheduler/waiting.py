@@ -37,6 +37,11 @@ class Waiting:
         if self.outcome is None:
             self._end(Status.unschedulable(message).by(plugin))
 
+    def preempt(self) -> None:
+        """Somebody more important takes the node: an error, so that the pod is tried again."""
+        if self.outcome is None:
+            self._end(Status.error("waiting on permit for pod: preempted"))
+
     def _end(self, outcome: Status) -> None:
         self.outcome = outcome
         self._room.ended(self)

@@ -80,6 +80,48 @@ class Explanation:
         }
 
 
+class TriedNode(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A node on which preemption was tried: whom it would cost, or why it would not help.
+
+    ``victims`` are NAMESPACE/NAME, the most important first.
+    """
+
+    node: str
+    victims: tuple[str, ...] = ()
+    pdb_violations: int = 0
+    plugin: str = ""
+    code: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+class PreemptionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How preemption went: the nodes tried, in order, and which of them was chosen and why.
+
+    ``candidates`` counts those that would do. ``criterion`` decided between them, and was met
+    equally well by all ``ties``. ``tried`` is empty unless somebody wanted an explanation, and
+    `cut` in the timeline; ``trials`` counts all. ``message`` says why there was no choice.
+    """
+
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    criterion: str = ""
+    candidates: int = 0
+    trials: int = 0
+    ties: tuple[str, ...] = ()
+    tried: tuple[TriedNode, ...] = ()
+    message: str = ""
+
+    def cut(self, limit: int) -> "PreemptionRecord":
+        """The same with a bounded number of nodes, the chosen one among them."""
+        if len(self.tried) <= limit and len(self.ties) <= limit:
+            return self
+        listed = self.tried[:limit]
+        if self.node and all(each.node != self.node for each in listed):
+            chosen = next(each for each in self.tried if each.node == self.node)
+            listed = (*listed[:-1], chosen)
+        return msgspec.structs.replace(self, tried=listed, ties=self.ties[:limit])
+
+
 class SchedulingAttempt(msgspec.Struct, frozen=True):
     """One attempt: bound to ``node``, or not, with the message the pod's condition got."""
 
@@ -96,6 +138,7 @@ class SchedulingAttempt(msgspec.Struct, frozen=True):
     explanation: Explanation | None = None
     victims: tuple[Record, ...] = ()
     """Pods that were removed to make room on the ``nominated`` node."""
+    preemption: PreemptionRecord | None = None
 
 
 class Preemption(msgspec.Struct, frozen=True):

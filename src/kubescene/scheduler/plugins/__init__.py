@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kubescene.scheduler.interfaces import Plugin, PluginFactory
 from kubescene.scheduler.plugins import (
     default_binder,
+    default_preemption,
     dynamic_resources,
     image_locality,
     node_affinity,
@@ -38,6 +39,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "NodePorts": BuiltIn(node_ports.NodePorts, node_ports.make),
     "NodeResourcesFit": BuiltIn(node_resources_fit.NodeResourcesFit, node_resources_fit.make),
     "DynamicResources": BuiltIn(dynamic_resources.DynamicResources, dynamic_resources.make),
+    "DefaultPreemption": BuiltIn(default_preemption.DefaultPreemption, default_preemption.make),
     "NodeResourcesBalancedAllocation": BuiltIn(
         node_resources_balanced_allocation.NodeResourcesBalancedAllocation,
         node_resources_balanced_allocation.make,

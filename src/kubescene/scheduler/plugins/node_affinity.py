@@ -39,6 +39,7 @@ from kubescene.scheduler.interfaces import (
     Rows,
     ScorePlugin,
     Scores,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -85,6 +86,7 @@ class NodeAffinity(
 ):
     name = "NodeAffinity"
     reads = Reads.NODE
+    sees_pods = SeesPods.NOTHING
     prepares_by_class = True
     normalizes_alone = True
     REASON = "node(s) didn't match Pod's node affinity/selector"

@@ -19,6 +19,7 @@ from kubescene.scheduler.interfaces import (
     Plugin,
     Reads,
     Rows,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -29,6 +30,7 @@ from kubescene.scheduler.status import SUCCESS, Status
 class NodeName(FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeName"
     reads = Reads.NODE
+    sees_pods = SeesPods.NOTHING
     REASON = "node(s) didn't match the requested node name"
     REFUSED = Status.unresolvable(REASON)
 

@@ -42,6 +42,7 @@ from kubescene.scheduler.interfaces import (
     Rows,
     ScorePlugin,
     Scores,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -83,6 +84,7 @@ class NodeResourcesFit(
 ):
     name = "NodeResourcesFit"
     reads = Reads.NODE
+    sees_pods = SeesPods.AMOUNTS
     prepares_by_class = True
 
     def __init__(self, weights: Sequence[tuple[str, int]]) -> None:

@@ -22,6 +22,7 @@ from kubescene.scheduler.interfaces import (
     Plugin,
     Reads,
     Rows,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -35,6 +36,7 @@ TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 class NodeUnschedulable(FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeUnschedulable"
     reads = Reads.NODE
+    sees_pods = SeesPods.NOTHING
     REASON = "node(s) were unschedulable"
     REFUSED = Status.unresolvable(REASON)
 

@@ -33,6 +33,7 @@ from kubescene.scheduler.interfaces import (
     Rows,
     ScorePlugin,
     Scores,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -55,6 +56,7 @@ class TaintToleration(
 ):
     name = "TaintToleration"
     reads = Reads.NODE
+    sees_pods = SeesPods.NOTHING
     prepares_by_class = True
     normalizes_alone = True
     REASON = "node(s) had untolerated taint(s)"

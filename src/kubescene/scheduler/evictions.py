@@ -1,0 +1,153 @@
+"""Removing the victims of a preemption.
+
+Pods of lower priority that were nominated to the node lose their nomination [PR-13]. Then each
+victim gets the condition DisruptionTarget and is deleted with its own grace; one that has a node
+but waits for its binding is sent back to the queue instead [E-5]. A victim that is being deleted
+already is left alone; if all are, nothing happens at all [PR-14].
+
+While that goes on the preemptor is kept out of the active queue, except for the last victim: the
+event that tells of its end may bring it back.
+"""
+
+from collections.abc import Sequence
+
+from kubescene.api.kinds import POD
+from kubescene.api.options import DeleteOptions
+from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
+from kubescene.client.interfaces import Client, ObjectRef
+from kubescene.clock import Clock, format_time
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.recording import Recorder
+from kubescene.scheduler import notices
+from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.waiting import WaitingRoom
+from kubescene.timeline.attempts import Preemption
+from kubescene.timeline.instruments import Instruments
+from kubescene.types import JsonObject
+
+CONDITION = "DisruptionTarget"
+REASON = "PreemptionByScheduler"
+
+
+class Evictions:
+    """Makes room for pods, one preemptor at a time."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        recorder: Recorder,
+        instruments: Instruments,
+        *,
+        nodes: NodeTable,
+        nominations: Nominations,
+        waiting_pods: WaitingRoom,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._recorder = recorder
+        self._instruments = instruments
+        self._nodes = nodes
+        self._nominations = nominations
+        self._waiting_pods = waiting_pods
+        self._running: dict[str, PodInfo | None] = {}
+        """By preemptor, the last victim, once it is its turn."""
+
+    def is_running_for(self, pod: PodInfo) -> bool:
+        """Whether room is being made for a pod, its last victim not yet being deleted."""
+        if pod.uid not in self._running:
+            return False
+        last = self._running[pod.uid]
+        if last is None:
+            return True
+        node = self._nodes.info(last.node)
+        known = () if node is None else node.pods
+        return any(each.uid == last.uid and not each.terminating for each in known)
+
+    def run(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> bool:
+        """Remove the victims; False if a request was refused, and the preemptor should try anew."""
+        remaining = [each for each in victims if not each.terminating]
+        if not remaining:
+            return True
+        self._running[preemptor.uid] = None
+        try:
+            cleared = self._clear_nominations(preemptor, node)
+            return self._remove_all(preemptor, node, remaining) and cleared
+        finally:
+            del self._running[preemptor.uid]
+
+    def _remove_all(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> bool:
+        removed = [self._remove(victim, preemptor, node) for victim in victims[:-1]]
+        if not all(removed):
+            return False
+        self._running[preemptor.uid] = victims[-1]
+        return self._remove(victims[-1], preemptor, node)
+
+    def _clear_nominations(self, preemptor: PodInfo, node: str) -> bool:
+        done = True
+        for pod in self._nominations.on(node):
+            if pod.priority < preemptor.priority:
+                done &= self._patch(pod, {"nominatedNodeName": None})
+        return done
+
+    def _remove(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
+        if (waiting := self._waiting_pods.get(victim.uid)) is not None:
+            waiting.preempt()
+            self._tell(victim, preemptor, node, " (in kube-scheduler memory).")
+            return True
+        try:
+            record = self._delete(victim, preemptor)
+        except NotFoundError:
+            return True
+        except ApiError:
+            return False
+        self._tell(victim, preemptor, node)
+        preemption = Preemption(self._client.actor, record, preemptor.key)
+        for hook in self._instruments.pod_preempted:
+            hook(preemption)
+        return True
+
+    def _delete(self, victim: PodInfo, preemptor: PodInfo) -> Record:
+        ref = ObjectRef(POD, victim.name, victim.namespace)
+        condition = self._condition(victim, preemptor)
+        marked = self._client.patch(
+            ref,
+            {"status": {"conditions": [condition]}},
+            patch_type=PatchType.STRATEGIC,
+            subresource="status",
+        )
+        self._client.delete(ref, options=DeleteOptions(uid=victim.uid))
+        return marked
+
+    def _condition(self, victim: PodInfo, preemptor: PodInfo) -> JsonObject:
+        condition: JsonObject = {
+            "type": CONDITION,
+            "status": "True",
+            "reason": REASON,
+            "message": f"{preemptor.scheduler_name}: preempting to accommodate a higher priority "
+            "pod",
+            "lastProbeTime": None,
+            "lastTransitionTime": format_time(self._clock.now()),
+        }
+        if victim.generation:
+            condition["observedGeneration"] = victim.generation
+        return condition
+
+    def _tell(self, victim: PodInfo, preemptor: PodInfo, node: str, where: str = "") -> None:
+        if self._recorder.on:
+            self._recorder.tell(notices.preempted(victim, preemptor, node, where))
+
+    def _patch(self, pod: PodInfo, status: JsonObject) -> bool:
+        try:
+            self._client.patch(
+                ObjectRef(POD, pod.name, pod.namespace),
+                {"status": status},
+                patch_type=PatchType.STRATEGIC,
+                subresource="status",
+            )
+        except ApiError:
+            return False
+        return True

@@ -1,0 +1,208 @@
+"""Whom each node would lose, for many nodes, and kept for the next pod of the same kind.
+
+Nodes are tried in order until there are enough candidates [PR-3, PR-4]. Where other pods matter by
+their amounts alone, what a node came to stays true until something happens to it, and one look at
+the columns tells which nodes cannot help: only those that can are tried one by one. Otherwise each
+node is a supposition of its own.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from kubescene.scheduler.interfaces import Rows, TryOut
+from kubescene.scheduler.nodes import Column, NodeTable
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.preemption.budgets import Budgets
+from kubescene.scheduler.preemption.choosing import Cost, cost_of
+from kubescene.scheduler.preemption.lower_pods import LowerPods
+from kubescene.scheduler.preemption.victims import NO_VICTIMS, Victims, find_victims, pool_of
+from kubescene.scheduler.status import Code, Status
+from kubescene.timeline.attempts import TriedNode
+
+CELLS_KEPT = 100_000
+_CHUNK = 256
+
+_Key: TypeAlias = tuple[Hashable, ...]
+
+
+class Results:
+    """What rows came to: 0 in ``outcome`` is a candidate, n the n-th status."""
+
+    __slots__ = ("_numbers", "_seen", "costs", "outcome", "statuses", "told", "victims")
+
+    def __init__(self, rows: int) -> None:
+        self._seen = np.full((2, rows), -1, dtype=np.int64)
+        self._numbers: dict[Status, int] = {}
+        self.statuses: list[Status] = []
+        self.outcome: Column = np.zeros(rows, dtype=np.int64)
+        self.costs = np.zeros((len(Cost._fields), rows), dtype=np.int64)
+        self.victims: list[tuple[PodInfo, ...]] = [()] * rows
+        self.told: list[TriedNode | None] = [None] * rows
+
+    def outdated(self, rows: Rows, versions: Column, nominations: Column | None) -> Rows:
+        """Those of the rows to which something has happened."""
+        stale = self._seen[0].take(rows) != versions.take(rows)
+        stale |= self._seen[1].take(rows) != (0 if nominations is None else nominations.take(rows))
+        found: Rows = rows[stale]
+        return found
+
+    def renewed(self, rows: Rows, versions: Column, nominations: Column | None) -> None:
+        self._seen[0, rows] = versions.take(rows)
+        self._seen[1, rows] = 0 if nominations is None else nominations.take(rows)
+
+    def forget(self, row: int) -> None:
+        self._seen[0, row] = -1
+
+    def refuse(self, rows: Rows, status: Status) -> None:
+        self.outcome[rows] = self._number(status)
+        for row in rows.tolist():
+            self.told[row] = None
+
+    def put(self, row: int, victims: Victims) -> None:
+        self.told[row] = None
+        self.victims[row] = victims.pods
+        if victims.status.ok:
+            self.outcome[row] = 0
+            self.costs[:, row] = cost_of(victims.pods, victims.violations)
+        else:
+            self.outcome[row] = self._number(victims.status)
+
+    def tell(self, row: int, node: str) -> TriedNode:
+        found = self.told[row]
+        if found is None:
+            found = self.told[row] = self._tell(row, node)
+        return found
+
+    def _tell(self, row: int, node: str) -> TriedNode:
+        if (number := int(self.outcome[row])) == 0:
+            keys = tuple(pod.key for pod in self.victims[row])
+            return TriedNode(node, keys, int(self.costs[0, row]))
+        status = self.statuses[number - 1]
+        return TriedNode(node, plugin=status.plugin, code=int(status.code), reasons=status.reasons)
+
+    def _number(self, status: Status) -> int:
+        found = self._numbers.get(status)
+        if found is None:
+            self.statuses.append(status)
+            found = self._numbers[status] = len(self.statuses)
+        return found
+
+
+class DryRun(NamedTuple):
+    """The rows tried, in order, and those of them that would do, non-violating ones first."""
+
+    results: Results
+    tried: Rows
+    candidates: Rows
+
+    def refusals(self) -> list[tuple[Status, int]]:
+        """Why the others would not do, and how many of them."""
+        numbers, counts = np.unique(self.results.outcome.take(self.tried), return_counts=True)
+        statuses = self.results.statuses
+        return [
+            (statuses[number - 1], count)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
+            if number
+        ]
+
+    def errors(self) -> list[str]:
+        return [each.message for each, _ in self.refusals() if each.code is Code.ERROR]
+
+
+class DryRuns:
+    """Dry runs of one profile."""
+
+    def __init__(self, nodes: NodeTable, budgets: Budgets) -> None:
+        self._nodes = nodes
+        self._budgets = budgets
+        self._lower = LowerPods(nodes)
+        self._kept: OrderedDict[_Key, Results] = OrderedDict()
+        self._valid: tuple[int, int] = (-1, -1)
+
+    def run(self, trying: TryOut, pod: PodInfo, rows: Rows, wanted: int) -> DryRun:
+        """Try ``rows`` in order until ``wanted`` candidates are found, one of them harmless."""
+        self._budgets.refresh()
+        results = self._results(trying, pod)
+        end = found = harmless = 0
+        size = max(_CHUNK, 2 * wanted) if trying.by_amounts else 1
+        while end < rows.size:
+            chunk = rows[end : end + size]
+            self._renew(trying, pod, results, chunk)
+            fits = results.outcome.take(chunk) == 0
+            safe = fits & (results.costs[0].take(chunk) == 0)
+            enough = (found + fits.cumsum() >= wanted) & (harmless + safe.cumsum() > 0)
+            if enough.any():
+                end += int(enough.argmax()) + 1
+                break
+            end, found, harmless = end + chunk.size, found + fits.sum(), harmless + safe.sum()
+        return DryRun(results, rows[:end], _in_order(results, rows[:end], wanted))
+
+    def _results(self, trying: TryOut, pod: PodInfo) -> Results:
+        nodes = self._nodes
+        if not trying.by_amounts or pod.is_resized:
+            return Results(len(nodes))
+        valid = (nodes.layout, self._budgets.version)
+        if valid != self._valid:
+            self._valid = valid
+            self._kept.clear()
+        key = (pod.pod_class, pod.priority, trying.plugins)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = Results(len(nodes))
+            while len(self._kept) > max(4, CELLS_KEPT // max(1, len(nodes))):
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return found
+
+    def _renew(self, trying: TryOut, pod: PodInfo, results: Results, rows: Rows) -> None:
+        versions, nominations = self._nodes.detail_versions, trying.nomination_versions
+        stale = results.outdated(rows, versions, nominations)
+        own = trying.own_row
+        if trying.by_amounts and own is not None and (rows == own).any():
+            # What is kept speaks of others, to whom this pod is a rival there.
+            self._try(trying, pod, results, own, alone=True)
+            results.forget(own)
+            stale = stale[stale != own]
+        if not stale.size:
+            return
+        if trying.by_amounts:
+            self._try_by_amounts(trying, pod, results, stale)
+        else:
+            for row in stale.tolist():
+                self._try(trying, pod, results, row, alone=True)
+        results.renewed(stale, versions, nominations)
+
+    def _try_by_amounts(self, trying: TryOut, pod: PodInfo, results: Results, rows: Rows) -> None:
+        lower = self._lower.below(pod.priority)
+        some = lower.count.take(rows) > 0
+        results.refuse(rows[~some], NO_VICTIMS)
+        rows = rows[some]
+        verdicts = trying.judge(rows, lower.columns)
+        for verdict in np.unique(verdicts).tolist():
+            same: Rows = rows[verdicts == verdict]
+            if verdict:
+                results.refuse(same, trying.describe(verdict))
+                continue
+            for row in same.tolist():
+                self._try(trying, pod, results, row)
+
+    def _try(
+        self, trying: TryOut, pod: PodInfo, results: Results, row: int, *, alone: bool = False
+    ) -> None:
+        node = self._nodes.infos[row]
+        pool = pool_of(pod, node.pods)
+        if not pool:
+            results.put(row, Victims(NO_VICTIMS))
+            return
+        trial = trying.by_itself(row) if alone else trying.on(row)
+        results.put(row, find_victims(pool, trial, node.name, self._budgets))
+
+
+def _in_order(results: Results, rows: Rows, wanted: int) -> Rows:
+    """The candidates: first those that violate no budget, then some of the others."""
+    fits = rows[results.outcome.take(rows) == 0]
+    safe = results.costs[0].take(fits) == 0
+    return np.concatenate([fits[safe][:wanted], fits[~safe][:wanted]])
