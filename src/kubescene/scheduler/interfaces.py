@@ -101,6 +101,13 @@ class Reads(StrEnum):
 class Lister(Protocol):
     """All objects of one kind, as the scheduler's watch has seen them. Decoded once, read-only."""
 
+    @property
+    def version(self) -> int:
+        """Grows when an object comes or goes, and when its labels change or anything beside its
+        metadata and its status.
+        """
+        ...
+
     def get(self, name: str, namespace: str = "") -> ReadOnlyObject | None: ...
 
     def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
