@@ -152,11 +152,10 @@ class PodCensus:
 
     def _change(self, group: PodGroup, node: NodeInfo, sign: int) -> None:
         if group.counters:
-            row = node.row
             for counter, share in group.counters.items():
-                counter = self._in_place(counter)
-                if row != NO_ROW:
-                    counter.add(row, share, sign)
+                self._in_place(counter)
+                if node.row != NO_ROW:
+                    counter.add(node.row, share, sign)
         count = group.nodes.get(node.name, 0) + sign
         if count:
             group.nodes[node.name] = count

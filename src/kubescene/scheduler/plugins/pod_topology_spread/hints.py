@@ -51,9 +51,9 @@ class SpreadHints:
         if constraints is None:
             return Hint.QUEUE
         own = change.record.uid == pod.uid
-        if own and _tolerations(before) != _tolerations(after):
-            if any(each.honors_taints for each in constraints):
-                return Hint.QUEUE
+        tolerates_others = own and _tolerations(before) != _tolerations(after)
+        if tolerates_others and any(each.honors_taints for each in constraints):
+            return Hint.QUEUE
         old, new = _labels(before), _labels(after)
         return _queue_if(any(each.matches(old) != each.matches(new) for each in constraints))
 
@@ -94,7 +94,7 @@ def _is_involved(other: ReadOnlyObject, pod: PodInfo) -> bool:
     nominated = (other.get("status") or {}).get("nominatedNodeName")
     if not (other["spec"].get("nodeName") or nominated):
         return False
-    return metadata.get("namespace") == pod.namespace
+    return bool(metadata.get("namespace") == pod.namespace)
 
 
 def _has_all(labels: Mapping[str, str], constraints: Constraints) -> bool:
