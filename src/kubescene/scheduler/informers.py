@@ -53,7 +53,7 @@ class Informer:
         self._objects: dict[tuple[str, str], ReadOnlyObject] = {}
         self._synced = False
         self.version = 0
-        """Grows with every change."""
+        self.spec_version = 0
 
     def start(self, client: Client, gvk: GroupVersionKind) -> None:
         """Take in what exists, which is news to nobody, and then follow."""
@@ -72,11 +72,15 @@ class Informer:
         return len(self._objects)
 
     def changed(self, change: Change) -> None:
-        self.version += 1
-        if change.type is ChangeType.DELETED:
-            self._objects.pop(change.record.key, None)
+        key, objects = change.record.key, self._objects
+        before = objects.get(key)
+        after = None if change.type is ChangeType.DELETED else change.object
+        if after is None:
+            objects.pop(key, None)
         else:
-            self._objects[change.record.key] = change.object
+            objects[key] = after
+        self.version += 1
+        self.spec_version += not _same_but_for_status(before, after)
         if self._synced and self._resource not in (EventResource.POD, EventResource.NODE):
             self._notify(ClusterEvent(self._resource, _ACTIONS[change.type]), change)
 
@@ -102,3 +106,14 @@ class Informers:
         gvk = resource if isinstance(resource, GroupVersionKind) else KINDS[resource]
         if gvk not in (POD, NODE):
             self.lister(gvk)
+
+
+def _same_but_for_status(before: ReadOnlyObject | None, after: ReadOnlyObject | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    labels = before["metadata"].get("labels") == after["metadata"].get("labels")
+    return labels and all(
+        before.get(field) == after.get(field)
+        for field in (*before, *after)
+        if field not in ("metadata", "status")
+    )

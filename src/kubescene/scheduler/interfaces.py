@@ -122,6 +122,13 @@ class Lister(Protocol):
         """Grows with every change."""
         ...
 
+    @property
+    def spec_version(self) -> int:
+        """Grows when an object comes or goes, and when its labels change or anything beside its
+        metadata and its status.
+        """
+        ...
+
     def get(self, name: str, namespace: str = "") -> ReadOnlyObject | None: ...
 
     def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:

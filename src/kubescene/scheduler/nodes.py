@@ -14,8 +14,8 @@ are on a node nobody has told us about yet wait for it in a ghost `NodeInfo` wit
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from kubescene.scheduler.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.node_tree import NodeTree
 from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
+
+T = TypeVar("T")
 
 Column: TypeAlias = NDArray[np.int64]
 
@@ -80,6 +82,7 @@ class NodeTable:
         """The images that the nodes hold."""
         self._layouts: deque[_Layout] = deque(maxlen=_MOVES_KEPT)
         self._log = DeltaLog()
+        self._shared: dict[Callable[[NodeTable], Any], Any] = {}
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -174,6 +177,16 @@ class NodeTable:
     def follow(self) -> DeltaReader:
         """Read what happens to the nodes from now on; see `deltas`."""
         return DeltaReader(self._log)
+
+    def shared(self, make: Callable[["NodeTable"], T]) -> T:
+        """What plugins of all profiles keep about these nodes together; made once.
+
+        ``make`` is a class or a plain function, and is what they find it by.
+        """
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        found: T = self._shared[make]
+        return found
 
     # -- nodes come and go -----------------------------------------------------------------
 
