@@ -62,8 +62,8 @@ class PluginRegistry:
             return None
         if name not in self._classes:
             raise ConfigurationError(
-                f"scheduler plugin {name!r} is registered with a factory that does not tell what it "
-                "makes: register its class, or a kubescene.scheduler.ClassFactory of it"
+                f"scheduler plugin {name!r} is registered with a factory that does not tell what "
+                "it makes: register a kubescene.scheduler.ClassFactory of its class"
             )
         return points_of(self._classes[name])
 

@@ -44,6 +44,7 @@ class Expansion:
         """The plugins at every point in the order in which they run."""
         for point in ORDER:
             self._check(point)
+        self._check_placement()
         names = {point: self._expanded(point) for point in ORDER}
         weights = self._weights()
         return {
@@ -67,6 +68,16 @@ class Expansion:
                 raise self._fault(f'plugin "{name}" does not extend {type_of(point)} plugin', place)
             if name in names[:at]:
                 raise self._twice(name, point, place)
+
+    def _check_placement(self) -> None:
+        """Pod groups are not placed by plugins here: nothing exists that could stand there."""
+        for set_name in ("placementGenerate", "placementScore"):
+            kind = f"{set_name[0].upper()}{set_name[1:]}Plugin"
+            for at, name in enumerate(self._enabled(set_name)):
+                text = f'{kind} "{name}" does not exist'
+                if self._points_of(name) is not None:
+                    text = f'plugin "{name}" does not extend {kind} plugin'
+                raise self._fault(text, f"{set_name}.enabled[{at}]")
 
     def _expanded(self, point: ExtensionPoint) -> list[str]:
         given = self._plugins.get(field_of(point)) or {}

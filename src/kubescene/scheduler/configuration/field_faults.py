@@ -14,7 +14,7 @@ class Faults(ErrorList):
         """Faults that somebody else has put into words already: ``PATH: what is wrong``."""
         for text in texts:
             path, _, rest = text.partition(": ")
-            self.append(_Worded(ErrorType.INVALID, path, None, rest))
+            self.append(_WordedError(ErrorType.INVALID, path, None, rest))
 
     def raise_if_any(self, prefix: str = "", below: str = "") -> None:
         """Refuse the configuration with everything that is wrong with it.
@@ -26,7 +26,7 @@ class Faults(ErrorList):
             raise SchedulerConfigurationError(prefix + aggregated(self), path)
 
 
-class _Worded(FieldError):
+class _WordedError(FieldError):
     @property
     def body(self) -> str:
         return self.detail
