@@ -6,16 +6,19 @@ wrong, `plugin_sets` and `expansion` work out which plugin runs where, and `prof
 result together.
 """
 
+from kubescene.scheduler.configuration.describing import describe
 from kubescene.scheduler.configuration.loading import (
     SchedulerSource,
     load_configuration,
     parse_configuration,
     scheduler_options,
 )
-from kubescene.scheduler.configuration.reading import read_configuration
+from kubescene.scheduler.configuration.reading import check_configuration, read_configuration
 
 __all__ = [
     "SchedulerSource",
+    "check_configuration",
+    "describe",
     "load_configuration",
     "parse_configuration",
     "read_configuration",

@@ -48,6 +48,11 @@ def read_configuration(
         raise error.of(source) from None
 
 
+def check_configuration(value: Mapping[str, Any]) -> None:
+    """Raise for what is wrong with a configuration whatever plugins there are."""
+    check(with_defaults(decode(value), default_plugins())).raise_if_any()
+
+
 def decode(value: Mapping[str, Any], duplicates: Sequence[Duplicate] = ()) -> JsonObject:
     """The fields of a configuration, plugin arguments included; raises for what is not one."""
     _check_identity(value)
