@@ -46,6 +46,8 @@ from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
+from kubescene.scheduler.configuration import SchedulerSource
+from kubescene.scheduler.configuration import scheduler_options as scheduler_from
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
@@ -126,11 +128,11 @@ class Cluster:
         instruments: Iterable[Instrument] = (),
         clock: Clock | None = None,
         server_clock: Clock | None = None,
-        scheduler: SchedulerOptions | None = None,
+        scheduler: SchedulerSource | None = None,
     ) -> None:
         options = options or ClusterOptions()
         if scheduler is not None:
-            options = replace(options, scheduler=scheduler)
+            options = replace(options, scheduler=scheduler_from(scheduler, options.scheduler))
         self.options = options
         self.clock = clock or virtual_clock(options)
         self.event_queue = EventQueue(self.clock)
@@ -208,6 +210,36 @@ class Cluster:
         self._controller_clients.clear()
         self.slots.clear()
         self.event_queue.clear()
+
+    def configure_scheduler(self, scheduler: SchedulerSource) -> None:
+        """From now on the scheduler is made with other options; one that runs is made anew.
+
+        Pods that it had decided about but not bound are decided about again. Nothing changes if
+        these options cannot be used.
+        """
+        before = self.options
+        options = scheduler_from(scheduler, before.scheduler)
+        self._use_scheduler(replace(before, scheduler=options))
+        try:
+            self._restart(SCHEDULER)
+        except Exception:
+            self._use_scheduler(before)
+            raise
+
+    def _use_scheduler(self, options: ClusterOptions) -> None:
+        self.options = options
+        factory = partial(kube_scheduler, options=scheduler_options(options))
+        self.registrations.replace(SCHEDULER, factory)
+
+    def _restart(self, name: str) -> None:
+        """Make one controller anew where it stands; the old one goes when there is a new one."""
+        for at, slot in enumerate(self.slots):
+            if slot.name == name:
+                client = next(each for each in self._controller_clients if each is slot.watcher)
+                self.slots[at] = self._start(name, client.actor.role)
+                client.close()
+                self._controller_clients.remove(client)
+                slot.retire()
 
     # -- letting things happen ---------------------------------------------------------------
 
@@ -318,7 +350,15 @@ class Cluster:
         actor = Actor(name, role, schedules=self.registrations.schedules(name))
         client = slot.watcher = DirectClient(self.registry, actor, slot.wake)
         self._controller_clients.append(client)
-        slot.controller = self.registrations.factory(name)(self._context(client, slot))
+        context = self._context(client, slot)
+        slot.timers = context.timers
+        try:
+            slot.controller = self.registrations.factory(name)(context)
+        except Exception:
+            client.close()
+            self._controller_clients.remove(client)
+            slot.retire()
+            raise
         if not client.is_watching:
             # Who watches nothing may look at everything: any change may mean work.
             client.watch_all(ignore)

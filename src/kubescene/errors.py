@@ -22,6 +22,7 @@
     │   └── ScenarioGoneError        it was deleted while it was played
     ├── PluginError              a scheduler plugin raised; names plugin and extension point
     ├── ConfigurationError       a component was configured in a way it cannot honour
+    │   └── SchedulerConfigurationError  a KubeSchedulerConfiguration that is refused; says where
     ├── RecorderError            the timeline could not be recorded; ends the run
     ├── UnseenWriteError         a client's own write did not come back through its watch
     └── ReentrantWriteError      somebody tried to write while being told of a change
@@ -206,6 +207,26 @@ class PluginError(KubesceneError):
 
 class ConfigurationError(KubesceneError):
     """A component was configured in a way it cannot honour."""
+
+
+class SchedulerConfigurationError(ConfigurationError):
+    """A KubeSchedulerConfiguration that kube-scheduler would refuse.
+
+    ``text`` is what kube-scheduler says. ``path`` is the field it is about, such as
+    ``profiles[0].plugins.score``, and ``source`` the file; the message has them where the text
+    does not.
+    """
+
+    def __init__(self, text: str, path: str = "", source: str = "") -> None:
+        where = path if source and path not in text else ""
+        super().__init__(": ".join(filter(None, (source, where, text))))
+        self.text = text
+        self.path = path
+        self.source = source
+
+    def of(self, source: str) -> "SchedulerConfigurationError":
+        """The same, about this file."""
+        return SchedulerConfigurationError(self.text, self.path, source)
 
 
 class RecorderError(KubesceneError):

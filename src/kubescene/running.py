@@ -7,7 +7,7 @@ Puts a cluster, the recorders and the engine together, plays the scenario and ha
 import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.configuration import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Sink
 from kubescene.timeline.files import Header
@@ -44,7 +45,8 @@ class RunRequest:
 
     ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
     puts the whole timeline into the Scenario that is written to ``out``, too. ``scheduler`` says
-    with which profiles and plugins pods are placed.
+    with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
+    that wins over ``spec.simulation.schedulerConfig``.
     """
 
     scenario: JsonObject
@@ -118,13 +120,14 @@ def run(
     instruments: Iterable[Instrument] = (),
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     full_status: bool = False,
-    scheduler: SchedulerOptions | None = None,
+    scheduler: SchedulerSource | None = None,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
     A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read
-    raises `ScenarioError`. With ``out``, the results are also written there. What the other
-    arguments mean is said at `RunRequest`.
+    raises `ScenarioError`. With ``out``, the results are also written there. ``scheduler`` may also
+    be a KubeSchedulerConfiguration: a file, or an object. What the other arguments mean is said at
+    `RunRequest`.
     """
     request = RunRequest(
         scenario=read(scenario),
@@ -133,7 +136,7 @@ def run(
         controllers=controllers or {},
         results=results,
         full_status=full_status,
-        scheduler=scheduler or SchedulerOptions(),
+        scheduler=scheduler_options(scheduler),
     )
     return _played(request, instruments)
 
@@ -144,7 +147,7 @@ def play(request: RunRequest) -> RunResult:
 
 
 def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
-    options = replace(cluster_options(request.scenario, request.seed), scheduler=request.scheduler)
+    options = cluster_options(request.scenario, request.seed, request.scheduler)
     log, fold = TimelineLog(), SummaryFold()
     log.follow(fold.add)
     output = None
@@ -225,8 +228,14 @@ def read(scenario: str | Path | AnyObject) -> JsonObject:
     return check_identity(plain(scenario), "scenario")
 
 
-def cluster_options(scenario: JsonObject, seed: int | None) -> ClusterOptions:
-    """What ``spec.simulation`` asks of the cluster; a fault there is reported by the engine."""
+def cluster_options(
+    scenario: JsonObject, seed: int | None, scheduler: SchedulerOptions | None = None
+) -> ClusterOptions:
+    """What ``spec.simulation`` asks of the cluster; a fault there is reported by the engine.
+
+    A scheduler that has a configuration keeps it. A configuration of the scenario's own that names
+    plugins which ``scheduler`` does not have is a `ScenarioError`.
+    """
     try:
         simulation = parse_simulation((scenario.get("spec") or {}).get("simulation"))
     except ScenarioError:
@@ -236,6 +245,7 @@ def cluster_options(scenario: JsonObject, seed: int | None) -> ClusterOptions:
         start=simulation.start,
         explain=simulation.explain,
         kubelet=simulation.kubelet,
+        scheduler=simulation.scheduler_options(scheduler or SchedulerOptions()),
     )
 
 

@@ -55,7 +55,12 @@ class ApiServer:
     """Serves the cluster of one engine thread. Everything here runs on one event loop."""
 
     def __init__(
-        self, engine: EngineThread, *, max_body: int = DEFAULT_MAX_BODY, only_local: bool = True
+        self,
+        engine: EngineThread,
+        *,
+        max_body: int = DEFAULT_MAX_BODY,
+        only_local: bool = True,
+        allow_extenders: bool = False,
     ) -> None:
         cluster = engine.cluster
         self.only_local = only_local
@@ -72,7 +77,7 @@ class ApiServer:
         )
         self.subresources = Subresources(self.verbs)
         self.streams = WatchStreams(self.registry, engine, self.renderer)
-        self.simulator = Simulator(engine)
+        self.simulator = Simulator(engine, allow_extenders=allow_extenders)
         self.health = Health(engine)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))

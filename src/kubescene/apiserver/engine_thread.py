@@ -25,6 +25,7 @@ from kubescene.clock import SECOND, WallClock
 from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
+from kubescene.scheduler import SchedulerOptions
 
 T = TypeVar("T")
 
@@ -215,6 +216,12 @@ class EngineThread:
             raise ConflictError("something is being played: wait for its end")
         self.cluster.reset()
         self._start_controllers()
+
+    def configure_scheduler(self, options: SchedulerOptions) -> None:
+        """Another scheduler in the place of the one that runs. A command."""
+        if self._moments is not None:
+            raise ConflictError("something is being played: wait for its end")
+        self.cluster.configure_scheduler(options)
 
     def _start_controllers(self) -> None:
         if self._with_controllers and not self.cluster.slots:

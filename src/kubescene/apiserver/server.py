@@ -83,6 +83,7 @@ class Server:
         port: int = DEFAULT_PORT,
         controllers: bool = True,
         max_body: int = DEFAULT_MAX_BODY,
+        allow_extenders: bool = False,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
         # Nothing here plays a Scenario yet: better no such kind than objects that do nothing.
@@ -90,7 +91,12 @@ class Server:
             self.cluster.scheme.unregister(SCENARIO)
         self.engine = EngineThread(self.cluster, controllers=controllers)
         only_local = is_local(host.encode())
-        self.app = ApiServer(self.engine, max_body=max_body, only_local=only_local)
+        self.app = ApiServer(
+            self.engine,
+            max_body=max_body,
+            only_local=only_local,
+            allow_extenders=allow_extenders,
+        )
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]

@@ -8,14 +8,19 @@
     PUT  /simulator/v1/reset     back to an empty cluster
     POST /simulator/v1/advance   let time pass on a virtual clock, {"duration": "5m"}; answers when
                                  it has passed, with the time it is then
+    GET  /simulator/v1/schedulerconfiguration    the KubeSchedulerConfiguration that is in force
+    POST /simulator/v1/schedulerconfiguration    another one: the scheduler begins anew with it
 """
 
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from kubescene.apiserver import bodies
+from kubescene.apiserver.content_types import checked_type
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.apiserver.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.writing import as_object
 from kubescene.clock import VirtualClock, format_micro_time, parse_duration
 from kubescene.errors import BadRequestError, ConflictError, MethodNotAllowedError
@@ -27,27 +32,33 @@ MAX_IMPORT = 256 * 1024 * 1024
 MAX_COMMAND = 64 * 1024
 
 
+Page: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
 class Simulator:
     """Answers for the paths below `PREFIX`."""
 
-    def __init__(self, engine: EngineThread) -> None:
+    def __init__(self, engine: EngineThread, *, allow_extenders: bool = False) -> None:
         self._engine = engine
-        self._pages: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
-            "export": ("GET", self._export),
-            "import": ("POST", self._import),
-            "reset": ("PUT", self._reset),
-            "advance": ("POST", self._advance),
+        scheduler = SchedulerConfigurationPage(engine, allow_extenders=allow_extenders)
+        self._pages: dict[str, dict[str, Page]] = {
+            "export": {"GET": self._export},
+            "import": {"POST": self._import},
+            "reset": {"PUT": self._reset},
+            "advance": {"POST": self._advance},
+            "schedulerconfiguration": {"GET": scheduler.get, "POST": scheduler.post},
         }
 
     async def answer(self, request: Request) -> Response:
-        method, page = self._pages.get(request.path.removeprefix(PREFIX), ("", None))
-        if page is None:
+        methods = self._pages.get(request.path.removeprefix(PREFIX))
+        if methods is None:
             return not_found_page()
-        if request.method != method:
+        if request.method not in methods:
             raise MethodNotAllowedError(
-                f"{request.path} takes {method}, not {request.method}", kind="simulator"
+                f"{request.path} takes {' or '.join(methods)}, not {request.method}",
+                kind="simulator",
             )
-        return await page(request)
+        return await methods[request.method](request)
 
     async def _export(self, request: Request) -> Response:
         del request
@@ -55,7 +66,7 @@ class Simulator:
         return Response(await self._engine.submit(cluster.export))
 
     async def _import(self, request: Request) -> Response:
-        content_type = _checked_type(request)
+        content_type = checked_type(request)
         body = bodies.decode_body(await request.body(MAX_IMPORT), content_type)
         registry, document = self._engine.cluster.registry, as_object(body.value)
         count = await self._engine.submit(
@@ -65,12 +76,12 @@ class Simulator:
 
     async def _reset(self, request: Request) -> Response:
         if request.header(b"content-type"):
-            _checked_type(request)
+            checked_type(request)
         await self._engine.submit(self._engine.reset)
         return json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
     async def _advance(self, request: Request) -> Response:
-        content_type = _checked_type(request)
+        content_type = checked_type(request)
         body = bodies.decode_body(await request.body(MAX_COMMAND), content_type)
         cluster, duration = self._engine.cluster, duration_of(as_object(body.value))
         if not isinstance(cluster.clock, VirtualClock):
@@ -92,12 +103,3 @@ def duration_of(command: JsonObject) -> int:
         return parse_duration(command["duration"])
     except ValueError as error:
         raise BadRequestError(f"duration: {error}") from None
-
-
-def _checked_type(request: Request) -> str:
-    """The type of the body; 415 unless it is one that a web page cannot send unasked."""
-    accepted = (*bodies.JSON_TYPES[1:], *bodies.YAML_TYPES)
-    given = bodies.media_type(request.header(b"content-type"))
-    if given not in accepted:
-        raise bodies.unsupported(*accepted)
-    return given

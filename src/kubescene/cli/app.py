@@ -57,6 +57,13 @@ def run(
         list[str] | None,
         typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
     ] = None,
+    scheduler_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig.",
+        ),
+    ] = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -65,7 +72,13 @@ def run(
     from kubescene.cli.run import run_scenario
 
     code = run_scenario(
-        file, out=out, seed=seed, full_status=full_status, quiet=quiet, plugins=plugin or ()
+        file,
+        out=out,
+        seed=seed,
+        full_status=full_status,
+        quiet=quiet,
+        plugins=plugin or (),
+        scheduler_config=scheduler_config,
     )
     raise typer.Exit(code)
 

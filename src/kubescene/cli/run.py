@@ -7,12 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from kubescene.cli.scheduler import scheduler_with
 from kubescene.reports.progress import ProgressReporter
 from kubescene.reports.terminal import print_summary
 from kubescene.running import Run, read, run
 from kubescene.scenario.phases import ResultsStrategy
-from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.adding import import_plugin, with_plugin
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
 
@@ -25,6 +24,7 @@ def run_scenario(
     full_status: bool,
     quiet: bool,
     plugins: Sequence[str] = (),
+    scheduler_config: Path | None = None,
 ) -> int:
     """Play one file; returns the exit code."""
     console, errors = Console(quiet=quiet), Console(stderr=True, quiet=quiet)
@@ -38,7 +38,7 @@ def run_scenario(
             instruments=(progress,),
             results=results,
             full_status=full_status,
-            scheduler=scheduler_with(plugins),
+            scheduler=scheduler_with(plugins, scheduler_config),
         )
     print_summary(result.summary, console)
     if out is not None:
@@ -46,16 +46,6 @@ def run_scenario(
     if quiet and result.message:
         sys.stderr.write(f"kubescene: {file}: {result.message}\n")
     return exit_code(result)
-
-
-def scheduler_with(plugins: Sequence[str]) -> SchedulerOptions:
-    """The default scheduler and these plugins of the user's, each as ``module:Class``."""
-    options = SchedulerOptions()
-    if plugins and "" not in sys.path:
-        sys.path.insert(0, "")  # as with python -m: a plugin may lie in the current directory
-    for reference in plugins:
-        options = with_plugin(options, import_plugin(reference))
-    return options
 
 
 def count_steps(scenario: dict[str, object]) -> int:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +39,18 @@ def serve(
             help="How time passes: wall, a rate such as 60x, or virtual (only when told to)."
         ),
     ] = "wall",
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
+    ] = None,
+    scheduler_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
+    ] = None,
+    allow_extenders: Annotated[
+        bool,
+        typer.Option(help="Let clients configure extenders, which this server then calls."),
+    ] = False,
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
@@ -53,13 +66,22 @@ def serve(
         raise ConfigurationError(
             f"{error.name} is missing: install the server with pip install 'kubescene[server]'"
         ) from error
+    from kubescene.cli.scheduler import scheduler_with
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
-    options = ClusterOptions(seed=seed, events=True)
+    scheduler = scheduler_with(plugin or (), scheduler_config)
+    options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
     cluster = Cluster(options, clock=clock_named(clock), server_clock=WallClock())
     try:
-        server = Server(cluster, host=host, port=port, controllers=controllers, max_body=max_body)
+        server = Server(
+            cluster,
+            host=host,
+            port=port,
+            controllers=controllers,
+            max_body=max_body,
+            allow_extenders=allow_extenders,
+        )
     except OSError as error:
         raise ConfigurationError(
             f"cannot listen on {host}:{port}: {error.strerror}: choose another --port"

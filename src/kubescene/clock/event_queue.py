@@ -178,6 +178,11 @@ class EventQueue:
         self.run_until(until)
         self.clock.wait_until(until)
 
+    def withdraw(self, action: Action) -> None:
+        """Cancel every entry that would call ``action``."""
+        for entry in [each for each in self._waiting.values() if each.action == action]:
+            entry.cancel()
+
     def clear(self) -> None:
         """Forget all entries and let all sources go."""
         self._heap.clear()

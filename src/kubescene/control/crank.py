@@ -18,6 +18,7 @@ from kubescene.client.interfaces import Watcher
 from kubescene.clock import MILLISECOND, SECOND, Clock, EventQueue
 from kubescene.control.loops import Controller, Progress, Retrying, StepAware
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS, Patience
+from kubescene.control.timers import Timers
 
 FIRST_RETRY = 5 * MILLISECOND
 LAST_RETRY = 16 * SECOND
@@ -44,13 +45,23 @@ class Alarm:
 class Slot:
     """The place of one controller: whether it is awake, and how it fared."""
 
-    __slots__ = ("_alarm", "awake", "controller", "failures", "held_until", "name", "watcher")
+    __slots__ = (
+        "_alarm",
+        "awake",
+        "controller",
+        "failures",
+        "held_until",
+        "name",
+        "timers",
+        "watcher",
+    )
 
     def __init__(self, name: str, alarm: Alarm | None = None) -> None:
         self.name = name
         self._alarm = alarm or Alarm()
         self.controller: Controller | None = None
         self.watcher: Watcher | None = None
+        self.timers: Timers | None = None
         self.awake = True
         self.failures = 0
         self.held_until = 0
@@ -87,6 +98,11 @@ class Slot:
         if isinstance(controller, Retrying):
             controller.retry_refused()
             self.awake = True
+
+    def retire(self) -> None:
+        """The controller is let go: what it had planned is forgotten."""
+        if self.timers is not None:
+            self.timers.withdraw()
 
     def changed_since(self, revision: int) -> bool:
         """Whether anything that the controller watches has changed after ``revision``."""

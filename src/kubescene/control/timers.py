@@ -34,6 +34,10 @@ class Timers:
     def detach(self, source: EventSource) -> None:
         self._queue.detach(source)
 
+    def withdraw(self) -> None:
+        """Take back all that waits: the controller is gone."""
+        self._queue.withdraw(self._fire)
+
     def _fire(self, action: Action, arguments: tuple[Any, ...]) -> None:
         try:
             action(*arguments)

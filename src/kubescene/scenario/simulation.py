@@ -6,15 +6,27 @@ from typing import Any
 
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
-from kubescene.errors import ScenarioError
+from kubescene.errors import ScenarioError, SchedulerConfigurationError
 from kubescene.scenario.options import check_members
+from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.configuration import check_configuration, read_configuration
 from kubescene.timeline.explanations import Explain
+from kubescene.types import ReadOnlyObject
 
 MAX_MINOR_STEPS = 1_000_000
 MAX_SETTLE_ROUNDS = 10_000
-FIELDS = ("seed", "startTime", "explain", "kubelet", "maxMinorSteps", "maxSettleRounds")
+FIELDS = (
+    "seed",
+    "startTime",
+    "explain",
+    "schedulerConfig",
+    "kubelet",
+    "maxMinorSteps",
+    "maxSettleRounds",
+)
 KUBELET_FIELDS = ("startDelay", "readyDelay", "terminateDelay")
 WHERE = "spec.simulation"
+SCHEDULER_CONFIG = f"{WHERE}.schedulerConfig"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,17 @@ class Simulation:
     max_minor_steps: int = MAX_MINOR_STEPS
     max_settle_rounds: int = MAX_SETTLE_ROUNDS
     kubelet: KubeletDelays = NO_DELAYS
+    scheduler_config: ReadOnlyObject | None = None
+    """A KubeSchedulerConfiguration without faults of its own; which plugins exist is not asked."""
+
+    def scheduler_options(self, base: SchedulerOptions) -> SchedulerOptions:
+        """The scheduler that the scenario asks for, unless ``base`` is configured already."""
+        if self.scheduler_config is None or base.configuration is not None:
+            return base
+        try:
+            return read_configuration(self.scheduler_config, base, source=SCHEDULER_CONFIG)
+        except SchedulerConfigurationError as error:
+            raise ScenarioError(str(error)) from error
 
 
 def parse_simulation(value: Any) -> Simulation:
@@ -37,6 +60,7 @@ def parse_simulation(value: Any) -> Simulation:
         seed=_whole(given, "seed", 0, least=None),
         start=_start(given.get("startTime")),
         explain=_explain(given.get("explain", Explain.AUTO)),
+        scheduler_config=_scheduler_config(given.get("schedulerConfig")),
         max_minor_steps=_whole(given, "maxMinorSteps", MAX_MINOR_STEPS, least=1),
         max_settle_rounds=_whole(given, "maxSettleRounds", MAX_SETTLE_ROUNDS, least=1),
         kubelet=KubeletDelays(*(_delay(delays, name) for name in KUBELET_FIELDS)),
@@ -68,6 +92,17 @@ def _explain(value: Any) -> Explain:
         raise ScenarioError(
             f"explain must be one of {choices}, not {value!r}", where=WHERE
         ) from None
+
+
+def _scheduler_config(value: Any) -> ReadOnlyObject | None:
+    if value is None:
+        return None
+    try:
+        check_configuration(value)
+    except SchedulerConfigurationError as error:
+        raise ScenarioError(str(error.of(SCHEDULER_CONFIG))) from error
+    config: ReadOnlyObject = value
+    return config
 
 
 def _delay(given: Mapping[str, Any], name: str) -> int:

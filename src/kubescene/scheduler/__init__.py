@@ -70,7 +70,7 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
-from kubescene.scheduler.registry import PluginRegistry, default_registry
+from kubescene.scheduler.registry import ClassFactory, PluginRegistry, default_registry
 from kubescene.scheduler.scheduler import Scheduler, kube_scheduler
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 
@@ -83,6 +83,7 @@ __all__ = [
     "AskingPostFilterPlugin",
     "Backoff",
     "BindPlugin",
+    "ClassFactory",
     "ClusterEvent",
     "ClusterFilterPlugin",
     "ClusterScorePlugin",

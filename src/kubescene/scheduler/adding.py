@@ -1,29 +1,32 @@
 """One more plugin in an otherwise unchanged scheduler: what ``--plugin module:Class`` does.
 
 The class is imported by name, so names must come from whoever started the program, never from a
-scenario or a request.
+scenario or a request. Packages can offer plugins by entry points of the group `GROUP`; those go by
+their short names, also in a ``KubeSchedulerConfiguration``.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
-from inspect import signature
-from types import FunctionType
-from typing import Any
+from importlib.metadata import entry_points
 
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
-from kubescene.scheduler.interfaces import Handle, Plugin
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.points import points_of
+from kubescene.scheduler.registry import ClassFactory
+
+GROUP = "kubescene.plugins"
 
 
 def import_plugin(reference: str) -> type:
-    """The class that ``package.module:Class`` names."""
-    module_name, _, class_name = reference.partition(":")
+    """The class that ``package.module:Class`` names, or the name of an installed plugin."""
+    module_name, colon, class_name = reference.partition(":")
+    if not colon and (installed := installed_plugin(reference)) is not None:
+        return installed
     if not module_name or not class_name:
-        raise ConfigurationError(f"plugin {reference!r} must be written as module:Class")
+        raise ConfigurationError(
+            f"plugin {reference!r} must be written as module:Class, or be installed under that name"
+        )
     try:
         module = import_module(module_name)
     except ImportError as error:
@@ -34,10 +37,22 @@ def import_plugin(reference: str) -> type:
     return found
 
 
+def installed_plugin(name: str) -> type | None:
+    """The class that an installed package offers under a name; None if none does."""
+    offered = entry_points(group=GROUP, name=name)
+    if not offered:
+        return None
+    found = next(iter(offered)).load()
+    if not isinstance(found, type):
+        raise ConfigurationError(f"the entry point {name!r} of {GROUP} is not a class")
+    return found
+
+
 def with_plugin(options: SchedulerOptions, plugin: type) -> SchedulerOptions:
     """The options with a plugin at the end of every point that it implements, in every profile.
 
-    It is made with its arguments and the handle, or with nothing if it takes nothing.
+    A configuration that is read on top of these options may place it elsewhere. It is made with its
+    arguments and the handle, or with nothing if it takes nothing.
     """
     points, name = points_of(plugin), plugin_name(plugin)
     if not points:
@@ -48,7 +63,8 @@ def with_plugin(options: SchedulerOptions, plugin: type) -> SchedulerOptions:
     return replace(
         options,
         profiles=tuple(_appended(profile, name, points) for profile in options.profiles),
-        plugins={**options.plugins, name: partial(_make, plugin)},
+        plugins={**options.plugins, name: ClassFactory(plugin)},
+        added=(*options.added, name),
     )
 
 
@@ -60,17 +76,3 @@ def plugin_name(plugin: type) -> str:
 def _appended(profile: Profile, name: str, points: list[ExtensionPoint]) -> Profile:
     added = {point: (*profile.at(point), EnabledPlugin(name)) for point in points}
     return replace(profile, points={**profile.points, **added})
-
-
-def _make(plugin: type, arguments: Mapping[str, Any], handle: Handle) -> Plugin:
-    made: Plugin = plugin(arguments, handle) if _takes_something(plugin) else plugin()
-    return made
-
-
-def _takes_something(plugin: type) -> bool:
-    """Whether the class has an ``__init__`` of its own with parameters, not just a protocol's."""
-    for each in plugin.__mro__:
-        init = vars(each).get("__init__")
-        if isinstance(init, FunctionType) and init.__module__ != "typing":
-            return len(signature(init).parameters) > 1
-    return False

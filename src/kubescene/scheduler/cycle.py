@@ -136,8 +136,9 @@ class Cycle:
         return self._preparing.pre_filter(state, pod)
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
-        """Run PreScore; returns the text of what went wrong, or nothing."""
-        return self._preparing.pre_score(state, pod, rows)
+        """Run PreScore; returns the text of what went wrong or is bound to, or nothing."""
+        fault = self._preparing.pre_score(state, pod, rows)
+        return fault or self.framework.unprepared.scoring
 
     def candidates(self, names: frozenset[str] | None) -> Rows:
         """The rows to search, twice in a row."""

@@ -35,6 +35,14 @@ DEFAULT_PLUGINS = (
 )
 
 
+def default_plugins() -> tuple[EnabledPlugin, ...]:
+    """Those of the default plugins that exist here."""
+    # Late, so that a plugin module may import from this package without a cycle.
+    from kubescene.scheduler.plugins import BUILT_IN
+
+    return tuple(each for each in DEFAULT_PLUGINS if each.name in BUILT_IN)
+
+
 def default_profile(scheduler_name: str = DEFAULT_SCHEDULER) -> Profile:
     """The plugins of kube-scheduler v1.36 that exist here, in its order and with its weights."""
     return Profile(scheduler_name, _default_points())
@@ -45,11 +53,7 @@ def _default_points() -> Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]]:
     # Late, so that a plugin module may import from this package without a cycle.
     from kubescene.scheduler.plugins import BUILT_IN
 
-    standing = {
-        each: points_of(BUILT_IN[each.name].plugin)
-        for each in DEFAULT_PLUGINS
-        if each.name in BUILT_IN
-    }
+    standing = {each: points_of(BUILT_IN[each.name].plugin) for each in default_plugins()}
     return {
         point: tuple(each for each, points in standing.items() if point in points)
         for point in ExtensionPoint

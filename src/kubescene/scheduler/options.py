@@ -11,6 +11,7 @@ from kubescene.scheduler.extenders import Extender, ExtenderCaller
 from kubescene.scheduler.interfaces import PluginFactory
 from kubescene.scheduler.registry import PluginRegistry, default_registry
 from kubescene.timeline.explanations import Explain
+from kubescene.types import ReadOnlyObject
 
 
 def _default_profiles() -> tuple[Profile, ...]:
@@ -21,8 +22,9 @@ def _default_profiles() -> tuple[Profile, ...]:
 class SchedulerOptions:
     """Profiles, plugins and pace of one scheduler. Immutable.
 
-    ``plugins`` are factories by name that join the built-in ones. ``explain`` is as the world wants
-    it unless it is said here. Extenders are asked through ``extender_caller``.
+    ``plugins`` are factories by name that join the built-in ones; those in ``added`` stand in every
+    profile of a configuration that does not speak of them. ``explain`` is as the world wants it
+    unless it is said here. Extenders are asked through ``extender_caller``.
     """
 
     profiles: tuple[Profile, ...] = field(default_factory=_default_profiles)
@@ -31,6 +33,9 @@ class SchedulerOptions:
     explain: Explain | None = None
     extenders: tuple[Extender, ...] = ()
     extender_caller: ExtenderCaller | None = None
+    added: tuple[str, ...] = ()
+    configuration: ReadOnlyObject | None = None
+    """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 
     def __post_init__(self) -> None:
         if not self.profiles:

@@ -1,10 +1,30 @@
 """Which plugins exist, by name. A plugin is registered with the factory that makes it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from types import FunctionType
 from typing import Any
 
 from kubescene.errors import ConfigurationError
+from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.interfaces import Handle, Plugin, PluginFactory
+from kubescene.scheduler.points import points_of
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFactory:
+    """Makes plugins of one class: with arguments and handle, or with nothing if it takes nothing.
+
+    Whoever has to know at which points a plugin can stand before it is made looks at the class.
+    """
+
+    plugin: type
+
+    def __call__(self, arguments: Mapping[str, Any], handle: Handle) -> Plugin:
+        takes = _takes_something(self.plugin)
+        made: Plugin = self.plugin(arguments, handle) if takes else self.plugin()
+        return made
 
 
 class PluginRegistry:
@@ -12,15 +32,19 @@ class PluginRegistry:
 
     def __init__(self, factories: Mapping[str, PluginFactory] | None = None) -> None:
         self._factories: dict[str, PluginFactory] = {}
+        self._classes: dict[str, type] = {}
         for name, factory in (factories or {}).items():
             self.register(name, factory)
 
-    def register(self, name: str, factory: PluginFactory) -> None:
+    def register(self, name: str, factory: PluginFactory, plugin: type | None = None) -> None:
+        """Add a plugin; its class is found out where the factory tells."""
         if name in self._factories:
             raise ConfigurationError(
                 f"a scheduler plugin named {name!r} is registered already: choose another name"
             )
         self._factories[name] = factory
+        if (known := plugin or class_of(factory)) is not None:
+            self._classes[name] = known
 
     def make(self, name: str, arguments: Mapping[str, Any], handle: Handle) -> Plugin:
         """A new plugin object; a name nobody registered is a `ConfigurationError`."""
@@ -32,6 +56,17 @@ class PluginRegistry:
             )
         return factory(arguments, handle)
 
+    def points_of(self, name: str) -> list[ExtensionPoint] | None:
+        """The points that a plugin can stand at; None if nobody registered it."""
+        if name not in self._factories:
+            return None
+        if name not in self._classes:
+            raise ConfigurationError(
+                f"scheduler plugin {name!r} is registered with a factory that does not tell what "
+                "it makes: register a kubescene.scheduler.ClassFactory of its class"
+            )
+        return points_of(self._classes[name])
+
     def __contains__(self, name: str) -> bool:
         return name in self._factories
 
@@ -39,9 +74,26 @@ class PluginRegistry:
         return iter(self._factories)
 
 
+def class_of(factory: PluginFactory) -> type | None:
+    """What a factory makes, if it can be seen."""
+    return factory.plugin if isinstance(factory, ClassFactory) else None
+
+
+def _takes_something(plugin: type) -> bool:
+    """Whether the class has an ``__init__`` of its own with parameters, not just a protocol's."""
+    for each in plugin.__mro__:
+        init = vars(each).get("__init__")
+        if isinstance(init, FunctionType) and init.__module__ != "typing":
+            return len(signature(init).parameters) > 1
+    return False
+
+
 def default_registry() -> PluginRegistry:
     """The built-in plugins."""
     # Late, so that a plugin module may import from this package without a cycle.
     from kubescene.scheduler.plugins import BUILT_IN
 
-    return PluginRegistry({name: each.make for name, each in BUILT_IN.items()})
+    registry = PluginRegistry()
+    for name, each in BUILT_IN.items():
+        registry.register(name, each.make, each.plugin)
+    return registry

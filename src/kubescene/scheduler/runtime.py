@@ -36,6 +36,7 @@ from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.points import POINTS, implements
 from kubescene.scheduler.registry import PluginRegistry
 from kubescene.scheduler.status import Status
+from kubescene.scheduler.unprepared import Unprepared, UnpreparedFilter, failing
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -117,12 +118,16 @@ class Framework:
             for enabled in profile.at(point):
                 _require(self.plugins[enabled.name], enabled.name, point)
         self._check_counts()
+        self.unprepared = Unprepared(profile)
         self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
         self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
         self.pre_filter = self._pre_filters()
         self.post_filter = self._post_filters()
         self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
-        self.reserve = self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
+        self.reserve = tuple(
+            self._prepared(each)
+            for each in self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
+        )
         self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
         self.pre_bind = self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
         self.bind = self._extensions(ExtensionPoint.BIND, "bind")
@@ -168,6 +173,11 @@ class Framework:
             for enabled in self.profile.at(point)
         )
 
+    def _prepared(self, extension: Extension) -> Extension:
+        """A Reserve plugin, or one that fails because nothing was prepared for it."""
+        text = self.unprepared.reserving(extension.name)
+        return replace(extension, call=partial(failing, text)) if text else extension
+
     def _optional(self, plugin: str, method: str, point: str) -> Any:
         """A guarded method of a plugin, or None if the plugin lacks it."""
         if not implements(self.plugins[plugin], method):
@@ -180,11 +190,11 @@ class Framework:
         return all(getattr(each, "prepares_by_class", False) for each in plugins)
 
     def answers(self, method: str, point: str) -> list[tuple[str, Callable[..., Any]]]:
-        """An optional method of those plugins that have it, guarded, by name."""
+        """An optional method of those plugins that have it and can work, guarded, by name."""
         return [
             (name, guarded(getattr(plugin, method), name, point))
             for name, plugin in self.plugins.items()
-            if implements(plugin, method)
+            if implements(plugin, method) and not self.unprepared.filtering(name)
         ]
 
     def _pre_filters(self) -> tuple[PreFilterExtension, ...]:
@@ -213,6 +223,8 @@ class Framework:
     def _filter(self, position: int, enabled: EnabledPlugin) -> FilterExtension:
         plugin: Any = self.plugins[enabled.name]
         name, point = enabled.name, ExtensionPoint.FILTER
+        if text := self.unprepared.filtering(name):
+            plugin = UnpreparedFilter(name, text)
         whole = plugin if implements(plugin, "filter_nodes") else adapt_filter(plugin)
         return FilterExtension(
             name,
@@ -220,8 +232,8 @@ class Framework:
             _reads(plugin, name),
             guarded(whole.filter_nodes, name, point),
             guarded(whole.describe, name, point),
-            self._optional(name, "filter", point),
-            self._optional(name, "stamp", point),
+            None if text else self._optional(name, "filter", point),
+            None if text else self._optional(name, "stamp", point),
             SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
         )
 

@@ -1,9 +1,12 @@
 """NodeAffinity: ``nodeSelector`` and required node affinity choose nodes, preferred affinity rates
 them.
+
+A profile may ask more of the nodes of all its pods: its ``addedAffinity`` comes first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,11 +48,12 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodClass, PodInfo
-from kubescene.scheduler.selection import select, select_label, select_term
+from kubescene.scheduler.selection import Mask, select, select_label, select_term
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_REFUSED_ADDED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,23 @@ class Affinity:
         return sum(weight for weight, term in self.preferred or () if term.matches(labels, name))
 
 
+@dataclass(frozen=True, slots=True)
+class AddedAffinity:
+    """What a profile asks of every node. ``required`` None: nothing."""
+
+    required: NodeSelector | None = None
+    preferred: tuple[tuple[int, NodeSelectorTerm], ...] | None = None
+
+    def admits(self, labels: Mapping[str, str], name: str) -> bool:
+        return self.required is None or self.required.matches(labels, name)
+
+    def preference(self, labels: Mapping[str, str], name: str) -> int:
+        return sum(weight for weight, term in self.preferred or () if term.matches(labels, name))
+
+
+NOTHING_ADDED = AddedAffinity()
+
+
 class NodeAffinity(
     PreFilterPlugin,
     FilterPlugin,
@@ -91,13 +112,18 @@ class NodeAffinity(
     normalizes_alone = True
     REASON = "node(s) didn't match Pod's node affinity/selector"
     REASON_CONFLICT = "pod affinity terms conflict"
+    REASON_ADDED = "node(s) didn't match scheduler-enforced node affinity"
     REFUSED = Status.unresolvable(REASON)
+    REFUSED_ADDED = Status.unresolvable(REASON_ADDED)
+
+    def __init__(self, added: AddedAffinity = NOTHING_ADDED) -> None:
+        self._added = added
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[Status, frozenset[str] | None]:
         affinity = affinity_of(pod)
-        if not affinity.requires_something:
+        if not affinity.requires_something and self._added.required is None:  # F-5
             return SKIP, None
         names = affinity.required.node_names() if affinity.required is not None else None
         if names is None:
@@ -107,32 +133,40 @@ class NodeAffinity(
         return SUCCESS, frozenset(names)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        if not self._added.admits(node.labels, node.name):  # F-7
+            return self.REFUSED_ADDED
         return SUCCESS if affinity_of(pod).admits(node.labels, node.name) else self.REFUSED
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
-        affinity = affinity_of(pod)
+        codes = (~self._admitted(affinity_of(pod), nodes, rows)).astype(np.int64)
+        if self._added.required is not None:
+            codes[~select(self._added.required, nodes, rows)] = _REFUSED_ADDED
+        return codes
+
+    def _admitted(self, affinity: Affinity, nodes: NodeTable, rows: Rows) -> Mask:
         admitted = np.ones(rows.size, dtype=np.bool_)
         for requirement in affinity.labels:
             admitted &= select_label(requirement, nodes, rows)
         if affinity.required is not None:
             admitted &= select(affinity.required, nodes, rows)
-        return (~admitted).astype(np.int64)
+        return admitted
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
-        return self.REFUSED
+        return self.REFUSED_ADDED if code == _REFUSED_ADDED else self.REFUSED
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
         affinity = affinity_of(pod)
-        if affinity.preferred is None:
+        if affinity.preferred is None and self._added.preferred is None:  # SC-2
             return SKIP
         return Status.error(aggregate(affinity.errors)) if affinity.errors else SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        return affinity_of(pod).preference(node.labels, node.name)
+        labels, name = node.labels, node.name
+        return affinity_of(pod).preference(labels, name) + self._added.preference(labels, name)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         scores = np.zeros(rows.size, dtype=np.int64)
-        for weight, term in affinity_of(pod).preferred or ():
+        for weight, term in (*(affinity_of(pod).preferred or ()), *(self._added.preferred or ())):
             scores += select_term(term, nodes, rows) * np.int64(weight)
         return scores
 
@@ -141,7 +175,9 @@ class NodeAffinity(
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
-        return [EventRegistration(node, _after_node_change, by_signature=True)]
+        return [
+            EventRegistration(node, partial(_after_node_change, self._added), by_signature=True)
+        ]
 
 
 def affinity_of(pod: PodInfo) -> Affinity:
@@ -153,29 +189,43 @@ def compile_affinity(pod_class: PodClass) -> Affinity:
     asked = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = asked.get(REQUIRED)
     labels = spec.get("nodeSelector") or {}
-    terms: list[tuple[int, NodeSelectorTerm]] = []
-    for index, each in enumerate(asked.get(PREFERRED) or ()):
-        term = node_selector_term(each.get("preference") or {}, path=f"[{index}]")
-        if each.get("weight") and not term.is_empty:
-            terms.append((each["weight"], term))
+    terms = _preferred(asked.get(PREFERRED) or ())
     return Affinity(
         labels=tuple(Requirement(key, Operator.IN, (text,)) for key, text in labels.items()),
         required=None if required is None else node_selector(required),
-        preferred=tuple(terms) if asked.get(PREFERRED) else None,
+        preferred=terms if asked.get(PREFERRED) else None,
         errors=tuple(error for _, term in terms for error in term.errors),
     )
 
 
-def _after_node_change(pod: PodInfo, change: Change) -> Hint:
-    affinity = affinity_of(pod)
-    if not affinity.admits(change.record.labels, change.record.name):
+def _preferred(given: Iterable[Mapping[str, Any]]) -> tuple[tuple[int, NodeSelectorTerm], ...]:
+    """Weights and terms; those without a weight or a requirement do not count."""
+    terms = []
+    for index, each in enumerate(given):
+        term = node_selector_term(each.get("preference") or {}, path=f"[{index}]")
+        if each.get("weight") and not term.is_empty:
+            terms.append((each["weight"], term))
+    return tuple(terms)
+
+
+def _after_node_change(added: AddedAffinity, pod: PodInfo, change: Change) -> Hint:
+    affinity, record, before = affinity_of(pod), change.record, change.previous
+    if not added.admits(record.labels, record.name):
         return Hint.SKIP
-    before = change.previous
+    if not affinity.admits(record.labels, record.name):
+        return Hint.SKIP
+    # What was added is not held against the node as it was.
     if before is not None and affinity.admits(before.labels, before.name):
         return Hint.SKIP
     return Hint.QUEUE
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
-    del arguments, handle
-    return NodeAffinity()
+    del handle
+    asked = arguments.get("addedAffinity") or {}
+    required, preferred = asked.get(REQUIRED), asked.get(PREFERRED)
+    added = AddedAffinity(
+        None if required is None else node_selector(required),
+        _preferred(preferred) if preferred else None,
+    )
+    return NodeAffinity(added)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.resource_requests import CPU, MEMORY, is_scalar
+from kubescene.api.resource_requests import CPU, MEMORY, is_counted, is_scalar
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
@@ -46,13 +46,17 @@ class NodeResourcesBalancedAllocation(
     prepares_by_class = True
 
     def __init__(self, resources: Sequence[str]) -> None:
-        self._resources = tuple(resources)
+        self._resources = tuple(name for name in resources if is_counted(name))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
-        asks = any(pod.requests.get(name) for name in self._resources)
-        return SUCCESS if asks else SKIP
+        return SUCCESS if self._concerns(pod) else SKIP
+
+    def _concerns(self, pod: PodInfo) -> bool:
+        return any(pod.requests.get(name) for name in self._resources)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        if not self._concerns(pod):
+            return 0  # Nobody asked PreScore.
         before: list[float] = []
         after: list[float] = []
         for resource in self._resources:
@@ -67,6 +71,8 @@ class NodeResourcesBalancedAllocation(
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         resources = self._resources
+        if not self._concerns(pod):
+            return np.zeros(rows.size, dtype=np.int64)
         plain = len(resources) == 2 and all(map(nodes.is_offered_everywhere, resources))
         if not plain or any(map(is_scalar, resources)):
             infos = nodes.infos

@@ -1,7 +1,7 @@
 """NodeResourcesFit: a node must have enough left of everything the pod requests.
 
 All resources that fall short are reported. If the pod asks for more than the node has
-altogether, no preemption can help. Scoring prefers nodes with more left (LeastAllocated).
+altogether, no preemption can help. How nodes are rated is a matter of `scoring_strategies`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,14 @@ from kubescene.api.resource_requests import (
     MEMORY,
     PODS,
     Amounts,
+    is_counted,
+    is_extended,
     is_scalar,
     node_allocatable,
     pod_requests,
 )
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
-    MAX_NODE_SCORE,
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -46,7 +47,12 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.plugins.scoring_strategies import (
+    LeastAllocated,
+    ScoringStrategy,
+    make_strategy,
+)
+from kubescene.scheduler.pods import Memo, PodClass, PodInfo
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.types import ReadOnlyObject
 
@@ -73,6 +79,20 @@ class Checks:
         return tuple(reasons)
 
 
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Extended resources that somebody else looks after: by name, or by what is before the slash
+    (F-13)."""
+
+    resources: frozenset[str]
+    groups: frozenset[str]
+
+    def covers(self, resource: str) -> bool:
+        if not is_extended(resource):
+            return False
+        return resource in self.resources or resource.partition("/")[0] in self.groups
+
+
 class NodeResourcesFit(
     PreFilterPlugin,
     FilterPlugin,
@@ -87,22 +107,38 @@ class NodeResourcesFit(
     sees_pods = SeesPods.AMOUNTS
     prepares_by_class = True
 
-    def __init__(self, weights: Sequence[tuple[str, int]]) -> None:
-        self._weights = tuple(weights)
+    def __init__(
+        self,
+        weights: Sequence[tuple[str, int]],
+        strategy: ScoringStrategy | None = None,
+        ignored: Ignored | None = None,
+    ) -> None:
+        self._weights = tuple(each for each in weights if is_counted(each[0]))
+        self._strategy = strategy or LeastAllocated()
+        self._ignored = ignored
+        self._ignoring = Memo(self._without_ignored)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[Status, frozenset[str] | None]:
         return SUCCESS, None
 
+    def _checks(self, pod: PodInfo) -> Checks:
+        return checks_of(pod) if self._ignored is None else self._ignoring[pod.pod_class]
+
+    def _without_ignored(self, pod_class: PodClass) -> Checks:
+        assert self._ignored is not None
+        amounts = make_checks(pod_class.requests).amounts
+        return Checks(tuple(each for each in amounts if not self._ignored.covers(each[0])))
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        code = shortages(checks_of(pod), node.allocatable, node.requested)
+        code = shortages(self._checks(pod), node.allocatable, node.requested)
         return self.describe(state, pod, code) if code else SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
         used, offered = nodes.requested(PODS).take(rows), nodes.allocatable(PODS).take(rows)
         codes = (used >= offered).astype(np.int64)
-        for bit, (resource, amount) in enumerate(checks_of(pod).amounts, 1):
+        for bit, (resource, amount) in enumerate(self._checks(pod).amounts, 1):
             offered = nodes.allocatable(resource).take(rows)
             short = (amount > offered - nodes.requested(resource).take(rows)).nonzero()[0]
             if short.size:
@@ -112,23 +148,26 @@ class NodeResourcesFit(
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
         rejection = Code.UNRESOLVABLE if code & _UNRESOLVABLE else Code.UNSCHEDULABLE
-        return Status(rejection, checks_of(pod).reasons(code))
+        return Status(rejection, self._checks(pod).reasons(code))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        total = weights = 0
+        strategy, total, weights = self._strategy, 0, 0
         for resource, weight in self._weights:
             asked = pod.pod_class.scoring_requests.get(resource, 0)
             offered = node.allocatable.get(resource, 0)
             if offered == 0 or (asked == 0 and is_scalar(resource)):
                 continue
-            total += weight * least_allocated(_used(node, resource) + asked, offered)
-            weights += weight
-        return total // weights if weights else 0
+            rating = strategy.rate(_used(node, resource) + asked, offered)
+            if rating or strategy.counts_zero:
+                total += weight * rating
+                weights += weight
+        return strategy.average(total, weights)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        strategy = self._strategy
         total = np.zeros(rows.size, dtype=np.int64)
         weights: Scores | int = 0
         for resource, weight in self._weights:
@@ -136,20 +175,19 @@ class NodeResourcesFit(
             if asked == 0 and is_scalar(resource):
                 continue
             offered = nodes.allocatable(resource).take(rows)
-            share = offered - _used_column(nodes, resource).take(rows)
-            share -= asked
-            np.maximum(share, 0, out=share)
-            share *= MAX_NODE_SCORE
+            used = _used_column(nodes, resource).take(rows)
+            used += asked
             if nodes.is_offered_everywhere(resource):
-                share //= offered
-                weights = weights + weight
+                ratings, counts = strategy.rate_nodes(used, offered), None
             else:
-                exists = offered > 0
-                share //= np.where(exists, offered, 1)
-                share *= exists
-                weights = weights + weight * exists
-            total += share if weight == 1 else share * weight
-        return total // np.maximum(weights, 1)
+                counts = offered > 0
+                ratings = strategy.rate_nodes(used, np.where(counts, offered, 1))
+                ratings *= counts
+            if not strategy.counts_zero:
+                counts = ratings > 0
+            weights = weights + (weight if counts is None else weight * counts)
+            total += ratings if weight == 1 else ratings * weight
+        return strategy.average_nodes(total, weights)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)
@@ -187,11 +225,6 @@ def shortages(checks: Checks, allocatable: Amounts, requested: Amounts) -> int:
             if amount > offered:
                 code |= _UNRESOLVABLE
     return code
-
-
-def least_allocated(requested: int, offered: int) -> int:
-    """The share that stays free, in percent."""
-    return 0 if requested > offered else (offered - requested) * MAX_NODE_SCORE // offered
 
 
 def _used(node: NodeInfo, resource: str) -> int:
@@ -250,4 +283,12 @@ def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
     del handle
     strategy = arguments.get("scoringStrategy") or {}
     resources = strategy.get("resources") or _DEFAULT_RESOURCES
-    return NodeResourcesFit([(each["name"], each.get("weight") or 1) for each in resources])
+    ignored = Ignored(
+        frozenset(arguments.get("ignoredResources") or ()),
+        frozenset(arguments.get("ignoredResourceGroups") or ()),
+    )
+    return NodeResourcesFit(
+        [(each["name"], each.get("weight") or 1) for each in resources],
+        make_strategy(strategy),
+        ignored if ignored.resources or ignored.groups else None,
+    )

@@ -45,7 +45,9 @@ class DefaultSelectors:
     @property
     def version(self) -> int:
         """Grows when a selector may have changed."""
-        return self._services.spec_version + sum(each.spec_version for each in self._controllers.values())
+        return self._services.spec_version + sum(
+            each.spec_version for each in self._controllers.values()
+        )
 
     def may_select(self, signature: PodSignature) -> bool:
         """Whether there can be a selector; to know for certain takes the pod."""

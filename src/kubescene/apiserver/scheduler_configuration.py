@@ -1,0 +1,62 @@
+"""``/simulator/v1/schedulerconfiguration``: the scheduler's configuration, seen and changed."""
+
+from kubescene.api.reading import Duplicate
+from kubescene.apiserver.bodies import decode_body
+from kubescene.apiserver.content_types import checked_type
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.requests import Request
+from kubescene.apiserver.responses import Response, json_response
+from kubescene.apiserver.writing import as_object
+from kubescene.errors import Cause, ForbiddenError, InvalidError, SchedulerConfigurationError
+from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.configuration import describe, read_configuration
+from kubescene.scheduler.configuration.schema import GROUP, KIND
+
+MAX_SIZE = 3 * 1024 * 1024
+
+
+class SchedulerConfigurationPage:
+    """A new configuration takes effect as a whole, or not at all.
+
+    Extenders make the server call addresses and read files, so whoever may post a configuration may
+    not name new ones unless ``allow_extenders``.
+    """
+
+    def __init__(self, engine: EngineThread, *, allow_extenders: bool = False) -> None:
+        self._engine = engine
+        self._allow_extenders = allow_extenders
+
+    async def get(self, request: Request) -> Response:
+        del request
+        return json_response({**describe(self._engine.cluster.options.scheduler)})
+
+    async def post(self, request: Request) -> Response:
+        content_type = checked_type(request)
+        body = decode_body(await request.body(MAX_SIZE), content_type)
+        before = self._engine.cluster.options.scheduler
+        duplicates = [Duplicate(key) for key in body.duplicates]
+        try:
+            options = read_configuration(
+                as_object(body.value), before, source=KIND, duplicates=duplicates
+            )
+            self._check_extenders(before, options)
+            await self._engine.submit(lambda: self._engine.configure_scheduler(options))
+        except SchedulerConfigurationError as error:
+            raise refusal(error) from None
+        return json_response({**describe(options)}, 202)
+
+    def _check_extenders(self, before: SchedulerOptions, after: SchedulerOptions) -> None:
+        if self._allow_extenders or not after.extenders or after.extenders == before.extenders:
+            return
+        raise ForbiddenError(
+            "extenders: this server calls only the extenders that it was started with; "
+            "start it with --allow-extenders to name others here",
+            kind=KIND,
+            group=GROUP,
+        )
+
+
+def refusal(error: SchedulerConfigurationError) -> InvalidError:
+    """A refused configuration as a Kubernetes ``Status``, the field among its causes."""
+    cause = Cause("FieldValueInvalid", error.text, error.path)
+    return InvalidError(str(error), kind=KIND, group=GROUP, causes=[cause])

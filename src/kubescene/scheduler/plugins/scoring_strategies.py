@@ -1,0 +1,128 @@
+"""The strategies of NodeResourcesFit: how good a node is that would be used to such a share.
+
+Each resource is rated by itself, 0 to 100, and enters the result with its weight (SC-3). Whoever
+rates one node and whoever rates a column of nodes gets the same numbers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Scores
+
+MAX_SHAPE_SCORE = 10
+_FULL = 100
+
+
+class ScoringStrategy(Protocol):
+    """``used`` counts the pod itself; ``offered`` is never 0. Columns may be written over."""
+
+    def rate(self, used: int, offered: int) -> int: ...
+
+    def rate_nodes(self, used: Scores, offered: Scores) -> Scores: ...
+
+    def average(self, total: int, weights: int) -> int:
+        """The score of a node from the sums over the resources that count."""
+        ...
+
+    def average_nodes(self, total: Scores, weights: Scores | int) -> Scores: ...
+
+    counts_zero: bool
+    """Whether a resource that is rated 0 enters the average."""
+
+
+class _Average:
+    """The weighted average over all resources, rounded down."""
+
+    counts_zero = True
+
+    def average(self, total: int, weights: int) -> int:
+        return total // weights if weights else 0
+
+    def average_nodes(self, total: Scores, weights: Scores | int) -> Scores:
+        return total // np.maximum(weights, 1)
+
+
+class LeastAllocated(_Average):
+    """The share that stays free, in percent."""
+
+    def rate(self, used: int, offered: int) -> int:
+        return 0 if used > offered else (offered - used) * MAX_NODE_SCORE // offered
+
+    def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
+        free = offered - used
+        np.maximum(free, 0, out=free)
+        free *= MAX_NODE_SCORE
+        free //= offered
+        return free
+
+
+class MostAllocated(_Average):
+    """The share that is used, in percent."""
+
+    def rate(self, used: int, offered: int) -> int:
+        return min(used, offered) * MAX_NODE_SCORE // offered
+
+    def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
+        used = np.minimum(used, offered)
+        used *= MAX_NODE_SCORE
+        used //= offered
+        return used
+
+
+class RequestedToCapacityRatio:
+    """A line through given points says what a share is worth; 0 is as good as not configured."""
+
+    counts_zero = False
+
+    def __init__(self, shape: Sequence[tuple[int, int]]) -> None:
+        scale = MAX_NODE_SCORE // MAX_SHAPE_SCORE
+        points = [(utilization, score * scale) for utilization, score in shape]
+        self._worth = tuple(worth(share, points) for share in range(_FULL + 1))
+        self._column: NDArray[np.int64] = np.array(self._worth, dtype=np.int64)
+
+    def rate(self, used: int, offered: int) -> int:
+        return self._worth[_FULL if used > offered else used * _FULL // offered]
+
+    def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
+        return self._column.take(np.minimum(used, offered) * _FULL // offered)
+
+    def average(self, total: int, weights: int) -> int:
+        # To the nearest number; halves are rounded up.
+        return (2 * total + weights) // (2 * weights) if weights else 0
+
+    def average_nodes(self, total: Scores, weights: Scores | int) -> Scores:
+        # Without weights the total is 0, too.
+        rounded: Scores = (2 * total + weights) // (2 * np.maximum(weights, 1))
+        return rounded
+
+
+def worth(share: int, points: Sequence[tuple[int, int]]) -> int:
+    """The height of the line at ``share``; flat before the first and after the last point."""
+    before: tuple[int, int] | None = None
+    for utilization, score in points:
+        if share <= utilization:
+            if before is None:
+                return score
+            rise, run = score - before[1], utilization - before[0]
+            return before[1] + _truncated(rise * (share - before[0]), run)
+        before = utilization, score
+    return points[-1][1]
+
+
+def _truncated(dividend: int, divisor: int) -> int:
+    """A quotient rounded towards zero, as in Go (S-3)."""
+    quotient = abs(dividend) // divisor
+    return quotient if dividend >= 0 else -quotient
+
+
+def make_strategy(given: Mapping[str, Any]) -> ScoringStrategy:
+    """The strategy that ``scoringStrategy`` asks for; it has been checked."""
+    kind = given.get("type", "LeastAllocated")
+    if kind == "RequestedToCapacityRatio":
+        shape = given["requestedToCapacityRatio"]["shape"]
+        points = [(each.get("utilization", 0), each.get("score", 0)) for each in shape]
+        return RequestedToCapacityRatio(points)
+    return MostAllocated() if kind == "MostAllocated" else LeastAllocated()
