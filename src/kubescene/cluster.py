@@ -24,10 +24,12 @@ from kubescene.clock import (
     Clock,
     EventQueue,
     Identities,
+    LentClock,
     Streams,
     VirtualClock,
     parse_duration,
 )
+from kubescene.clock.clocks import DEFAULT_START, PacedClock
 from kubescene.control import Alarm, ControllerContext, Crank, Slot, Timers
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.builtin.deployment import deployment
@@ -101,9 +103,18 @@ def scheduler_options(options: ClusterOptions) -> SchedulerOptions:
     return scheduler if scheduler.explain else replace(scheduler, explain=options.explain)
 
 
-def virtual_clock(options: ClusterOptions) -> Clock:
+def virtual_clock(options: ClusterOptions) -> VirtualClock:
     """The clock of a rehearsal; a served world is given the machine's instead."""
     return VirtualClock() if options.start is None else VirtualClock(options.start)
+
+
+def use_options(registrations: ControllerRegistrations, options: ClusterOptions) -> None:
+    """Let those built-in controllers that have settings begin with these; others stay."""
+    built_in = builtin_controllers(options)
+    for name in built_in:
+        new, known = built_in.factory(name), registrations.find(name)
+        if isinstance(new, partial) and isinstance(known, partial) and new.func is known.func:
+            registrations.replace(name, new)
 
 
 class Cluster:
@@ -124,15 +135,19 @@ class Cluster:
         *,
         controllers: ControllerRegistrations | None = None,
         instruments: Iterable[Instrument] = (),
-        clock: Clock | None = None,
+        clock: PacedClock | None = None,
         server_clock: Clock | None = None,
         scheduler: SchedulerOptions | None = None,
     ) -> None:
         options = options or ClusterOptions()
         if scheduler is not None:
             options = replace(options, scheduler=scheduler)
-        self.options = options
-        self.clock = clock or virtual_clock(options)
+        self.options = self._own_options = options
+        self._next_options: ClusterOptions | None = None
+        self.clock: LentClock | VirtualClock
+        # The plain clock of a rehearsal is read too often to stand behind another.
+        self.clock = LentClock(clock) if clock is not None else virtual_clock(options)
+        self._begins_at = self.clock.now()
         self.event_queue = EventQueue(self.clock)
         self.streams = Streams(options.seed)
         self.store = Store()
@@ -284,24 +299,57 @@ class Cluster:
         return exports.import_objects(self.registry, USER, document)
 
     def reset(self) -> None:
-        """Back to an empty cluster: objects, controllers, time and names."""
+        """Back to an empty cluster: objects, controllers, settings, time and names."""
         self.stop()
         self.guard(OpenGate())
-        if isinstance(self.clock, VirtualClock):
-            self.clock.reset()
-        self.streams.reset()
+        self._use(self._own_options)
+        self.clock.reset(self._begins_at if isinstance(self.clock, VirtualClock) else None)
+        self.streams.reset(self.options.seed)
         self._event_stamps.reset()
         exports.reset(self.registry)
+
+    # -- lending it to a scenario --------------------------------------------------------------
+
+    def prepare(self, options: ClusterOptions) -> None:
+        """What the next scenario begins with, in place of the world's own settings.
+
+        Nothing changes before `begin_anew`. From then on until `take_back` time is virtual, whatever
+        the world's own clock is: it begins at ``options.start``, or where all scenarios do.
+        """
+        self._next_options = options
 
     def begin_anew(self) -> None:
         """A fresh world for a new scenario: nobody, nothing, time and names from the start."""
         self.stop()
         self.wipe()
-        if isinstance(self.clock, VirtualClock):
-            self.clock.reset()
-        self.streams.reset()
+        if self._next_options is None:
+            self.clock.reset(self.options.start)
+        else:
+            self._use(self._next_options)
+            self._next_options = None
+            self._lend_time()
+        self.streams.reset(self.options.seed)
         self._event_stamps.reset()
         self.registry.identities.reset(self.options.seed, kept=(SCENARIO.kind,))
+
+    def take_back(self) -> None:
+        """Let the controllers go; time goes on from now at the world's own pace and settings."""
+        self.stop()
+        self._next_options = None
+        self._use(self._own_options)
+        if isinstance(self.clock, LentClock):
+            self.clock.take_back()
+
+    def _use(self, options: ClusterOptions) -> None:
+        self.options = options
+        use_options(self.registrations, options)
+
+    def _lend_time(self) -> None:
+        start = DEFAULT_START if self.options.start is None else self.options.start
+        if isinstance(self.clock, LentClock):
+            self.clock.lend(start)
+        else:
+            self.clock.reset(start)
 
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""
@@ -321,7 +369,7 @@ class Cluster:
         slot.controller = self.registrations.factory(name)(self._context(client, slot))
         if not client.is_watching:
             # Who watches nothing may look at everything: any change may mean work.
-            client.watch_all(ignore)
+            client.watch_all(ignore, patient=True)
         return slot
 
     def _context(self, client: DirectClient, slot: Slot) -> ControllerContext:
