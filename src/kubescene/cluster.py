@@ -27,6 +27,7 @@ from kubescene.clock import (
     LentClock,
     Streams,
     VirtualClock,
+    format_micro_time,
     parse_duration,
 )
 from kubescene.clock.clocks import DEFAULT_START, PacedClock
@@ -41,7 +42,7 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.errors import BadRequestError
+from kubescene.errors import BadRequestError, InternalError
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
@@ -144,6 +145,7 @@ class Cluster:
             options = replace(options, scheduler=scheduler)
         self.options = self._own_options = options
         self._next_options: ClusterOptions | None = None
+        self.is_lent = False
         self.clock: LentClock | VirtualClock
         # The plain clock of a rehearsal is read too often to stand behind another.
         self.clock = LentClock(clock) if clock is not None else virtual_clock(options)
@@ -256,14 +258,20 @@ class Cluster:
     def _settling(self, crank: Crank, max_rounds: int) -> Iterator[None]:
         """To rest at one instant. A controller that fails must not miss it: time is about to move.
 
-        It may try a few times at once; one that never works is left behind.
+        It may try a few times at once. For one that never works time stands still: going on
+        without it would be another world.
         """
         patience = crank.patience(max_rounds)
         for _ in range(TRIES_AT_ONCE):
             while crank.round(self.slots, patience):
                 yield
-            if not crank.release(self.slots):
+            if not (failed := crank.release(self.slots)):
                 return
+        now = format_micro_time(self.clock.now())
+        raise InternalError(
+            f"{', '.join(failed)} failed {TRIES_AT_ONCE} times at {now}: time stands still there; "
+            "the server's log says why"
+        )
 
     def _deadline(self, duration: str | int) -> int:
         deadline = self.clock.now() + as_duration(duration)
@@ -302,6 +310,7 @@ class Cluster:
         """Back to an empty cluster: objects, controllers, settings, time and names."""
         self.stop()
         self.guard(OpenGate())
+        self.is_lent = False
         self._use(self._own_options)
         self.clock.reset(self._begins_at if isinstance(self.clock, VirtualClock) else None)
         self.streams.reset(self.options.seed)
@@ -313,8 +322,8 @@ class Cluster:
     def prepare(self, options: ClusterOptions) -> None:
         """What the next scenario begins with, in place of the world's own settings.
 
-        Nothing changes before `begin_anew`. From then on until `take_back` time is virtual, whatever
-        the world's own clock is: it begins at ``options.start``, or where all scenarios do.
+        Nothing changes before `begin_anew`. From then on until `take_back` time is virtual,
+        whatever the world's own clock is: it begins at ``options.start``, or where all scenarios do.
         """
         self._next_options = options
 
@@ -327,6 +336,7 @@ class Cluster:
         else:
             self._use(self._next_options)
             self._next_options = None
+            self.is_lent = True
             self._lend_time()
         self.streams.reset(self.options.seed)
         self._event_stamps.reset()
@@ -335,7 +345,7 @@ class Cluster:
     def take_back(self) -> None:
         """Let the controllers go; time goes on from now at the world's own pace and settings."""
         self.stop()
-        self._next_options = None
+        self.is_lent = False
         self._use(self._own_options)
         if isinstance(self.clock, LentClock):
             self.clock.take_back()

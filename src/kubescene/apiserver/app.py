@@ -17,7 +17,7 @@ from kubescene.apiserver.listing import Lister
 from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
 from kubescene.apiserver.origins import check_form, check_sender
-from kubescene.apiserver.rendering import Renderer
+from kubescene.apiserver.rendering import Renderer, is_large
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
     App,
@@ -155,16 +155,20 @@ class ApiServer:
     async def _answer_object(self, target: Target, request: Request, form: Form) -> Response:
         check_verb(_OBJECT_VERBS.get(request.method), target.resource_type.verbs)
         if request.method == "GET":
-            return self._get(target, request, form)
+            return await self._get(target, request, form)
         if request.method == "PUT":
             return await self.verbs.update(target, request, form)
         if request.method == "PATCH":
             return await self.verbs.patch(target, request, form)
         return await self.verbs.delete(target, request, form)
 
-    def _get(self, target: Target, request: Request, form: Form) -> Response:
+    async def _get(self, target: Target, request: Request, form: Form) -> Response:
         record = self.registry.record(target.resource_type, target.namespace, target.name)
         if form is PLAIN:
+            if is_large(record):
+                return await asyncio.to_thread(
+                    self.renderer.object_response, record, target.resource_type
+                )
             return self.renderer.object_response(record, target.resource_type)
         include = request.query.get("includeObject", "")
         return self.renderer.object_response(record, target.resource_type, form, include=include)
@@ -205,7 +209,7 @@ class ApiServer:
         if self.subresources.is_special(target.subresource):
             return await self.subresources.serve(target, request)
         if request.method == "GET":
-            return self._get(target, request, form)
+            return await self._get(target, request, form)
         if request.method == "PUT":
             return await self.verbs.update(target, request, form)
         return await self.verbs.patch(target, request, form)

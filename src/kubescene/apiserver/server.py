@@ -19,13 +19,14 @@ from types import TracebackType
 
 import uvicorn
 
-from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import is_local
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.live import LiveScenarios
+from kubescene.scenario.phases import ResultsStrategy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
@@ -83,12 +84,11 @@ class Server:
         port: int = DEFAULT_PORT,
         controllers: bool = True,
         max_body: int = DEFAULT_MAX_BODY,
+        results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
-        # Nothing here plays a Scenario yet: better no such kind than objects that do nothing.
-        if SCENARIO in self.cluster.scheme:
-            self.cluster.scheme.unregister(SCENARIO)
-        self.engine = EngineThread(self.cluster, controllers=controllers)
+        self.scenarios = LiveScenarios(self.cluster, results)
+        self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
         only_local = is_local(host.encode())
         self.app = ApiServer(self.engine, max_body=max_body, only_local=only_local)
         self._socket = _listen(host, port)

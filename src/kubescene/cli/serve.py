@@ -9,7 +9,8 @@ import typer
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kubescene.clock import Clock
+    from kubescene.clock.clocks import PacedClock
+    from kubescene.scenario.phases import ResultsStrategy
 
 FASTEST = 100_000
 
@@ -38,6 +39,14 @@ def serve(
             help="How time passes: wall, a rate such as 60x, or virtual (only when told to)."
         ),
     ] = "wall",
+    results_strategy: Annotated[
+        str,
+        typer.Option(
+            help="When status.scenarioResult of a Scenario is brought up to date: "
+            "AtMovingNextStep, OnPause or OnDone.",
+            envvar="UPDATE_SCENARIO_RESULTS_STRATEGY",
+        ),
+    ] = "AtMovingNextStep",
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
@@ -45,6 +54,7 @@ def serve(
     """
     check_host(host, allow_remote=allow_remote)
     clock_named(clock)
+    results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # The HTTP stack is an extra, and no other command should wait for it.
     try:
@@ -59,7 +69,14 @@ def serve(
     options = ClusterOptions(seed=seed, events=True)
     cluster = Cluster(options, clock=clock_named(clock), server_clock=WallClock())
     try:
-        server = Server(cluster, host=host, port=port, controllers=controllers, max_body=max_body)
+        server = Server(
+            cluster,
+            host=host,
+            port=port,
+            controllers=controllers,
+            max_body=max_body,
+            results=results,
+        )
     except OSError as error:
         raise ConfigurationError(
             f"cannot listen on {host}:{port}: {error.strerror}: choose another --port"
@@ -69,7 +86,7 @@ def serve(
     server.run()
 
 
-def clock_named(text: str) -> "Clock":
+def clock_named(text: str) -> "PacedClock":
     """The clock that ``--clock`` asks for; it begins now, so that ages look right."""
     from kubescene.clock import ScaledClock, VirtualClock, WallClock
 
@@ -84,6 +101,13 @@ def clock_named(text: str) -> "Clock":
     raise ConfigurationError(
         f"--clock is {text!r}: it may be wall, virtual, or a rate from 1x to {FASTEST}x"
     )
+
+
+def strategy_named(text: str) -> "ResultsStrategy":
+    """The strategy of ``--results-strategy``, or of the KEP's environment variable."""
+    from kubescene.scenario.phases import RESULTS_STRATEGY_VARIABLE, ResultsStrategy
+
+    return ResultsStrategy.of_environment({RESULTS_STRATEGY_VARIABLE: text})
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:

@@ -3,8 +3,8 @@
 A clock answers two questions: what time is it, and (for the event loop only) please let it
 become this time. `VirtualClock` jumps there, `WallClock` sleeps until then, `ScaledClock` sleeps a
 fraction of it. Nothing else in Kubescene knows which of the three it was given; who has to sleep by
-other means, such as a thread that waits for commands too, asks `seconds_until`. A served world has a
-`LentClock`: one of the three, and virtual while a scenario has the world.
+other means, such as a thread that waits for commands too, asks `seconds_until`. A served world has
+a `LentClock`: one of the three, and virtual while a scenario has the world.
 
 Instants are integer nanoseconds since the Unix epoch, so that arithmetic is exact. Clocks can be
 copied: the copy of a virtual clock stands where the original stood, the others go on alike.

@@ -14,13 +14,7 @@ def scenario_definition() -> JsonObject:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": DEFINITION,
-            "annotations": {
-                # The group is below x-k8s.io, which only approved APIs may use without this.
-                "api-approved.kubernetes.io": "unapproved, experimental-only",
-            },
-        },
+        "metadata": {"name": DEFINITION},
         "spec": {
             "group": SCENARIO.group,
             "names": {

@@ -69,7 +69,7 @@ class ScenarioResource:
         """The Scenario as its author last wrote it, without status."""
         if not self._store.is_newest(self._record):
             current = self._current()
-            if current is not None and not self._is_mine(current):
+            if current is not None and not self.is_mine(current):
                 self._take_over(current)
         return {
             "apiVersion": SCENARIO.api_version,
@@ -86,7 +86,7 @@ class ScenarioResource:
         current = self._current()
         if current is None:
             raise ScenarioGoneError(f"scenario {self.name!r} was deleted while it was played")
-        if not self._is_mine(current):
+        if not self.is_mine(current):
             self._take_over(current)
         if not self._store.defer_payload(current, self._payload, phase=self.phase):
             current = self._store.update_payload(current, self._payload, phase=self.phase)
@@ -98,7 +98,7 @@ class ScenarioResource:
         found = self._store.get(record.resource, record.namespace, record.name)
         return found if found is not None and found.uid == record.uid else None
 
-    def _is_mine(self, record: Record) -> bool:
+    def is_mine(self, record: Record) -> bool:
         """Whether the engine wrote it: then the spec is the one that is known."""
         payload = record.payload
         return isinstance(payload, tuple) and any(part is self._spec for part in payload)

@@ -64,8 +64,8 @@ def scenario_schema() -> JsonObject:
 
 def spec_schema() -> JsonObject:
     return fields(
-        "What happens, and who plays. Operations may be added while the scenario runs or is paused; "
-        "those that have started, controllers and simulation cannot be changed any more.",
+        "What happens, and who plays. Operations may be added while the scenario runs or is "
+        "paused; those that have started, controllers and simulation cannot be changed any more.",
         {
             "operations": listed(
                 "All operations. Those of one step are carried out in list order. To add one: "
@@ -131,8 +131,7 @@ def create_schema() -> JsonObject:
         {
             "object": fields("The object to be created, with apiVersion and kind."),
             "count": whole(
-                "How many to create; $(INDEX) in the object stands for the number of each, "
-                "from 0.",
+                "How many to create; $(INDEX) in the object stands for the number of each, from 0.",
                 minimum=1,
                 maximum=MAX_COUNT,
             ),
@@ -149,8 +148,8 @@ def patch_schema() -> JsonObject:
             **target_fields(),
             "patch": text("The patch, as JSON or YAML text."),
             "patchType": text(
-                "JSON, merge, strategic merge or apply, as a media type or its short name. Default: "
-                "strategic merge for built-in kinds, merge for custom ones."
+                "JSON, merge, strategic merge or apply, as a media type or its short name. "
+                "Default: strategic merge for built-in kinds, merge for custom ones."
             ),
             "PatchType": text("The same, as the KEP's Go type spells it."),
             "subresource": text("Patch this subresource of the object: status or scale."),
@@ -272,8 +271,8 @@ def step_status_schema() -> JsonObject:
             "current": text("The present step as major.minor, for tables."),
             "phase": text(
                 "Operating: operations, then pre-simulation controllers until all are at rest. "
-                "OperatingCompleted: a simulation controller is about to run. ControllerRunning: it "
-                "runs. ControllerPaused: it has written, the others react. ControllerCompleted: it "
+                "OperatingCompleted: a simulation controller is about to run. ControllerRunning: "
+                "it runs. ControllerPaused: it has written, the others react. ControllerCompleted: it "
                 "has nothing more to do. Finished: the step is complete.",
                 enum=[str(phase) for phase in StepPhase],
             ),

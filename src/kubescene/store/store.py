@@ -311,8 +311,9 @@ class Store:
         """Call ``handler`` for every later change (of ``resources``), synchronously.
 
         Who follows everything may say what it is ``patient`` about: resources of which it need not
-        hear what may be deferred (see `defer_payload`). A copy of the store has a copy of the subscription, unless that is not wanted or the
-        handler is a plain function, which cannot be told apart from its copy.
+        hear what may be deferred (see `defer_payload`). A copy of the store has a copy of the
+        subscription, unless that is not wanted or the handler is a plain function, which cannot be
+        told apart from its copy.
         """
         wanted = None if resources is None else tuple(resources)
         for resource in [*self._deferred] if wanted is None else wanted:
