@@ -323,7 +323,7 @@ class Cluster:
         """What the next scenario begins with, in place of the world's own settings.
 
         Nothing changes before `begin_anew`. From then on until `take_back` time is virtual,
-        whatever the world's own clock is: it begins at ``options.start``, or where all scenarios do.
+        whatever the world's own clock is: it begins at ``options.start``, or where all do.
         """
         self._next_options = options
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver import about, reviews
 from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
@@ -40,7 +41,7 @@ from kubescene.apiserver.streaming import WatchStreams
 from kubescene.apiserver.subresources import Subresources
 from kubescene.apiserver.validating import FieldValidation
 from kubescene.apiserver.writing import Writes
-from kubescene.errors import ApiError, InternalError, MethodNotAllowedError
+from kubescene.errors import ApiError, ForbiddenError, InternalError, MethodNotAllowedError
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
@@ -210,6 +211,7 @@ class ApiServer:
             return await self.subresources.serve(target, request)
         if request.method == "GET":
             return await self._get(target, request, form)
+        check_status_writer(target)
         if request.method == "PUT":
             return await self.verbs.update(target, request, form)
         return await self.verbs.patch(target, request, form)
@@ -281,6 +283,19 @@ def check_verb(verb: str | None, allowed: tuple[str, ...]) -> None:
     """405 unless the resource has the verb."""
     if verb is None or verb not in allowed:
         raise method_not_allowed()
+
+
+def check_status_writer(target: Target) -> None:
+    """403 for the status of a Scenario: whoever plays it writes it, and nobody else."""
+    resource_type = target.resource_type
+    if resource_type.gvk == SCENARIO and target.subresource == "status":
+        raise ForbiddenError(
+            f'{resource_type.named_resource} "{target.name}" is forbidden: the status of a '
+            "Scenario is written by the engine that plays it",
+            name=target.name,
+            group=resource_type.gvk.group,
+            kind=resource_type.plural,
+        )
 
 
 def check_reading(request: Request) -> None:

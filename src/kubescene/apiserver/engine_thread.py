@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread, get_ident
+from threading import Event, Lock, Thread, get_ident
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kubescene.actors import Role
@@ -113,6 +113,7 @@ class EngineThread:
         self._thread = Thread(target=self._run, name="kubescene-engine", daemon=True)
         self._stopped = False
         self._ending = Lock()
+        self._begun = Event()
         self._server_clock = WallClock()
         self.crank = ServingCrank(
             cluster.event_queue, cluster.count_objects, clock=self._server_clock
@@ -125,8 +126,12 @@ class EngineThread:
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
-        """Take the store over and begin; what is there already is settled first."""
+        """Take the store over and begin; what is there already is settled first.
+
+        Returns when the world is ready for commands: whoever asks sees all that it has to offer.
+        """
         self._thread.start()
+        self._begun.wait()
 
     def stop(self, timeout_s: float | None = None) -> bool:
         """Finish what was submitted, then end; whether the thread is gone.
@@ -239,11 +244,13 @@ class EngineThread:
         try:
             self.cluster.store.own()
             self._director.begin()
+            self._begun.set()
             self._start_controllers()
             self._turn()
         except Exception:
             _log.exception("the engine thread ends: nothing can be written any more")
         finally:
+            self._begun.set()
             self._finish()
 
     def _turn(self) -> None:

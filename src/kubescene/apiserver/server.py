@@ -87,6 +87,10 @@ class Server:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
+        clocks = self.cluster.registry.clocks
+        if clocks.is_one:
+            # A scenario may have the world's clock for itself; the server goes on meanwhile.
+            clocks.server = WallClock()
         self.scenarios = LiveScenarios(self.cluster, results)
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
         only_local = is_local(host.encode())

@@ -109,13 +109,12 @@ class LiveScenarios:
         """What is to be played now, if anything is."""
         if not self._changed:
             return None
+        self._changed = False
+        if self._current is not None and (going_on := self._resumed(self._current)) is not None:
+            return going_on
         self._tell_waiting()
         self._changed = False
-        run = self._current
-        if run is not None:
-            return self._resumed(run)
-        record = next(self._waiting(), None)
-        if record is None:
+        if self._current is not None or (record := next(self._waiting(), None)) is None:
             return None
         run = self._current = LiveRun(self._cluster, record, self._results)
         self._is_gone = False

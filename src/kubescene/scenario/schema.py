@@ -272,8 +272,8 @@ def step_status_schema() -> JsonObject:
             "phase": text(
                 "Operating: operations, then pre-simulation controllers until all are at rest. "
                 "OperatingCompleted: a simulation controller is about to run. ControllerRunning: "
-                "it runs. ControllerPaused: it has written, the others react. ControllerCompleted: it "
-                "has nothing more to do. Finished: the step is complete.",
+                "it runs. ControllerPaused: it has written, the others react. ControllerCompleted: "
+                "it has nothing more to do. Finished: the step is complete.",
                 enum=[str(phase) for phase in StepPhase],
             ),
             "runningSimulationController": text("The simulation controller whose turn it is."),
