@@ -24,10 +24,13 @@ from kubescene.clock import (
     Clock,
     EventQueue,
     Identities,
+    LentClock,
     Streams,
     VirtualClock,
+    format_micro_time,
     parse_duration,
 )
+from kubescene.clock.clocks import DEFAULT_START, PacedClock
 from kubescene.control import Alarm, ControllerContext, Crank, Slot, Timers
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.builtin.deployment import deployment
@@ -39,7 +42,7 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.errors import BadRequestError
+from kubescene.errors import BadRequestError, InternalError
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
@@ -103,9 +106,18 @@ def scheduler_options(options: ClusterOptions) -> SchedulerOptions:
     return scheduler if scheduler.explain else replace(scheduler, explain=options.explain)
 
 
-def virtual_clock(options: ClusterOptions) -> Clock:
+def virtual_clock(options: ClusterOptions) -> VirtualClock:
     """The clock of a rehearsal; a served world is given the machine's instead."""
     return VirtualClock() if options.start is None else VirtualClock(options.start)
+
+
+def use_options(registrations: ControllerRegistrations, options: ClusterOptions) -> None:
+    """Let those built-in controllers that have settings begin with these; others stay."""
+    built_in = builtin_controllers(options)
+    for name in built_in:
+        new, known = built_in.factory(name), registrations.find(name)
+        if isinstance(new, partial) and isinstance(known, partial) and new.func is known.func:
+            registrations.replace(name, new)
 
 
 class Cluster:
@@ -126,15 +138,20 @@ class Cluster:
         *,
         controllers: ControllerRegistrations | None = None,
         instruments: Iterable[Instrument] = (),
-        clock: Clock | None = None,
+        clock: PacedClock | None = None,
         server_clock: Clock | None = None,
         scheduler: SchedulerSource | None = None,
     ) -> None:
         options = options or ClusterOptions()
         if scheduler is not None:
             options = replace(options, scheduler=scheduler_from(scheduler, options.scheduler))
-        self.options = options
-        self.clock = clock or virtual_clock(options)
+        self.options = self._own_options = options
+        self._next_options: ClusterOptions | None = None
+        self.is_lent = False
+        self.clock: LentClock | VirtualClock
+        # The plain clock of a rehearsal is read too often to stand behind another.
+        self.clock = LentClock(clock) if clock is not None else virtual_clock(options)
+        self._begins_at = self.clock.now()
         self.event_queue = EventQueue(self.clock)
         self.streams = Streams(options.seed)
         self.store = Store()
@@ -273,14 +290,20 @@ class Cluster:
     def _settling(self, crank: Crank, max_rounds: int) -> Iterator[None]:
         """To rest at one instant. A controller that fails must not miss it: time is about to move.
 
-        It may try a few times at once; one that never works is left behind.
+        It may try a few times at once. For one that never works time stands still: going on
+        without it would be another world.
         """
         patience = crank.patience(max_rounds)
         for _ in range(TRIES_AT_ONCE):
             while crank.round(self.slots, patience):
                 yield
-            if not crank.release(self.slots):
+            if not (failed := crank.release(self.slots)):
                 return
+        now = format_micro_time(self.clock.now())
+        raise InternalError(
+            f"{', '.join(failed)} failed {TRIES_AT_ONCE} times at {now}: time stands still there; "
+            "the server's log says why"
+        )
 
     def _deadline(self, duration: str | int) -> int:
         deadline = self.clock.now() + as_duration(duration)
@@ -316,24 +339,59 @@ class Cluster:
         return exports.import_objects(self.registry, USER, document)
 
     def reset(self) -> None:
-        """Back to an empty cluster: objects, controllers, time and names."""
+        """Back to an empty cluster: objects, controllers, settings, time and names."""
         self.stop()
         self.guard(OpenGate())
-        if isinstance(self.clock, VirtualClock):
-            self.clock.reset()
-        self.streams.reset()
+        self.is_lent = False
+        self._use(self._own_options)
+        self.clock.reset(self._begins_at if isinstance(self.clock, VirtualClock) else None)
+        self.streams.reset(self.options.seed)
         self._event_stamps.reset()
         exports.reset(self.registry)
+
+    # -- lending it to a scenario --------------------------------------------------------------
+
+    def prepare(self, options: ClusterOptions) -> None:
+        """What the next scenario begins with, in place of the world's own settings.
+
+        Nothing changes before `begin_anew`. From then on until `take_back` time is virtual,
+        whatever the world's own clock is: it begins at ``options.start``, or where all do.
+        """
+        self._next_options = options
 
     def begin_anew(self) -> None:
         """A fresh world for a new scenario: nobody, nothing, time and names from the start."""
         self.stop()
         self.wipe()
-        if isinstance(self.clock, VirtualClock):
-            self.clock.reset()
-        self.streams.reset()
+        if self._next_options is None:
+            self.clock.reset(self.options.start)
+        else:
+            self._use(self._next_options)
+            self._next_options = None
+            self.is_lent = True
+            self._lend_time()
+        self.streams.reset(self.options.seed)
         self._event_stamps.reset()
         self.registry.identities.reset(self.options.seed, kept=(SCENARIO.kind,))
+
+    def take_back(self) -> None:
+        """Let the controllers go; time goes on from now at the world's own pace and settings."""
+        self.stop()
+        self.is_lent = False
+        self._use(self._own_options)
+        if isinstance(self.clock, LentClock):
+            self.clock.take_back()
+
+    def _use(self, options: ClusterOptions) -> None:
+        self.options = options
+        use_options(self.registrations, options)
+
+    def _lend_time(self) -> None:
+        start = DEFAULT_START if self.options.start is None else self.options.start
+        if isinstance(self.clock, LentClock):
+            self.clock.lend(start)
+        else:
+            self.clock.reset(start)
 
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""
@@ -361,7 +419,7 @@ class Cluster:
             raise
         if not client.is_watching:
             # Who watches nothing may look at everything: any change may mean work.
-            client.watch_all(ignore)
+            client.watch_all(ignore, patient=True)
         return slot
 
     def _context(self, client: DirectClient, slot: Slot) -> ControllerContext:

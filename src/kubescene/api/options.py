@@ -1,6 +1,6 @@
 """What may be said beside the object of a write: options, preconditions, where it comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -55,6 +55,8 @@ class WriteOptions:
     """A subresource that the write came through, such as ``scale``: owners are noted with it."""
     blueprint: Blueprint | None = None
     """What this write has in common with others that carry the same blueprint."""
+    warn: Callable[[str], None] | None = None
+    """Takes what admission has to say about a request that it lets pass."""
 
 
 NO_OPTIONS = WriteOptions()

@@ -36,6 +36,33 @@ class Encoded(Protocol):
 Part: TypeAlias = bytes | Encoded | tuple[bytes, ...]
 
 
+class Composite(tuple[Part, ...]):
+    """Parts that their owner put together, one of them large: it need not be read every time.
+
+    The owner subclasses this. Records that somebody else makes of such an object (an edit, its
+    removal) share the large part by `succeed`.
+    """
+
+    @property
+    def is_large(self) -> bool:
+        """Whether joining it takes so long that nobody should wait for it."""
+        raise NotImplementedError
+
+    @property
+    def outline(self) -> bytes:
+        """The object without the large part."""
+        raise NotImplementedError
+
+    @property
+    def essence(self) -> bytes:
+        """Metadata and status without the large part: what tables and onlookers need."""
+        raise NotImplementedError
+
+    def succeed(self, obj: JsonObject, revision: int) -> "Composite | None":
+        """The payload of an edited object; None if more was edited than its author may."""
+        raise NotImplementedError
+
+
 class Sections(msgspec.Struct, gc=False, eq=False):
     """The encoding of one object. ``gc=False`` is sound: it refers to bytes only."""
 

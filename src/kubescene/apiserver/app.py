@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver import about, reviews
 from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
@@ -17,7 +18,7 @@ from kubescene.apiserver.listing import Lister
 from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
 from kubescene.apiserver.origins import check_form, check_sender
-from kubescene.apiserver.rendering import Renderer
+from kubescene.apiserver.rendering import Renderer, is_large
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
     App,
@@ -40,7 +41,7 @@ from kubescene.apiserver.streaming import WatchStreams
 from kubescene.apiserver.subresources import Subresources
 from kubescene.apiserver.validating import FieldValidation
 from kubescene.apiserver.writing import Writes
-from kubescene.errors import ApiError, InternalError, MethodNotAllowedError
+from kubescene.errors import ApiError, ForbiddenError, InternalError, MethodNotAllowedError
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
@@ -160,16 +161,20 @@ class ApiServer:
     async def _answer_object(self, target: Target, request: Request, form: Form) -> Response:
         check_verb(_OBJECT_VERBS.get(request.method), target.resource_type.verbs)
         if request.method == "GET":
-            return self._get(target, request, form)
+            return await self._get(target, request, form)
         if request.method == "PUT":
             return await self.verbs.update(target, request, form)
         if request.method == "PATCH":
             return await self.verbs.patch(target, request, form)
         return await self.verbs.delete(target, request, form)
 
-    def _get(self, target: Target, request: Request, form: Form) -> Response:
+    async def _get(self, target: Target, request: Request, form: Form) -> Response:
         record = self.registry.record(target.resource_type, target.namespace, target.name)
         if form is PLAIN:
+            if is_large(record):
+                return await asyncio.to_thread(
+                    self.renderer.object_response, record, target.resource_type
+                )
             return self.renderer.object_response(record, target.resource_type)
         include = request.query.get("includeObject", "")
         return self.renderer.object_response(record, target.resource_type, form, include=include)
@@ -210,7 +215,8 @@ class ApiServer:
         if self.subresources.is_special(target.subresource):
             return await self.subresources.serve(target, request)
         if request.method == "GET":
-            return self._get(target, request, form)
+            return await self._get(target, request, form)
+        check_status_writer(target)
         if request.method == "PUT":
             return await self.verbs.update(target, request, form)
         return await self.verbs.patch(target, request, form)
@@ -282,6 +288,19 @@ def check_verb(verb: str | None, allowed: tuple[str, ...]) -> None:
     """405 unless the resource has the verb."""
     if verb is None or verb not in allowed:
         raise method_not_allowed()
+
+
+def check_status_writer(target: Target) -> None:
+    """403 for the status of a Scenario: whoever plays it writes it, and nobody else."""
+    resource_type = target.resource_type
+    if resource_type.gvk == SCENARIO and target.subresource == "status":
+        raise ForbiddenError(
+            f'{resource_type.named_resource} "{target.name}" is forbidden: the status of a '
+            "Scenario is written by the engine that plays it",
+            name=target.name,
+            group=resource_type.gvk.group,
+            kind=resource_type.plural,
+        )
 
 
 def check_reading(request: Request) -> None:

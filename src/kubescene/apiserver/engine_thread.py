@@ -17,8 +17,8 @@ import logging
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread, get_ident
-from typing import Any, NamedTuple, TypeVar
+from threading import Event, Lock, Thread, get_ident
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kubescene.actors import Role
 from kubescene.clock import SECOND, WallClock
@@ -44,6 +44,56 @@ class EngineStoppedError(RuntimeError):
     """The server is shutting down and takes no more commands."""
 
 
+class Director(Protocol):
+    """Who has something to play by itself: the Scenarios of the world. For this thread only."""
+
+    @property
+    def holds_world(self) -> bool:
+        """Whether nothing moves but what is played."""
+        ...
+
+    def begin(self) -> None:
+        """The thread has taken the world over."""
+        ...
+
+    def look(self) -> bool:
+        """A command was run; whether it freed the world, whose own controllers begin anew."""
+        ...
+
+    def moments(self) -> Iterator[object] | None:
+        """What is to be played now, if anything is."""
+        ...
+
+    def free_world(self) -> None:
+        """Somebody wants to move the world; raises an `ApiError` if it belongs to a scenario."""
+        ...
+
+    def define(self) -> None:
+        """The world was emptied: make what has to be there."""
+        ...
+
+
+class Nobody:
+    """Directs a world without scenarios."""
+
+    holds_world = False
+
+    def begin(self) -> None:
+        """Nothing to do."""
+
+    def look(self) -> bool:
+        return False
+
+    def moments(self) -> Iterator[object] | None:
+        return None
+
+    def free_world(self) -> None:
+        """It always is."""
+
+    def define(self) -> None:
+        """Nothing to do."""
+
+
 class Command(NamedTuple):
     """Something to be run on the engine thread, and how to say that it never will be."""
 
@@ -54,13 +104,17 @@ class Command(NamedTuple):
 class EngineThread:
     """Runs commands and controllers of one cluster. Nobody else may write to it any more."""
 
-    def __init__(self, cluster: Cluster, *, controllers: bool = True) -> None:
+    def __init__(
+        self, cluster: Cluster, *, controllers: bool = True, director: Director | None = None
+    ) -> None:
         self.cluster = cluster
+        self._director = director or Nobody()
         self._with_controllers = controllers
         self._commands: SimpleQueue[Command | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="kubescene-engine", daemon=True)
         self._stopped = False
         self._ending = Lock()
+        self._begun = Event()
         self._server_clock = WallClock()
         self.crank = ServingCrank(
             cluster.event_queue, cluster.count_objects, clock=self._server_clock
@@ -73,8 +127,12 @@ class EngineThread:
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
-        """Take the store over and begin; what is there already is settled first."""
+        """Take the store over and begin; what is there already is settled first.
+
+        Returns when the world is ready for commands: whoever asks sees all that it has to offer.
+        """
         self._thread.start()
+        self._begun.wait()
 
     def stop(self, timeout_s: float | None = None) -> bool:
         """Finish what was submitted, then end; whether the thread is gone.
@@ -171,8 +229,10 @@ class EngineThread:
         While they last nobody else turns the controllers: whoever makes the moments does. When they
         are over the world is left as it is until the next command.
         """
+        self._director.free_world()
         if self._moments is not None:
             raise ConflictError("something is being played already: wait for its end")
+        self._start_controllers()
         self._moments = moments
 
     @property
@@ -184,11 +244,14 @@ class EngineThread:
     def _run(self) -> None:
         try:
             self.cluster.store.own()
+            self._director.begin()
+            self._begun.set()
             self._start_controllers()
             self._turn()
         except Exception:
             _log.exception("the engine thread ends: nothing can be written any more")
         finally:
+            self._begun.set()
             self._finish()
 
     def _turn(self) -> None:
@@ -202,19 +265,31 @@ class EngineThread:
             if command is not None:
                 self._frozen = False
                 command.run()
+                if self._director.look():
+                    self._start_controllers()
                 self._patience = self.crank.patience()
                 busy = True
             elif self._moments is not None:
                 self._play_on(self._moments)
-                busy = not self._frozen
+                busy = True
+            elif (moments := self._director.moments()) is not None:
+                self._moments = moments
+                busy = True
             else:
-                busy = not self._frozen and self._round()
+                busy = not self._is_resting and self._round()
+
+    @property
+    def _is_resting(self) -> bool:
+        """Whether nothing happens until the next command."""
+        return self._frozen or self._director.holds_world
 
     def reset(self) -> None:
         """An empty cluster with controllers that know nothing of the old one. A command."""
+        self._director.free_world()
         if self._moments is not None:
             raise ConflictError("something is being played: wait for its end")
         self.cluster.reset()
+        self._director.define()
         self._start_controllers()
 
     def configure_scheduler(self, options: SchedulerOptions) -> None:
@@ -253,7 +328,7 @@ class EngineThread:
         if self._stalled:
             self._stalled = False
             return STALLED_S
-        if self._frozen:
+        if self._is_resting:
             return LONGEST_SLEEP_S
         waits = [self._server_clock.seconds_until(self._retry_at)]
         due = self.cluster.event_queue.peek()

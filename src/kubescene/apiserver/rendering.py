@@ -7,13 +7,14 @@ something else was asked for: another version of the kind, a table, metadata alo
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import orjson
 import yaml
 
 from kubescene.api.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.conversion import from_storage
+from kubescene.api.parts import Composite
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import PLAIN, Form, Shape
@@ -52,7 +53,7 @@ class Renderer:
 
     def __init__(self, registry: Registry) -> None:
         self._custom = registry.custom
-        self._clock = registry.clock
+        self._clocks = registry.clocks
 
     def encoder(self, resource_type: ResourceType) -> Encoder:
         """Writes records as JSON in the version of ``resource_type``; stored bytes if they fit."""
@@ -75,6 +76,23 @@ class Renderer:
             return self._custom.presented(obj, record.revision, resource_type)
         return from_storage(obj, resource_type)
 
+    def decoded_for(
+        self, record: Record, resource_type: ResourceType, form: Form, include: str
+    ) -> JsonObject:
+        """As much of the object as the form shows: of one with a large part, mostly not that."""
+        payload = record.payload
+        if not isinstance(payload, Composite) or form.shape is Shape.OBJECT or include == "Object":
+            return self.decode(record, resource_type)
+        if form.shape is Shape.TABLE and self._shows_spec(resource_type):
+            return cast("JsonObject", orjson.loads(payload.outline))
+        return cast("JsonObject", orjson.loads(payload.essence))
+
+    def _shows_spec(self, resource_type: ResourceType) -> bool:
+        """Whether the table of a custom kind has a column of something else than its status."""
+        kind = self._custom.of(resource_type.gvk)
+        paths = [str(it.get("jsonPath", "")) for it in kind.printer_columns] if kind else []
+        return not all(path.startswith((".status", ".metadata")) for path in paths)
+
     def object_response(
         self,
         record: Record,
@@ -87,7 +105,7 @@ class Renderer:
         """One object."""
         if form.is_plain:
             return Response(self.encoder(resource_type)(record), status)
-        obj = self.decode(record, resource_type)
+        obj = self.decoded_for(record, resource_type, form, include)
         if form.shape is Shape.TABLE:
             meta = ListMeta(record.revision)
             return _encode(self.table(resource_type, [obj], form, meta, include), form, status)
@@ -137,7 +155,7 @@ class Renderer:
     ) -> JsonObject:
         """A list with its items in the last member."""
         if form.shape is Shape.TABLE:
-            objects = [self.decode(record, resource_type) for record in records]
+            objects = [self.decoded_for(it, resource_type, form, include) for it in records]
             return self.table(resource_type, objects, form, meta, include)
         items = list(self._items(records, resource_type, form, include))
         kind, api_version = f"{resource_type.kind}List", resource_type.api_version
@@ -150,9 +168,9 @@ class Renderer:
         self, records: Sequence[Record], resource_type: ResourceType, form: Form, include: str
     ) -> Iterator[JsonObject]:
         """Rows of a table, metadata, or whole objects: one for each record."""
-        columns, now = self.columns(resource_type), self._clock.now()
+        columns, now = self.columns(resource_type), self._clocks.of(resource_type).now()
         for record in records:
-            obj = self.decode(record, resource_type)
+            obj = self.decoded_for(record, resource_type, form, include)
             if form.shape is Shape.TABLE:
                 yield _row(obj, columns, form, include, now)
             else:
@@ -171,7 +189,7 @@ class Renderer:
         """A ``Table``; of a watch only the first needs its columns."""
         check_include(include)
         columns = self.columns(resource_type)
-        now = self._clock.now()
+        now = self._clocks.of(resource_type).now()
         return {
             "kind": "Table",
             "apiVersion": form.api_version,
@@ -184,6 +202,11 @@ class Renderer:
         """The columns of a kind; a custom one has them in its definition."""
         kind = self._custom.of(resource_type.gvk) if resource_type.custom else None
         return crd_columns(kind.printer_columns) if kind else table_columns(resource_type)
+
+
+def is_large(record: Record) -> bool:
+    """Whether writing the object takes so long that the event loop should not wait for it."""
+    return isinstance(record.payload, Composite) and record.payload.is_large
 
 
 def check_include(include: str) -> None:

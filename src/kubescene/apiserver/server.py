@@ -19,13 +19,14 @@ from types import TracebackType
 
 import uvicorn
 
-from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import is_local
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.live import LiveScenarios
+from kubescene.scenario.phases import ResultsStrategy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
@@ -84,12 +85,15 @@ class Server:
         controllers: bool = True,
         max_body: int = DEFAULT_MAX_BODY,
         allow_extenders: bool = False,
+        results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
-        # Nothing here plays a Scenario yet: better no such kind than objects that do nothing.
-        if SCENARIO in self.cluster.scheme:
-            self.cluster.scheme.unregister(SCENARIO)
-        self.engine = EngineThread(self.cluster, controllers=controllers)
+        clocks = self.cluster.registry.clocks
+        if clocks.is_one:
+            # A scenario may have the world's clock for itself; the server goes on meanwhile.
+            clocks.server = WallClock()
+        self.scenarios = LiveScenarios(self.cluster, results)
+        self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
         only_local = is_local(host.encode())
         self.app = ApiServer(
             self.engine,

@@ -22,7 +22,7 @@ from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
 from kubescene.apiserver.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.writing import as_object
-from kubescene.clock import VirtualClock, format_micro_time, parse_duration
+from kubescene.clock import LentClock, format_micro_time, parse_duration
 from kubescene.errors import BadRequestError, ConflictError, MethodNotAllowedError
 from kubescene.registry import exports
 from kubescene.types import JsonObject
@@ -84,7 +84,7 @@ class Simulator:
         content_type = checked_type(request)
         body = bodies.decode_body(await request.body(MAX_COMMAND), content_type)
         cluster, duration = self._engine.cluster, duration_of(as_object(body.value))
-        if not isinstance(cluster.clock, VirtualClock):
+        if isinstance(cluster.clock, LentClock) and cluster.clock.passes_by_itself:
             raise ConflictError(
                 "the time of this world passes by itself: only a virtual clock is told to move "
                 "(kubescene serve --clock virtual)"

@@ -7,14 +7,14 @@ read fast enough is cut off when the backlog is full; the writer never notices.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kubescene.api.records import Record
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.negotiation import Form, Shape
-from kubescene.apiserver.rendering import Renderer, check_include
+from kubescene.apiserver.rendering import Renderer, check_include, is_large
 from kubescene.apiserver.requests import Receive, Request, Send
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import Selection, select
@@ -208,7 +208,8 @@ class WatchStream:
 
     async def _send_existing(self) -> None:
         existing, self._registered.existing = self._registered.existing, []
-        await self._send_frames(self._encoder.added(existing))
+        large = any(map(is_large, existing))
+        await self._send_frames(self._encoder.added(existing), large=large)
         # One that is being ended may not have sent all: it must not say that it has.
         if self._options.marks_initial_end and not self._sleeper.ended:
             mark = self._encoder.bookmark(self._registered.revision, ends_initial=True)
@@ -222,7 +223,8 @@ class WatchStream:
             return False
         if changes:
             self._seen = changes[-1].revision
-            await self._send_frames(self._encoder.frames(changes))
+            large = any(is_large(change.record) for change in changes)
+            await self._send_frames(self._encoder.frames(changes), large=large)
         return True
 
     async def _send_bookmark(self) -> None:
@@ -232,11 +234,17 @@ class WatchStream:
             # What came after the question was sent before the answer: never go back behind it.
             await _chunk(self._send, self._encoder.bookmark(max(revision, self._seen)))
 
-    async def _send_frames(self, frames: Iterable[bytes]) -> None:
-        """Encode and send piece by piece: what a slow client has not read is not encoded yet."""
+    async def _send_frames(self, frames: Iterator[bytes], *, large: bool = False) -> None:
+        """Encode and send piece by piece: what a slow client has not read is not encoded yet.
+
+        A ``large`` object is encoded on another thread: the other clients need not wait for it.
+        """
         piece: list[bytes] = []
         size = 0
-        for frame in frames:
+        while True:
+            frame = await asyncio.to_thread(next, frames, None) if large else next(frames, None)
+            if frame is None:
+                break
             piece.append(frame)
             size += len(frame)
             if size >= CHUNK_BYTES:

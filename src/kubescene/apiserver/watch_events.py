@@ -102,7 +102,7 @@ class EventEncoder:
         return b""
 
     def _transformed(self, record: Record) -> bytes:
-        obj = self._renderer.decode(record, self._resource_type)
+        obj = self._renderer.decoded_for(record, self._resource_type, self._form, self._include)
         if self._form.shape is Shape.METADATA:
             return orjson.dumps(metadata_only(obj, self._form))
         if self._form.shape is Shape.OBJECT:

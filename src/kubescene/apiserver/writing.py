@@ -4,7 +4,9 @@ Each reads and checks its request on the event loop, lets the registry decide on
 thread, and renders the record that comes back.
 """
 
+import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from kubescene.api.managed_fields import manager_of
 from kubescene.api.options import DeleteOptions, WriteOptions
@@ -14,7 +16,7 @@ from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.negotiation import Form
-from kubescene.apiserver.rendering import ListMeta, Renderer
+from kubescene.apiserver.rendering import ListMeta, Renderer, is_large
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.apiserver.routes import Target
@@ -61,7 +63,7 @@ class Writes:
                 request.actor, obj, namespace=target.namespace, options=options
             )
         )
-        return self._rendered(record, target, request, form, 201)
+        return await self._rendered(record, target, request, form, 201)
 
     async def update(self, target: Target, request: Request, form: Form) -> Response:
         """PUT to an object, or to one of the subresources that have its kind."""
@@ -78,7 +80,7 @@ class Writes:
                 options=options,
             )
         )
-        return self._rendered(record, target, request, form)
+        return await self._rendered(record, target, request, form)
 
     async def patch(self, target: Target, request: Request, form: Form) -> Response:
         """PATCH of an object, or of one of the subresources that have its kind."""
@@ -103,7 +105,7 @@ class Writes:
             return record, is_new
 
         record, is_new = await self.engine.submit(command)
-        return self._rendered(record, target, request, form, 201 if is_new else 200)
+        return await self._rendered(record, target, request, form, 201 if is_new else 200)
 
     async def delete(self, target: Target, request: Request, form: Form) -> Response:
         """DELETE of an object: its newest state while it waits, a ``Status`` once it is gone.
@@ -125,7 +127,7 @@ class Writes:
         record, remains = await self.engine.submit(command)
         waits = record.deleting if options.dry_run else remains
         if waits or resource_type.group_resource in SHOWN_WHEN_GONE:
-            return self._rendered(record, target, request, form)
+            return await self._rendered(record, target, request, form)
         resource = resource_type.named_resource
         return json_response(
             success_status(record.name, resource.group, resource.resource, record.uid)
@@ -207,13 +209,18 @@ class Writes:
                 )
         return parse_delete_options(options, request)
 
-    def _rendered(
+    async def _rendered(
         self, record: Record, target: Target, request: Request, form: Form, status: int = 200
     ) -> Response:
-        include = request.query.get("includeObject", "")
-        return self.renderer.object_response(
-            record, target.resource_type, form, include=include, status=status
+        render = partial(
+            self.renderer.object_response,
+            record,
+            target.resource_type,
+            form,
+            include=request.query.get("includeObject", ""),
+            status=status,
         )
+        return await asyncio.to_thread(render) if is_large(record) else render()
 
 
 def as_object(value: JsonValue) -> JsonObject:
@@ -230,6 +237,7 @@ def write_options(request: Request) -> WriteOptions:
         dry_run=request.is_dry_run,
         field_manager=field_manager(request),
         force=request.flag("force"),
+        warn=request.warnings.append,
     )
 
 

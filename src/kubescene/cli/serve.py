@@ -10,7 +10,8 @@ import typer
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kubescene.clock import Clock
+    from kubescene.clock.clocks import PacedClock
+    from kubescene.scenario.phases import ResultsStrategy
 
 FASTEST = 100_000
 
@@ -51,6 +52,14 @@ def serve(
         bool,
         typer.Option(help="Let clients configure extenders, which this server then calls."),
     ] = False,
+    results_strategy: Annotated[
+        str,
+        typer.Option(
+            help="When status.scenarioResult of a Scenario is brought up to date: "
+            "AtMovingNextStep, OnPause or OnDone.",
+            envvar="UPDATE_SCENARIO_RESULTS_STRATEGY",
+        ),
+    ] = "AtMovingNextStep",
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
@@ -58,6 +67,7 @@ def serve(
     """
     check_host(host, allow_remote=allow_remote)
     clock_named(clock)
+    results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # The HTTP stack is an extra, and no other command should wait for it.
     try:
@@ -81,6 +91,7 @@ def serve(
             controllers=controllers,
             max_body=max_body,
             allow_extenders=allow_extenders,
+            results=results,
         )
     except OSError as error:
         raise ConfigurationError(
@@ -91,7 +102,7 @@ def serve(
     server.run()
 
 
-def clock_named(text: str) -> "Clock":
+def clock_named(text: str) -> "PacedClock":
     """The clock that ``--clock`` asks for; it begins now, so that ages look right."""
     from kubescene.clock import ScaledClock, VirtualClock, WallClock
 
@@ -106,6 +117,13 @@ def clock_named(text: str) -> "Clock":
     raise ConfigurationError(
         f"--clock is {text!r}: it may be wall, virtual, or a rate from 1x to {FASTEST}x"
     )
+
+
+def strategy_named(text: str) -> "ResultsStrategy":
+    """The strategy of ``--results-strategy``, or of the KEP's environment variable."""
+    from kubescene.scenario.phases import RESULTS_STRATEGY_VARIABLE, ResultsStrategy
+
+    return ResultsStrategy.of_environment({RESULTS_STRATEGY_VARIABLE: text})
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:

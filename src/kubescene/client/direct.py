@@ -180,12 +180,15 @@ class DirectClient:
         self._replay(resource, handler)
         return self._kept(self._store.subscribe(handler, (resource,)))
 
-    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
+    def watch_all(
+        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+    ) -> Subscription:
         handler = waking_for_all(handler, None if quiet else self._wake)
         self._watches_all = True
         for resource in self._store.resources():
             self._replay(resource, handler)
-        return self._kept(self._store.subscribe(handler))
+        aside = BOOKKEEPING if patient else ()
+        return self._kept(self._store.subscribe(handler, patient=aside))
 
     @property
     def is_watching(self) -> bool:

@@ -183,12 +183,15 @@ class Watcher(Protocol):
         """
         ...
 
-    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
+    def watch_all(
+        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+    ) -> Subscription:
         """The same for objects of every kind, those included that are defined later.
 
         What exists is delivered resource by resource in a fixed order, each in order of creation.
         For the few components to which all kinds are alike: the handler is called for every write
-        of the world. Bookkeeping (Events, Leases, Scenarios) is delivered but wakes nobody.
+        of the world. Bookkeeping (Events, Leases, Scenarios) is delivered but wakes nobody. Who is
+        ``patient`` may miss phases of a Scenario that nobody else follows, and costs less.
         """
         ...
 

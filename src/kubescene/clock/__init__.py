@@ -4,7 +4,7 @@ Everything that needs an instant receives a `Clock`; everything that needs chanc
 identity receives a named stream of `Streams` or an `Identities`. Imports nothing of ours.
 """
 
-from kubescene.clock.clocks import Clock, ScaledClock, VirtualClock, WallClock
+from kubescene.clock.clocks import Clock, LentClock, ScaledClock, VirtualClock, WallClock
 from kubescene.clock.event_queue import EventQueue, EventSource, Scheduled
 from kubescene.clock.randomness import Identities, Stream, Streams
 from kubescene.clock.steps import ScenarioStep
@@ -32,6 +32,7 @@ __all__ = [
     "EventQueue",
     "EventSource",
     "Identities",
+    "LentClock",
     "ScaledClock",
     "ScenarioStep",
     "Scheduled",

@@ -1,9 +1,10 @@
-"""Three paces of one time.
+"""Three paces of one time, and a clock that changes between them.
 
 A clock answers two questions: what time is it, and (for the event loop only) please let it
 become this time. `VirtualClock` jumps there, `WallClock` sleeps until then, `ScaledClock` sleeps a
 fraction of it. Nothing else in Kubescene knows which of the three it was given; who has to sleep by
-other means, such as a thread that waits for commands too, asks `seconds_until`.
+other means, such as a thread that waits for commands too, asks `seconds_until`. A served world has
+a `LentClock`: one of the three, and virtual while a scenario has the world.
 
 Instants are integer nanoseconds since the Unix epoch, so that arithmetic is exact. Clocks can be
 copied: the copy of a virtual clock stands where the original stood, the others go on alike.
@@ -37,6 +38,18 @@ class Clock(Protocol):
         ...
 
 
+class PacedClock(Clock, Protocol):
+    """A clock that a world can own: it begins again with it, and others can have its pace."""
+
+    def reset(self, start: int | None = None) -> None:
+        """Begin again, at ``start`` if that is given."""
+        ...
+
+    def going_on(self, instant: int) -> "PacedClock":
+        """A clock of the same pace that begins at ``instant``."""
+        ...
+
+
 class VirtualClock:
     """Stands still until told to move. The pace of every rehearsal."""
 
@@ -62,6 +75,10 @@ class VirtualClock:
             self.start = start
         self._now = self.start
 
+    def going_on(self, instant: int) -> "VirtualClock":
+        """A clock of the same pace that stands at ``instant``."""
+        return VirtualClock(instant)
+
 
 class WallClock:
     """The machine's time, for serving a live cluster."""
@@ -77,6 +94,13 @@ class WallClock:
 
     def seconds_until(self, instant: int) -> float:
         return max(instant - self.now(), 0) / SECOND
+
+    def reset(self, start: int | None = None) -> None:
+        """Nobody sets the machine's time."""
+
+    def going_on(self, instant: int) -> "ScaledClock":
+        """A clock of the same pace that begins at ``instant``."""
+        return ScaledClock(1, instant)
 
 
 class ScaledClock:
@@ -100,3 +124,54 @@ class ScaledClock:
 
     def seconds_until(self, instant: int) -> float:
         return max(instant - self.now(), 0) / (SECOND * self._rate)
+
+    def reset(self, start: int | None = None) -> None:
+        """Begin again, for a new scenario in the same process."""
+        if start is not None:
+            self.start = start
+        self._origin = time.monotonic_ns()
+
+    def going_on(self, instant: int) -> "ScaledClock":
+        """A clock of the same pace that begins at ``instant``."""
+        return ScaledClock(self._rate, instant)
+
+
+class LentClock:
+    """Another clock that a scenario may have for itself: then time is virtual.
+
+    Whoever was given it sees one time: it never runs backwards but where a world begins anew. After
+    the scenario time goes on at its own pace from where the scenario left it.
+    """
+
+    __slots__ = ("_own", "_present")
+
+    def __init__(self, own: PacedClock) -> None:
+        self._own = own
+        self._present: PacedClock = own
+
+    def now(self) -> int:
+        return self._present.now()
+
+    def wait_until(self, instant: int) -> None:
+        self._present.wait_until(instant)
+
+    def seconds_until(self, instant: int) -> float | None:
+        return self._present.seconds_until(instant)
+
+    def lend(self, start: int) -> None:
+        """From now on time stands still at ``start`` until told to move."""
+        self._present = VirtualClock(start)
+
+    def take_back(self) -> None:
+        """Let time pass by itself again, from the present instant on."""
+        self._present = self._own.going_on(self.now())
+
+    def reset(self, start: int | None = None) -> None:
+        """Begin again, as at first."""
+        self._own.reset(start)
+        self._present = self._own
+
+    @property
+    def passes_by_itself(self) -> bool:
+        """Whether its own pace is another than being told."""
+        return not isinstance(self._own, VirtualClock)

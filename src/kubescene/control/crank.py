@@ -138,10 +138,10 @@ class Crank:
         patience.spend(turned, wrote)
         return True
 
-    def release(self, slots: Sequence[Slot]) -> bool:
-        """Let those try again at once that failed and rest; whether there are any."""
+    def release(self, slots: Sequence[Slot]) -> list[str]:
+        """Let those try again at once that failed and rest; who they are."""
         del slots
-        return False
+        return []
 
     def _turn(self, slot: Slot, wrote: list[str]) -> bool:
         """Whether the slot had its turn; who wrote is noted."""
@@ -169,11 +169,11 @@ class ServingCrank(Crank):
         ran = self._run_due()
         return super().round(slots, patience) or ran
 
-    def release(self, slots: Sequence[Slot]) -> bool:
+    def release(self, slots: Sequence[Slot]) -> list[str]:
         held = [slot for slot in slots if slot.awake and slot.held_until]
         for slot in held:
             slot.held_until = 0
-        return bool(held)
+        return [slot.name for slot in held]
 
     def next_retry(self, slots: Sequence[Slot]) -> int | None:
         """When the first of those that failed may try again, by the server's clock."""

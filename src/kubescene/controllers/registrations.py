@@ -31,6 +31,10 @@ class ControllerRegistrations:
         self.factory(name)
         self._factories[name] = factory
 
+    def find(self, name: str) -> ControllerFactory | None:
+        """The factory of that name, if there is one."""
+        return self._factories.get(name)
+
     def factory(self, name: str) -> ControllerFactory:
         if name not in self._factories:
             known = ", ".join(self._factories)

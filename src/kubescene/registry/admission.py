@@ -6,7 +6,7 @@ so a change is a copy. `AdmissionChain.validate` runs last, on the object as it 
 can only refuse. The order within each round is kube-apiserver's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -17,6 +17,10 @@ from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
 from kubescene.store import Store
 from kubescene.types import JsonObject
+
+
+def silent(warning: str) -> None:
+    """Where nobody listens to warnings."""
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True):
@@ -35,6 +39,8 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
     old: JsonObject | None
     store: Store
     clock: Clock
+    warn: Callable[[str], None] = silent
+    """Says something to the client although its request is admitted."""
 
     def is_create(self, kind: str) -> bool:
         """Whether this creates an object of a built-in kind (not a subresource)."""
@@ -62,6 +68,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
             self.old,
             self.store,
             self.clock,
+            self.warn,
         )
 
     def forbidden(self, why: str) -> ForbiddenError:
@@ -114,9 +121,16 @@ class AdmissionChain:
     """
 
     def __init__(self, plugins: Sequence[AdmissionPlugin]) -> None:
-        self.plugins = tuple(plugins)
+        self._take(tuple(plugins))
+
+    def _take(self, plugins: tuple[AdmissionPlugin, ...]) -> None:
+        self.plugins = plugins
         self.reads = declared_reads(self.plugins)
         self.validators = tuple(it for it in self.plugins if isinstance(it, ValidatingPlugin))
+
+    def add(self, plugin: AdmissionPlugin) -> None:
+        """Ask one more, after all others."""
+        self._take((*self.plugins, plugin))
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         obj = request.obj

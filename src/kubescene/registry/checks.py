@@ -4,7 +4,7 @@ from kubescene.api import validation
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
-from kubescene.registry.admission import AdmissionChain, AdmissionRequest
+from kubescene.registry.admission import AdmissionChain, AdmissionRequest, silent
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
 from kubescene.registry.pod_subresources import POD_PARTS
 from kubescene.registry.writes import WriteRequest
@@ -97,4 +97,5 @@ class Checks:
             old=old,
             store=self._store,
             clock=self._clock,
+            warn=request.options.warn or silent,
         )

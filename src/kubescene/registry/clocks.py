@@ -20,6 +20,11 @@ class Clocks:
         self.world = world
         self.server = world if server is None else server
 
+    @property
+    def is_one(self) -> bool:
+        """Whether the server has no clock of its own."""
+        return self.server is self.world
+
     def of(self, resource_type: ResourceType) -> Clock:
         group, _, kind = resource_type.gvk
         return self.server if (group, kind) in OF_THE_SERVER else self.world

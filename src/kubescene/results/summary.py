@@ -136,6 +136,14 @@ class SummaryFold:
         elif isinstance(fact, ScenarioEnded):
             self._summary.phase, self._summary.message = fact.phase, fact.message
 
+    def counts(self) -> dict[str, int]:
+        """How many pods were bound, and how many attempts failed, so far."""
+        steps = self._steps.values()
+        return {
+            "bound": sum(step.scheduled for step in steps),
+            "failedAttempts": sum(step.failed_attempts for step in steps),
+        }
+
     def finish(self, scenario: str) -> Summary:
         """The account so far."""
         summary = self._summary

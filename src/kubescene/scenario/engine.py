@@ -12,7 +12,7 @@ put others on the stack. So playing can be interrupted between any two of them, 
 the middle of its play is a value that can be copied.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.control import LivelockError, Patience, Slot
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers
+from kubescene.scenario.edits import ignored_operations, spec_of
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
@@ -32,6 +33,7 @@ from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, pars
 from kubescene.scenario.world import LiveScenario, World
 from kubescene.timeline import KepView, StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import is_significant
+from kubescene.types import JsonObject
 
 Task = tuple[Callable[..., None], tuple[Any, ...]]
 
@@ -60,6 +62,8 @@ class Engine:
         self._recorder = recorder
         self._view = KepView(recorder.log, len(recorder.log))
         self._spec = ScenarioSpec(())
+        self._source: JsonObject = {}
+        self._played: dict[str, Operation] = {}
         self._operations = OperationRunner(world.client(ENGINE), world.scheme)
         self._simulation: Sequence[Slot] = ()
         self._presimulation: Sequence[Slot] = ()
@@ -90,6 +94,36 @@ class Engine:
         """Give up between two moments: what was done stays, outsiders may write again."""
         self._tasks.clear()
         self.world.guard(OpenGate())
+
+    def resume(self) -> bool:
+        """Go on with a paused scenario if its author has added operations; whether there are any.
+
+        What they added for steps that have passed is listed as ignored.
+        """
+        if not self._is_paused():
+            return False
+        ignored = self.scenario.ignored
+        self._do(self._reread, ())
+        if not self._is_paused():
+            return False
+        if self._spec.next_major(self.scenario.step.major) is not None:
+            self._then(self._next_step)
+            self._then(self._go_on)
+        elif self.scenario.ignored != ignored:
+            self._then(self.scenario.write)
+        return bool(self._tasks)
+
+    def _is_paused(self) -> bool:
+        return self.scenario.phase is ScenarioPhase.PAUSED
+
+    def fail(self, message: str) -> None:
+        """End a scenario that is under way between two moments: something made it worthless."""
+        self._fail(message)
+
+    @property
+    def started(self) -> Mapping[str, Operation]:
+        """The operations of all steps up to the current one that were played, by id."""
+        return self._played
 
     def fork(self) -> "Engine":
         """A copy of the scenario in its world, between two moments; both can be played on."""
@@ -122,7 +156,7 @@ class Engine:
 
     def _read(self) -> None:
         try:
-            self._spec = parse_spec(self.scenario.object)
+            self._parse(self.scenario.object)
             check_controllers(self._spec, self.world.registrations)
         except ScenarioError as error:
             self.bad_input = True
@@ -131,18 +165,34 @@ class Engine:
         self._begin()
         self._then(self._next_step)
 
+    def _parse(self, scenario: JsonObject) -> None:
+        self._spec = parse_spec(scenario)
+        self._source = spec_of(scenario)
+
+    def _reread(self) -> None:
+        """Take in what the author has changed since the last look."""
+        scenario = self.scenario.object
+        if spec_of(scenario) is self._source:
+            return
+        self._parse(scenario)
+        major = self.scenario.step.major
+        self.scenario.ignored = ignored_operations(self._spec, major, self._played)
+
+    def _go_on(self) -> None:
+        self.world.guard(self)
+        self.scenario.phase = ScenarioPhase.RUNNING
+        self.scenario.write()
+
     def _begin(self) -> None:
         world = self.world
         world.begin_anew()
-        world.guard(self)
         names = self._spec.presimulation_controllers(list(world.registrations))
         simulated = self._spec.simulation_controllers
         self._roles = dict.fromkeys(names, Role.PRESIMULATION)
         self._roles |= dict.fromkeys(simulated, Role.SIMULATION)
         self._presimulation = world.start(names, Role.PRESIMULATION)
         self._simulation = world.start(simulated, Role.SIMULATION)
-        self.scenario.phase = ScenarioPhase.RUNNING
-        self.scenario.write()
+        self._go_on()
 
     def _fail(self, message: str) -> None:
         try:
@@ -154,6 +204,11 @@ class Engine:
         self._tasks.clear()
         self.scenario.phase = phase
         self.scenario.message = message
+        if phase is ScenarioPhase.SUCCEEDED:
+            major = self.scenario.step.major
+            self.scenario.ignored = ignored_operations(
+                self._spec, major, self._played, is_over=True
+            )
         self._publish()
         self.scenario.write()
         self.world.guard(Frozen(self.scenario))
@@ -163,11 +218,13 @@ class Engine:
     # -- one major step ------------------------------------------------------------------------
 
     def _next_step(self) -> None:
+        self._reread()
         major = self._spec.next_major(self.scenario.step.major)
         if major is None:
             self._end(ScenarioPhase.PAUSED)
             return
         operations = self._spec.at(major)
+        self._played.update((each.id, each) for each in operations)
         self._done_at.clear()
         self._then(self._finish_step, operations)
         for operation in reversed(operations):

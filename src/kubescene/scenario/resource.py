@@ -8,16 +8,18 @@ and the result is a log that only grows plus the length that belongs to this rev
 change costs the same at the first step and after a million events.
 """
 
-from typing import SupportsBytes
+from collections.abc import Sized
+from typing import NamedTuple, SupportsBytes
 
 import orjson
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.parts import Payload
+from kubescene.api.parts import Composite, Payload
 from kubescene.api.records import Record
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
+from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
 from kubescene.store.store import replaced
@@ -25,8 +27,13 @@ from kubescene.types import JsonObject
 from kubescene.version import __version__
 
 NO_TIMELINE = b"{}"
+HEAD = orjson.dumps({"apiVersion": SCENARIO.api_version, "kind": SCENARIO.kind})[:-1]
+OPENS = HEAD + b',"metadata":{"resourceVersion":"'
+STATUS_OPENS = b',"status":'
 RESULT_OPENS = b',"scenarioResult":{"simulatorVersion":"%s","timeline":' % __version__.encode()
 RESULT_CLOSES = b"}}}"
+LARGE_TIMELINE = 1000
+"""From so many facts on, joining the object takes longer than an event loop should be held."""
 
 
 class ScenarioResource:
@@ -35,12 +42,14 @@ class ScenarioResource:
     def __init__(self, store: Store, record: Record) -> None:
         self._store = store
         self._record = record
+        self._author_spec: JsonObject = {}
         self._take_over(record)
         self.phase = ScenarioPhase.PENDING
         self.message = ""
         self.step = ScenarioStep(0, 0)
         self.step_phase: StepPhase | None = None
         self.controller = ""
+        self.ignored: tuple[IgnoredOperation, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
@@ -48,15 +57,20 @@ class ScenarioResource:
         return self._record.name
 
     @property
+    def uid(self) -> str:
+        return self._record.uid
+
+    @property
     def exists(self) -> bool:
-        return self._current() is not None
+        return self._store.is_newest(self._record) or self._current() is not None
 
     @property
     def object(self) -> JsonObject:
         """The Scenario as its author last wrote it, without status."""
-        current = self._current()
-        if current is not None and current is not self._record and not self._is_mine(current):
-            self._take_over(current)
+        if not self._store.is_newest(self._record):
+            current = self._current()
+            if current is not None and not self.is_mine(current):
+                self._take_over(current)
         return {
             "apiVersion": SCENARIO.api_version,
             "kind": SCENARIO.kind,
@@ -72,7 +86,7 @@ class ScenarioResource:
         current = self._current()
         if current is None:
             raise ScenarioGoneError(f"scenario {self.name!r} was deleted while it was played")
-        if not self._is_mine(current):
+        if not self.is_mine(current):
             self._take_over(current)
         if not self._store.defer_payload(current, self._payload, phase=self.phase):
             current = self._store.update_payload(current, self._payload, phase=self.phase)
@@ -84,7 +98,7 @@ class ScenarioResource:
         found = self._store.get(record.resource, record.namespace, record.name)
         return found if found is not None and found.uid == record.uid else None
 
-    def _is_mine(self, record: Record) -> bool:
+    def is_mine(self, record: Record) -> bool:
         """Whether the engine wrote it: then the spec is the one that is known."""
         payload = record.payload
         return isinstance(payload, tuple) and any(part is self._spec for part in payload)
@@ -110,20 +124,86 @@ class ScenarioResource:
         obj = self._store.decoded(record)
         self._record = record
         self._metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
-        self._author_spec: JsonObject = obj.get("spec") or {}
-        head = {"apiVersion": SCENARIO.api_version, "kind": SCENARIO.kind}
-        self._head = orjson.dumps(head)[:-1] + b',"metadata":{"resourceVersion":"'
-        self._tail = b'",' + orjson.dumps(self._metadata)[1:]
-        self._spec = b',"spec":' + orjson.dumps(self._author_spec) + b',"status":'
+        spec: JsonObject = obj.get("spec") or {}
+        if spec != self._author_spec:
+            self._author_spec = spec
+        self._tail = tail_of(self._metadata)
+        self._spec = spec_of(self._author_spec)
 
     def _payload(self, revision: int) -> Payload:
-        status = StatusPart(self.phase, self.message, self.step, self.step_phase, self.controller)
-        revision_text = str(revision).encode()
-        spec = (self._head, revision_text, self._tail, self._spec)
-        return (*spec, status, RESULT_OPENS, self.timeline, RESULT_CLOSES)
+        # Parts that stay the same are the same objects: the history counts only the others.
+        return ScenarioPayload(
+            (
+                OPENS,
+                str(revision).encode(),
+                self._tail,
+                self._spec,
+                StatusPart(self._state()),
+                RESULT_OPENS,
+                self.timeline,
+                RESULT_CLOSES,
+            )
+        )
+
+    def _state(self) -> "State":
+        return State(
+            self.phase, self.message, self.step, self.step_phase, self.controller, self.ignored
+        )
 
     def _status(self) -> JsonObject:
-        return status_of(self.phase, self.message, self.step, self.step_phase, self.controller)
+        return status_of(self._state())
+
+
+class ScenarioPayload(Composite):
+    """The parts of a Scenario; its timeline is the large one."""
+
+    @property
+    def is_large(self) -> bool:
+        timeline = self[6]
+        return isinstance(timeline, Sized) and len(timeline) > LARGE_TIMELINE
+
+    @property
+    def outline(self) -> bytes:
+        opens, revision, tail, spec, status = map(bytes_of, self[:5])
+        return b"".join((opens, revision, tail, spec, status, b"}}"))
+
+    @property
+    def essence(self) -> bytes:
+        opens, revision, tail, _, status = map(bytes_of, self[:5])
+        return b"".join((opens, revision, tail, STATUS_OPENS, status, b"}}"))
+
+    def succeed(self, obj: JsonObject, revision: int) -> "ScenarioPayload | None":
+        if obj.get("status") != orjson.loads(self.essence)["status"]:
+            return None
+        metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
+        author = (tail_of(metadata), spec_of(obj.get("spec") or {}))
+        return ScenarioPayload((self[0], str(revision).encode(), *author, *self[4:]))
+
+
+def tail_of(metadata: JsonObject) -> bytes:
+    """Metadata after the revision."""
+    return b'",' + orjson.dumps(metadata)[1:]
+
+
+def spec_of(spec: JsonObject) -> bytes:
+    """The spec, up to where the status begins."""
+    return b',"spec":' + orjson.dumps(spec) + STATUS_OPENS
+
+
+def bytes_of(part: object) -> bytes:
+    assert isinstance(part, SupportsBytes | bytes)
+    return bytes(part)
+
+
+class State(NamedTuple):
+    """What the engine says in ``status`` beside its result."""
+
+    phase: ScenarioPhase
+    message: str
+    step: ScenarioStep
+    step_phase: StepPhase | None
+    controller: str
+    ignored: tuple[IgnoredOperation, ...]
 
 
 class StatusPart:
@@ -131,36 +211,26 @@ class StatusPart:
 
     __slots__ = ("_state",)
 
-    def __init__(
-        self,
-        phase: ScenarioPhase,
-        message: str,
-        step: ScenarioStep,
-        step_phase: StepPhase | None,
-        controller: str,
-    ) -> None:
-        self._state = (phase, message, step, step_phase, controller)
+    def __init__(self, state: State) -> None:
+        self._state = state
 
     def __bytes__(self) -> bytes:
-        return encode(status_of(*self._state))[:-1]
+        return encode(status_of(self._state))[:-1]
 
 
-def status_of(
-    phase: ScenarioPhase,
-    message: str,
-    step: ScenarioStep,
-    step_phase: StepPhase | None,
-    controller: str,
-) -> JsonObject:
+def status_of(state: State) -> JsonObject:
     """``status`` without its result."""
-    status: JsonObject = {"phase": str(phase)}
-    if message:
-        status["message"] = message
-    if step_phase is not None:
-        status["schedulerStatus"] = SCHEDULER_STATUS[step_phase]
+    status: JsonObject = {"phase": str(state.phase)}
+    if state.message:
+        status["message"] = state.message
+    if state.step_phase is not None:
+        status["schedulerStatus"] = SCHEDULER_STATUS[state.step_phase]
         status["stepStatus"] = {
-            "step": step.to_dict(),
-            "phase": str(step_phase),
-            "runningSimulationController": controller,
+            "step": state.step.to_dict(),
+            "current": str(state.step),
+            "phase": str(state.step_phase),
+            "runningSimulationController": state.controller,
         }
+    if state.ignored:
+        status["ignoredOperations"] = [each._asdict() for each in state.ignored]
     return status

@@ -13,6 +13,7 @@ from kubescene.api.scheme import Scheme
 from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
+from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.timeline import Instruments
 from kubescene.types import JsonObject
@@ -69,6 +70,7 @@ class LiveScenario(Protocol):
     step: ScenarioStep
     step_phase: StepPhase | None
     controller: str
+    ignored: tuple[IgnoredOperation, ...]
     timeline: SupportsBytes
     """``status.scenarioResult.timeline``, published with the next `write`."""
 

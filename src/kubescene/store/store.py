@@ -8,16 +8,18 @@ on; other threads read.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from copy import deepcopy
 from threading import get_ident
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
+
+import orjson
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.encoding import encode
 from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import PartEncoder, Payload, Predecessor, Sections
+from kubescene.api.parts import Composite, PartEncoder, Payload, Predecessor, Sections
 from kubescene.api.records import Record, make_record, successor, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
@@ -41,7 +43,7 @@ Keys: TypeAlias = list[tuple[str, str]]
 class Subscription:
     """Hands changes of some resources to one callable, until cancelled."""
 
-    __slots__ = ("_store", "goes_with_fork", "handler", "resources")
+    __slots__ = ("_store", "goes_with_fork", "handler", "patient", "resources")
 
     def __init__(
         self,
@@ -49,11 +51,19 @@ class Subscription:
         handler: Subscriber,
         resources: tuple[GroupResource, ...] | None,
         goes_with_fork: bool,
+        patient: Collection[GroupResource] = (),
     ) -> None:
         self._store = store
         self.handler = handler
         self.resources = resources
         self.goes_with_fork = goes_with_fork
+        self.patient = patient
+
+    def follows(self, resource: GroupResource) -> bool:
+        """Whether it wants every change of the resource, also one that could be deferred."""
+        if self.resources is None:
+            return resource not in self.patient
+        return resource in self.resources
 
     def cancel(self) -> None:
         """Stop. Safe to call twice."""
@@ -65,6 +75,7 @@ class Subscription:
         twin.handler = deepcopy(self.handler, memo)
         twin.resources = self.resources
         twin.goes_with_fork = True
+        twin.patient = self.patient
         return twin
 
 
@@ -169,6 +180,10 @@ class Store:
                 state[change.record.key] = change.previous
         return [state[key] for key in sorted(state) if not namespace or key[0] == namespace]
 
+    def is_newest(self, record: Record) -> bool:
+        """Whether nobody has written the object since, but for what its owner deferred."""
+        return self._objects[record.resource].get(record.key) is record
+
     def resources(self) -> tuple[GroupResource, ...]:
         """Resources that hold at least one object, in a fixed order."""
         return tuple(sorted(resource for resource, objects in self._objects.items() if objects))
@@ -177,7 +192,10 @@ class Store:
         return len(self._objects.get(resource, ()))
 
     def decoded(self, record: Record) -> JsonObject:
-        """The decoded object, shared and therefore read-only. Owner thread only."""
+        """The decoded object, shared and therefore read-only. Owner thread only.
+
+        Of a `Composite` payload it is the outline: the large part is not decoded.
+        """
         cached = self._decoded.get(record.revision)
         if cached is None:
             cached = self._decode(record)
@@ -231,7 +249,7 @@ class Store:
         served = self._journal is not None or self._owner is not None
         if served or self._is_followed(resource):
             return False
-        if self._objects[resource].get(record.key) is not record:
+        if not self.is_newest(record):
             return False
         pending = self._deferred.get(resource)
         if pending is not None and pending[0] is not record:
@@ -291,17 +309,20 @@ class Store:
         resources: Iterable[GroupResource] | None = None,
         *,
         goes_with_fork: bool = True,
+        patient: Collection[GroupResource] = (),
     ) -> Subscription:
         """Call ``handler`` for every later change (of ``resources``), synchronously.
 
-        A copy of the store has a copy of the subscription, unless that is not wanted or the
-        handler is a plain function, which cannot be told apart from its copy.
+        Who follows everything may say what it is ``patient`` about: resources of which it need not
+        hear what may be deferred (see `defer_payload`). A copy of the store has a copy of the
+        subscription, unless that is not wanted or the handler is a plain function, which cannot be
+        told apart from its copy.
         """
         wanted = None if resources is None else tuple(resources)
-        for resource in wanted or ():
+        for resource in [*self._deferred] if wanted is None else wanted:
             self._catch_up(resource)
         copied = goes_with_fork and not isinstance(handler, FunctionType)
-        subscription = Subscription(self, handler, wanted, copied)
+        subscription = Subscription(self, handler, wanted, copied, patient)
         self._subscriptions.append(subscription)
         self._routes.clear()
         self._followed.clear()
@@ -346,11 +367,11 @@ class Store:
             self._catch_up(resource)
 
     def _is_followed(self, resource: GroupResource) -> bool:
-        """Whether somebody subscribed to this very resource, rather than to everything."""
+        """Whether somebody wants to hear of every change of this resource."""
         followed = self._followed.get(resource)
         if followed is None:
-            named = (s.resources for s in self._subscriptions if s.resources is not None)
-            followed = self._followed[resource] = any(resource in each for each in named)
+            followed = any(each.follows(resource) for each in self._subscriptions)
+            self._followed[resource] = followed
         return followed
 
     def _catch_up(self, resource: GroupResource) -> None:
@@ -390,6 +411,11 @@ class Store:
         if resource == EVENTS:
             record = make_record(resource, copy, revision, encode(copy))
             return self._commit(Change(change_type, record, previous, self), copy)
+        if previous is not None and isinstance(previous.payload, Composite):
+            shared = previous.payload.succeed(copy, revision)
+            if shared is not None:
+                record = make_record(resource, copy, revision, shared)
+                return self._commit(Change(change_type, record, previous, self), copy)
         before = None if previous is None else self._known_encoding(previous, obj)
         payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
         if previous is not None and before is not None and before.same_metadata:
@@ -469,6 +495,8 @@ class Store:
         payload = record.payload
         if isinstance(payload, Sections):
             return self._decoder.decode(payload, node_apart=record.resource == PODS)
+        if isinstance(payload, Composite):
+            return cast("JsonObject", orjson.loads(payload.outline))
         return record.decode()
 
     def _remember(self, revision: int, obj: JsonObject) -> None:

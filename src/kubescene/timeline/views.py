@@ -115,5 +115,9 @@ class KepTimeline:
         parts = [b'"%d":[%s]' % (major, b",".join(majors[major])) for major in sorted(majors)]
         return b"{%s}" % b",".join(parts)
 
+    def __len__(self) -> int:
+        """How many facts it is made of."""
+        return self.stop
+
     def __repr__(self) -> str:
         return f"<KepTimeline of the first {self.stop} facts>"

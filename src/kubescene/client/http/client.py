@@ -233,7 +233,10 @@ class HttpClient:
         api = self._discovery.find(gvk)
         return self._following.watch(api, waking(handler, None if quiet else self._wake))
 
-    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> HttpSubscription:
+    def watch_all(
+        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+    ) -> HttpSubscription:
+        del patient  # a server tells everybody everything
         return self._following.watch_all(waking_for_all(handler, None if quiet else self._wake))
 
     def changed_since(self, revision: int) -> bool:

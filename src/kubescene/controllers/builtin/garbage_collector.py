@@ -67,7 +67,7 @@ class GarbageCollector:
         self._refused: Keys = OrderedDict()
         self._wrote = False
         self._wake = context.wake
-        self._client.watch_all(self.observe, quiet=True)
+        self._client.watch_all(self.observe, quiet=True, patient=True)
 
     def run_once(self) -> Progress:
         if not self._queue:

@@ -1,0 +1,87 @@
+"""Admission of edits: what is wrong with one is said to whoever makes it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kubescene.api.kinds import SCENARIO
+from kubescene.api.scheme import GroupResource
+from kubescene.api.validation import raise_if_invalid
+from kubescene.api.validation.fielderrors import ErrorList
+from kubescene.api.validation.fieldpath import SPEC
+from kubescene.errors import ScenarioError
+from kubescene.registry.admission import AdmissionRequest
+from kubescene.scenario.edits import UNDER_WAY, complaints_about, passed, spec_of
+from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.spec import parse_spec
+from kubescene.types import JsonObject
+
+if TYPE_CHECKING:
+    from kubescene.live.scenarios import LiveScenarios
+
+
+class ScenarioEdits:
+    """An admission plugin that looks at changes of Scenarios only."""
+
+    name = "ScenarioEdits"
+    reads: Sequence[GroupResource] = ()
+
+    def __init__(self, live: "LiveScenarios | None") -> None:
+        self._live = live
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ScenarioEdits":
+        """In a copy of the world nobody plays what is created there."""
+        twin = memo[id(self)] = ScenarioEdits(None)
+        return twin
+
+    def admit(self, request: AdmissionRequest) -> JsonObject:
+        return request.obj
+
+    def validate(self, request: AdmissionRequest) -> None:
+        if request.resource_type.gvk != SCENARIO or request.subresource or request.old is None:
+            return
+        if request.verb == "update" and self._live is not None:
+            old, new = spec_of(request.old), spec_of(request.obj)
+            if old != new:
+                self._check(request, self._live, old, new)
+
+    def _check(
+        self, request: AdmissionRequest, live: "LiveScenarios", old: JsonObject, new: JsonObject
+    ) -> None:
+        errors = ErrorList()
+        phase = phase_of(request.old)
+        run = live.playing(str((request.old or {})["metadata"].get("uid", "")))
+        if phase.is_final:
+            errors.forbidden(SPEC, f"the scenario is {phase}: create another one to play more")
+        elif run is not None and phase in UNDER_WAY:
+            try:
+                after = parse_spec(request.obj)
+            except ScenarioError as error:
+                errors.forbidden(SPEC, f"the scenario is {phase} and would fail: {error}")
+            else:
+                started = run.engine.started
+                for complaint in complaints_about(old, new, after, started.values()):
+                    errors.forbidden(SPEC.child(complaint.field), complaint.why)
+                known = {each.id for each in run.scenario.ignored}
+                for late in passed(after, run.scenario.step.major, started):
+                    if late.id in known:
+                        continue
+                    request.warn(
+                        f"operation {late.id!r} is ignored: its step {late.step} has passed, the "
+                        f"scenario is at step {run.scenario.step}"
+                    )
+        raise_if_invalid(errors, request.resource_type, request.name)
+
+
+def phase_of(scenario: JsonObject | None) -> ScenarioPhase:
+    """What the status says; whatever that is not is ``Unknown``."""
+    status = (scenario or {}).get("status")
+    value = status.get("phase") if isinstance(status, dict) else ""
+    return as_phase(value or "")
+
+
+def as_phase(value: object) -> ScenarioPhase:
+    """A scenario that nobody has looked at yet waits."""
+    try:
+        return ScenarioPhase(str(value or ScenarioPhase.PENDING))
+    except ValueError:
+        return ScenarioPhase.UNKNOWN

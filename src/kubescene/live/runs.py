@@ -1,0 +1,82 @@
+"""One scenario that is played in a served world, with all that is kept of it."""
+
+from dataclasses import replace
+from io import BytesIO
+
+from kubescene.api.records import Record
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.results.explanations import ExplanationMemory
+from kubescene.results.summary import Summary, SummaryFold
+from kubescene.running import cluster_options
+from kubescene.scenario.engine import Engine
+from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.resource import ScenarioResource
+from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
+from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder
+from kubescene.timeline.files import Header, TimelineWriter
+
+
+class LiveRun:
+    """From its first moment until its Scenario is deleted."""
+
+    def __init__(self, cluster: Cluster, record: Record, results: ResultsStrategy) -> None:
+        self._cluster = cluster
+        self.scenario = ScenarioResource(cluster.store, record)
+        self.seed = 0
+        self.log = TimelineLog()
+        self._fold = SummaryFold()
+        self.log.follow(self._fold.add)
+        self.explanations = ExplanationMemory()
+        recorder = TimelineRecorder(cluster.clock, self.log, role_of=cluster.registry.role_of)
+        self._onlookers: tuple[Instrument, ...] = (
+            recorder,
+            ExplanationRecorder(self.explanations.explain),
+        )
+        self.engine = Engine(cluster, self.scenario, recorder, results)
+
+    @property
+    def name(self) -> str:
+        return self.scenario.name
+
+    @property
+    def uid(self) -> str:
+        return self.scenario.uid
+
+    @property
+    def phase(self) -> ScenarioPhase:
+        return self.scenario.phase
+
+    def attach(self, own: ClusterOptions) -> None:
+        """Get the world ready: the next to begin anew in it is this scenario.
+
+        What its spec does not ask for is as in a run of its own, but for what belongs to ``own``,
+        the world that is served.
+        """
+        options = cluster_options(self.scenario.object, None)
+        self.seed = options.seed
+        self._cluster.prepare(replace(options, events=own.events, scheduler=own.scheduler))
+        self._cluster.observe(*self._onlookers)
+
+    def detach(self) -> None:
+        """What happens from now on is not part of it."""
+        self._cluster.instruments.detach(*self._onlookers)
+
+    def summary(self) -> Summary:
+        """The short account so far."""
+        return self._fold.finish(self.name)
+
+    def counts(self) -> dict[str, int]:
+        """How many pods were bound, and how many attempts failed, so far."""
+        return self._fold.counts()
+
+    def timeline_file(self) -> bytes:
+        """What a run of its own would have written to ``timeline.jsonl``. Any thread may ask."""
+        file = BytesIO()
+        writer = TimelineWriter(file, Header(scenario=self.name, seed=self.seed))
+        for fact in self.log.read(0, len(self.log)):
+            writer.write(fact)
+        return file.getvalue()
+
+    def explanations_file(self) -> bytes:
+        """The same for ``explanations.jsonl``."""
+        return b"".join(line + b"\n" for line in (FIRST_LINE, *self.explanations))

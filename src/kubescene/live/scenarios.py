@@ -1,0 +1,256 @@
+"""Who plays and who waits.
+
+The Scenarios of a served world are played one after the other, in the order in which they were
+created. The engine thread asks for `moments` when it has nothing else to play and calls `look`
+after every command; what has changed in between, a subscription tells. Subscribers must not write,
+so it only takes notes.
+
+A scenario owns the world from its first moment: the world is wiped, its time is virtual, others
+may only read. When it is over the world is left as it is, nothing moves, until somebody
+writes: then the world is everybody's again and its own controllers begin anew.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from kubescene.actors import ENGINE
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.gates import OpenGate
+from kubescene.api.kinds import BOOKKEEPING, SCENARIO
+from kubescene.api.records import Record
+from kubescene.cluster import Cluster
+from kubescene.errors import ForbiddenError
+from kubescene.live.edits import ScenarioEdits, as_phase
+from kubescene.live.runs import LiveRun
+from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.running import rare_collections
+from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_definition
+from kubescene.scenario.edits import UNDER_WAY
+from kubescene.scenario.engine import Moment
+from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.resource import NO_TIMELINE, ScenarioResource
+from kubescene.types import JsonObject
+
+RESTARTED = "the controller restarted while the Scenario was running"
+DELETED = "the Scenario was deleted while it was played"
+RECONFIGURED = (
+    "the scheduler configuration was changed while the Scenario was under way: "
+    "what happened before and after cannot be compared"
+)
+
+
+class LiveScenarios:
+    """Plays the Scenarios of one cluster. All but the constructor is for the engine thread."""
+
+    def __init__(
+        self, cluster: Cluster, results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
+    ) -> None:
+        self._cluster = cluster
+        self._results = results
+        self._own_options = cluster.options
+        self._tracks_fields = False
+        self._current: LiveRun | None = None
+        self._over: dict[str, LiveRun] = {}
+        self._changed = True
+        self._told = False
+        self._is_gone = False
+        self._is_writing = False
+        self._left_at = 0
+
+    # -- the life of the server ----------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Offer the kind, and end what another server has left under way."""
+        cluster, registry = self._cluster, self._cluster.registry
+        self._tracks_fields = registry.track_fields
+        if registry.custom.of(SCENARIO) is None and SCENARIO in cluster.scheme:
+            cluster.scheme.unregister(SCENARIO)
+        cluster.store.subscribe(self._heard, (SCENARIOS,), goes_with_fork=False)
+        registry.admission.add(ScenarioEdits(self))
+        self.define()
+        self.look()
+
+    def define(self) -> None:
+        """Make the definition of Scenarios, if there is none."""
+        if self._cluster.store.get(DEFINITIONS, "", DEFINITION) is None:
+            self._cluster.registry.create(ENGINE, scenario_definition())
+
+    def look(self) -> bool:
+        """After a command: tell those who wait that they do; whether the world is free again."""
+        if not self._told:
+            self._tell_waiting()
+        if self._current is None and self._cluster.is_lent and self._has_changed():
+            self.free_world()
+            return True
+        return False
+
+    @property
+    def holds_world(self) -> bool:
+        """Whether the world belongs to a scenario, or is as one has left it: nothing moves."""
+        return self._current is not None or self._cluster.is_lent
+
+    def free_world(self) -> None:
+        """Give a world that a scenario has left back to everybody; 403 if one is under way."""
+        if self._current is not None:
+            scenario = self._current.scenario
+            raise ForbiddenError(
+                f'the world belongs to scenario "{scenario.name}", which is {scenario.phase}: '
+                "wait until it ends or delete it"
+            )
+        if self._cluster.is_lent:
+            self._cluster.take_back()
+            self._cluster.guard(OpenGate())
+            self._cluster.registry.track_fields = self._tracks_fields
+
+    # -- playing -------------------------------------------------------------------------------
+
+    def moments(self) -> Iterator[Moment] | None:
+        """What is to be played now, if anything is."""
+        if not self._changed:
+            return None
+        self._changed = False
+        if self._current is not None and (going_on := self._resumed(self._current)) is not None:
+            return going_on
+        self._tell_waiting()
+        self._changed = False
+        if self._current is not None or (record := next(self._waiting(), None)) is None:
+            return None
+        run = self._current = LiveRun(self._cluster, record, self._results)
+        self._is_gone = False
+        return self._play(run)
+
+    def fail_current(self, message: str = RECONFIGURED) -> None:
+        """End the scenario that is under way, if one is, as ``Failed``.
+
+        For whoever changes what it stands on, such as the scheduler's configuration.
+        """
+        if self._current is not None:
+            is_paused = self._current.phase is ScenarioPhase.PAUSED
+            self._current.engine.fail(message)
+            if is_paused:
+                self._end(self._current)
+
+    def _resumed(self, run: LiveRun) -> Iterator[Moment] | None:
+        """Moments of a paused scenario whose author has added something, or let it go."""
+        if self._is_gone:
+            self._stop(run)
+            self._end(run)
+        elif run.engine.resume():
+            return self._moments_of(run)
+        elif run.phase is not ScenarioPhase.PAUSED:
+            self._end(run)
+        return None
+
+    def _play(self, run: LiveRun) -> Iterator[Moment]:
+        run.attach(self._own_options)
+        self._cluster.registry.track_fields = False
+        yield from self._moments_of(run)
+
+    def _moments_of(self, run: LiveRun) -> Iterator[Moment]:
+        try:
+            with rare_collections():
+                for moment in run.engine.play():
+                    yield moment
+                    if self._is_gone:
+                        self._stop(run)
+        finally:
+            if run.phase is not ScenarioPhase.PAUSED or self._is_gone:
+                self._end(run)
+
+    def _stop(self, run: LiveRun) -> None:
+        """End a scenario whose object was deleted, or waits for its finalizers."""
+        if run.scenario.exists:
+            run.engine.fail(DELETED)
+        run.engine.stop()
+
+    def _end(self, run: LiveRun) -> None:
+        run.detach()
+        if run.scenario.exists:
+            self._over[run.uid] = run
+        if not self._cluster.is_lent:
+            # It failed before it touched anything.
+            self._cluster.registry.track_fields = self._tracks_fields
+        self._current = None
+        self._left_at = self._cluster.revision
+        self._news()
+
+    # -- who is there --------------------------------------------------------------------------
+
+    def playing(self, uid: str) -> LiveRun | None:
+        """The run of a scenario that is under way."""
+        run = self._current
+        return run if run is not None and run.uid == uid else None
+
+    def run_named(self, name: str) -> LiveRun | None:
+        """The run of the scenario of that name, under way or over."""
+        runs = [*self._over.values(), *([self._current] if self._current else [])]
+        return next((run for run in runs if run.name == name and run.scenario.exists), None)
+
+    def _waiting(self) -> Iterator[Record]:
+        """Scenarios that have not been played, the oldest first."""
+        for record in self._cluster.store.in_order_of_creation(SCENARIOS):
+            if not self._is_known(record) and not record.deleting:
+                yield record
+
+    def _is_known(self, record: Record) -> bool:
+        is_played = self._current is not None and self._current.uid == record.uid
+        return is_played or record.uid in self._over or as_phase(record.phase).is_final
+
+    def _tell_waiting(self) -> None:
+        first = self._current
+        before = "" if first is None else first.name
+        self._told = True
+        for record in self._waiting():
+            if as_phase(record.phase) in UNDER_WAY:
+                self._write(record, ScenarioPhase.FAILED, RESTARTED)
+            elif before:
+                why = f'scenario "{before}" comes first'
+                self._write(record, ScenarioPhase.PENDING, why)
+            elif not record.phase:
+                self._write(record, ScenarioPhase.PENDING, "")
+            before = before or record.name
+
+    def _write(self, record: Record, phase: ScenarioPhase, message: str) -> None:
+        """Set the status of a scenario that is not played, unless it says so already."""
+        status = self._cluster.store.decoded(record).get("status") or {}
+        if (status.get("phase"), status.get("message", "")) != (phase, message):
+            resource = ScenarioResource(self._cluster.store, record)
+            resource.phase, resource.message = phase, message
+            resource.timeline = timeline_of(status)
+            self._is_writing = True
+            try:
+                resource.write()
+            finally:
+                self._is_writing = False
+
+    def _has_changed(self) -> bool:
+        """Whether anybody has written since the world was left: bookkeeping does not count."""
+        store = self._cluster.store
+        resources = (each for each in store.known_resources() if each not in BOOKKEEPING)
+        return any(store.newest(resource) > self._left_at for resource in resources)
+
+    def _heard(self, change: Change) -> None:
+        record, run = change.record, self._current
+        is_gone = change.type is ChangeType.DELETED
+        if is_gone:
+            self._over.pop(record.uid, None)
+        if run is None or run.uid != record.uid:
+            self._news(is_told=self._is_writing)
+        elif is_gone or record.deleting:
+            self._is_gone = True
+            self._news()
+        elif not run.scenario.is_mine(record):
+            self._news()
+
+    def _news(self, *, is_told: bool = False) -> None:
+        """Something has changed: look again who plays, and tell those who wait."""
+        self._changed = True
+        self._told = self._told and is_told
+
+
+def timeline_of(status: JsonObject) -> bytes:
+    """What an imported status says has happened."""
+    result = status.get("scenarioResult")
+    timeline = result.get("timeline") if isinstance(result, dict) else None
+    return orjson.dumps(timeline) if isinstance(timeline, dict) else NO_TIMELINE

@@ -1,0 +1,504 @@
+"""Scenarios as live objects of a server: KEP-140's walkthroughs over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
+from apiserver.scenarios import SCENARIOS, add, changes, create, get, play, status, wait
+from kubescene.apiserver.server import Server
+from kubescene.clock import VirtualClock, WallClock, parse_time
+from kubescene.cluster import Cluster
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+RESTARTED = "the controller restarted while the Scenario was running"
+
+
+def simple(name: str = "s", pods: int = 2) -> ScenarioBuilder:
+    return (
+        ScenarioBuilder(name)
+        .create(make_node("n").cpu("64").memory("64Gi").pods("500"))
+        .create(make_pod("p-$(INDEX)").cpu("10m"), count=pods)
+    )
+
+
+def names(http: Http, path: str) -> list[str]:
+    return [item["metadata"]["name"] for item in http.get(path).json["items"]]
+
+
+def created(step: int, obj: Any, **more: Any) -> dict[str, Any]:
+    return {"step": step, "createOperation": {"object": obj}, **more}
+
+
+# -- phases ------------------------------------------------------------------------------------
+
+
+def phases_of(http: Http, scenario: ScenarioBuilder) -> list[tuple[str, str, str]]:
+    """Phase, step and running controller of every change that a watch sees."""
+    with http.watch(f"{SCENARIOS}?watch=true") as events:
+        create(http, scenario)
+        seen = []
+        for found in changes(events, scenario.build()["metadata"]["name"]):
+            step = found.get("stepStatus")
+            if step and found["phase"] == "Running":
+                short = (step["phase"], step["current"], step["runningSimulationController"])
+                seen.append(short)
+            if found.get("phase") in ("Paused", "Succeeded", "Failed"):
+                assert found["phase"] == "Succeeded", found
+                return seen
+    raise AssertionError("unreachable")
+
+
+def test_a_watch_sees_every_phase_of_one_controller(live: Http) -> None:
+    scheduler = "kube-scheduler"
+    assert phases_of(live, simple(pods=1).done()) == [
+        ("Operating", "1.0", ""),
+        ("OperatingCompleted", "1.0", scheduler),
+        ("ControllerRunning", "1.0", scheduler),
+        ("ControllerPaused", "1.1", scheduler),
+        ("OperatingCompleted", "1.1", scheduler),
+        ("ControllerRunning", "1.1", scheduler),
+        ("ControllerCompleted", "1.1", scheduler),
+        ("Finished", "1.1", ""),
+    ]
+
+
+def replica_set(replicas: int) -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod("x")["spec"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": template,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "controllers",
+    [("replicaset", "kube-scheduler"), ("deployment", "replicaset", "kube-scheduler")],
+    ids=["two", "three"],
+)
+def test_a_watch_sees_the_turns_of_several_controllers(
+    live: Http, controllers: tuple[str, ...]
+) -> None:
+    scenario = ScenarioBuilder("s").simulate(*controllers)
+    scenario.create(make_node("n").cpu("8").pods("9")).create(replica_set(1)).done()
+    seen = phases_of(live, scenario)
+    assert seen[0] == ("Operating", "1.0", "")
+    assert seen[-1][0] == "Finished"
+    turns = [step for step in seen if step[0] == "ControllerRunning"]
+    assert {name for _, _, name in turns} == set(controllers)
+    # Whoever writes is paused at the next minor step; the turn goes back to the first.
+    paused = [step for step in seen if step[0] == "ControllerPaused"]
+    writers = [name for _, _, name in paused]
+    assert writers == ["replicaset", "replicaset", "kube-scheduler", "replicaset"]
+    for before, after in zip(seen, seen[1:], strict=False):
+        if before[0] == "OperatingCompleted":
+            assert after == ("ControllerRunning", *before[1:])
+        if after[0] == "ControllerPaused":
+            assert before[0] == "ControllerRunning"
+            assert before[2] == after[2]
+
+
+def test_a_phase_is_seen_before_its_work_starts(live: Http) -> None:
+    """One stream in order of revisions: the phase comes before the writes that belong to it."""
+    play(live, simple(pods=3).done())
+    found = get(live, "s")["status"]["scenarioResult"]["timeline"]["1"]
+    bound = [event["step"] for event in found if event["operation"] == "PodScheduled"]
+    assert bound == [{"major": 1, "minor": minor} for minor in (1, 2, 3)]
+
+
+# -- the walkthroughs of the KEP -----------------------------------------------------------------
+
+
+def test_all_nodes_are_there_before_scheduling_starts(live: Http) -> None:
+    scenario = (
+        ScenarioBuilder("s")
+        .create(make_pod("p").cpu("1"))
+        .create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=1000)
+        .done()
+    )
+    play(live, scenario)
+    events = get(live, "s")["status"]["scenarioResult"]["timeline"]["1"]
+    (scheduled,) = (event for event in events if event["operation"] == "PodScheduled")
+    before = events[: events.index(scheduled)]
+    assert sum(event["operation"] == "Create" for event in before) == 1001
+
+
+def test_what_was_left_over_is_removed_except_what_is_kept(live: Http) -> None:
+    live.post(CONFIG_MAPS, config_map("left-over"))
+    kept = config_map("kept")
+    kept["metadata"]["annotations"] = {"kubescene.dev/keep": "true"}
+    live.post(CONFIG_MAPS, kept)
+    held = pod("held")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    live.post(PODS, held)
+    play(live, simple().done())
+    assert names(live, CONFIG_MAPS) == ["kept"]
+    assert names(live, PODS) == ["p-0", "p-1"]
+    assert {"default", "kube-system"} <= set(names(live, "/api/v1/namespaces"))
+
+
+def test_a_second_scenario_waits_until_the_first_ends(live: Http) -> None:
+    play(live, simple("first"))
+    create(live, simple("second").done())
+    create(live, simple("third").done())
+    waiting = wait(live, "third", "Pending")
+    assert status(live, "second")["message"] == 'scenario "first" comes first'
+    assert waiting["message"].endswith("comes first")
+    add(live, "first", {"step": 2, "doneOperation": {}})
+    assert wait(live, "third", "Succeeded", "Failed")["phase"] == "Succeeded"
+    phases = [status(live, name)["phase"] for name in ("first", "second", "third")]
+    assert phases == ["Succeeded"] * 3
+    assert "message" not in status(live, "second")
+
+
+def test_scenarios_play_in_the_order_of_their_creation(live: Http) -> None:
+    play(live, simple("z"))
+    for name in ("c", "a", "b"):
+        create(live, ScenarioBuilder(name).create(config_map(f"of-{name}")).done())
+    begun = []
+    with live.watch(f"{SCENARIOS}?watch=true&resourceVersion=0") as events:
+        live.delete(f"{SCENARIOS}/z")
+        while len(begun) < 3:
+            seen = events.next()["object"]
+            name = seen["metadata"]["name"]
+            if seen.get("status", {}).get("phase") == "Running" and name not in begun:
+                begun.append(name)
+    assert begun == ["c", "a", "b"]
+
+
+def test_a_scenario_found_under_way_at_the_start_has_failed() -> None:
+    cluster = Cluster(clock=WallClock(), server_clock=WallClock())
+    for name, phase in (("run", "Running"), ("pause", "Paused"), ("over", "Succeeded")):
+        document = simple(name).build() | {"status": {"phase": phase}}
+        cluster.load({"kind": "List", "items": [document]})
+    with Server(cluster, port=0) as server:
+        http = Http(server.host, server.port)
+        for name in ("run", "pause"):
+            found = wait(http, name, "Failed")
+            assert found["message"] == RESTARTED
+        assert status(http, "over")["phase"] == "Succeeded"
+        play(http, simple("next").done())
+        http.close()
+
+
+def test_an_imported_scenario_that_was_under_way_has_failed(live: Http) -> None:
+    timeline = {"1": [{"id": "a", "step": {"major": 1, "minor": 0}}]}
+    result = {"simulatorVersion": "0", "timeline": timeline}
+    document = simple("old").build()
+    document |= {"status": {"phase": "Running", "scenarioResult": result}}
+    live.post("/simulator/v1/import", {"kind": "List", "items": [document]})
+    found = wait(live, "old", "Failed")
+    assert found["message"] == RESTARTED
+    assert found["scenarioResult"]["timeline"] == timeline
+
+
+# -- edits ---------------------------------------------------------------------------------------
+
+
+def test_a_paused_scenario_goes_on_when_operations_are_added(live: Http) -> None:
+    assert play(live, simple())["phase"] == "Paused"
+    worst = make_pod("worst").cpu("63").build()
+    reply = add(live, "s", created(5, worst, id="worst"), {"step": 6, "doneOperation": {}})
+    assert (reply.status, reply.all("warning")) == (200, [])
+    found = wait(live, "s", "Succeeded", "Failed")
+    assert found["phase"] == "Succeeded"
+    assert list(found["scenarioResult"]["timeline"]) == ["1", "5", "6"]
+    assert [e["id"] for e in found["scenarioResult"]["timeline"]["5"]][0] == "worst"
+
+
+def test_a_paused_scenario_can_go_on_more_than_once(live: Http) -> None:
+    play(live, simple())
+    for step in (2, 3):
+        add(live, "s", created(step, make_pod(f"late-{step}").build()))
+        with live.watch(f"{SCENARIOS}?watch=true") as events:
+            for found in changes(events, "s"):
+                if found["phase"] == "Paused" and found["stepStatus"]["step"]["major"] == step:
+                    break
+    assert list(status(live, "s")["scenarioResult"]["timeline"]) == ["1", "2", "3"]
+
+
+def test_an_operation_of_a_step_that_has_passed_is_ignored_with_a_warning(live: Http) -> None:
+    play(live, simple())
+    reply = add(live, "s", created(1, make_pod("late").build(), id="late"))
+    assert reply.status == 200
+    assert reply.all("warning") == [
+        "299 - \"operation 'late' is ignored: its step 1 has passed, the scenario is at step 1.2\""
+    ]
+    with live.watch(f"{SCENARIOS}?watch=true") as events:
+        for found in changes(events, "s"):
+            if ignored := found.get("ignoredOperations"):
+                break
+    assert ignored == [{"id": "late", "step": 1, "reason": "step 1 had passed"}]
+    assert status(live, "s")["phase"] == "Paused"
+    # The next edit is not warned of it again, and it stays ignored.
+    reply = add(live, "s", {"step": 2, "doneOperation": {}})
+    assert reply.all("warning") == []
+    found = wait(live, "s", "Succeeded")
+    assert [each["id"] for each in found["ignoredOperations"]] == ["late"]
+    assert "late" not in names(live, PODS)
+
+
+def test_operations_after_the_done_step_are_listed_as_ignored(live: Http) -> None:
+    scenario = simple().done().next_step().create(make_pod("never"))
+    found = play(live, scenario)
+    (ignored,) = found["ignoredOperations"]
+    assert (ignored["step"], ignored["reason"]) == (2, "the scenario was done at step 1")
+
+
+EDITS: dict[str, tuple[Any, str]] = {
+    "changed": (
+        [{"op": "replace", "path": "/spec/operations/0/createOperation/count", "value": 9}],
+        "operation 'op-1' of step 1 has started and is part of what happened: it cannot be changed",
+    ),
+    "moved": (
+        [{"op": "replace", "path": "/spec/operations/0/step", "value": 7}],
+        "cannot be changed",
+    ),
+    "removed": ([{"op": "remove", "path": "/spec/operations/1"}], "cannot be removed"),
+    "in front": (
+        [{"op": "add", "path": "/spec/operations/0", "value": {"step": 9, "doneOperation": {}}}],
+        "cannot be changed",
+    ),
+    "controllers": (
+        [{"op": "add", "path": "/spec/controllers", "value": {"simulationControllers": {}}}],
+        "spec.controllers: Forbidden: controllers cannot be changed once the scenario has started",
+    ),
+    "simulation": (
+        [{"op": "add", "path": "/spec/simulation", "value": {"seed": 7}}],
+        "spec.simulation: Forbidden: simulation cannot be changed once the scenario has started",
+    ),
+    "malformed": (
+        [{"op": "add", "path": "/spec/operations/-", "value": {"id": "bad", "step": 3}}],
+        "spec: Forbidden: the scenario is Paused and would fail: spec.operations[2] (id 'bad')",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_has_started_cannot_be_edited(live: Http, edit: str) -> None:
+    patch, why = EDITS[edit]
+    play(live, simple())
+    before = get(live, "s")
+    refused = live.patch(f"{SCENARIOS}/s", patch, "json-patch+json")
+    assert (refused.status, refused.reason) == (422, "Invalid")
+    assert why in refused.message
+    assert get(live, "s") == before
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["Succeeded", "Failed"])
+def test_a_scenario_that_is_over_takes_no_more_operations(live: Http, done: bool) -> None:
+    scenario = simple().done() if done else simple().create(make_node("n"))
+    phase = play(live, scenario)["phase"]
+    refused = add(live, "s", {"step": 9, "doneOperation": {}})
+    assert refused.status == 422
+    assert f"the scenario is {phase}: create another one to play more" in refused.message
+
+
+def test_a_waiting_scenario_can_be_edited_freely(live: Http) -> None:
+    play(live, simple("first"))
+    create(live, simple("second"))
+    wait(live, "second", "Pending")
+    spec = ScenarioBuilder("x").settings(seed=3).create(config_map("other")).done().build()["spec"]
+    assert live.patch(f"{SCENARIOS}/second", {"spec": spec}).status == 200
+    live.delete(f"{SCENARIOS}/first")
+    assert wait(live, "second", "Succeeded", "Failed")["phase"] == "Succeeded"
+    assert names(live, CONFIG_MAPS) == ["other"]
+
+
+def test_labels_of_a_scenario_that_is_over_can_be_edited_and_its_result_stays(live: Http) -> None:
+    play(live, simple().done())
+    before = get(live, "s")["status"]
+    live.patch(f"{SCENARIOS}/s", {"metadata": {"labels": {"a": "b"}}})
+    after = get(live, "s")
+    assert after["metadata"]["labels"] == {"a": "b"}
+    assert after["status"] == before
+    assert before["scenarioResult"]["timeline"]["1"]
+
+
+def test_nobody_but_the_engine_writes_the_status(live: Http) -> None:
+    play(live, simple().done())
+    refused = live.patch(f"{SCENARIOS}/s/status", {"status": {"phase": "Pending"}})
+    assert refused.status == 403
+    assert "written by the engine that plays it" in refused.message
+    assert status(live, "s")["phase"] == "Succeeded"
+
+
+# -- deleting ------------------------------------------------------------------------------------
+
+
+def test_a_scenario_deleted_while_it_runs_stops_and_the_next_one_starts(live: Http) -> None:
+    long = ScenarioBuilder("long").create(make_node("n").cpu("999").pods("9999"))
+    long.create(make_pod("p-$(INDEX)").cpu("1m"), count=5000).done()
+    with live.watch(f"{SCENARIOS}?watch=true") as events:
+        create(live, long)
+        for found in changes(events, "long"):
+            if found.get("stepStatus", {}).get("phase") == "ControllerPaused":
+                break
+        create(live, ScenarioBuilder("next").create(config_map("next")))
+        live.delete(f"{SCENARIOS}/long")
+        assert wait(live, "next")["phase"] == "Paused"
+    assert live.get(f"{SCENARIOS}/long").status == 404
+
+
+def test_the_objects_of_a_deleted_scenario_stay(live: Http) -> None:
+    long = ScenarioBuilder("long").create(make_node("n").cpu("999").pods("9999"))
+    long.create(make_pod("p-$(INDEX)").cpu("1m"), count=3000).done()
+    with live.watch(f"{SCENARIOS}?watch=true") as events:
+        create(live, long)
+        for found in changes(events, "long"):
+            if found.get("stepStatus", {}).get("phase") == "ControllerPaused":
+                break
+        live.delete(f"{SCENARIOS}/long")
+    bound = [item["spec"].get("nodeName") for item in live.get(PODS).json["items"]]
+    assert len(bound) == 3000
+    assert 0 < sum(map(bool, bound)) < 3000
+    # The world stands still as it was left, and whoever writes brings it back to life.
+    assert [item["spec"].get("nodeName") for item in live.get(PODS).json["items"]] == bound
+    with live.watch(f"{PODS}?watch=true&resourceVersion=0") as pods:
+        assert live.post(CONFIG_MAPS, config_map("thaw")).status == 201
+        while True:
+            event = pods.next()
+            if event["type"] == "MODIFIED" and event["object"]["spec"].get("nodeName"):
+                break
+
+
+def test_a_deleted_paused_scenario_lets_others_in(live: Http) -> None:
+    play(live, simple())
+    assert live.post(CONFIG_MAPS, config_map("c")).status == 403
+    live.delete(f"{SCENARIOS}/s")
+    assert live.post(CONFIG_MAPS, config_map("c")).status == 201
+
+
+def test_a_scenario_with_a_finalizer_stops_when_it_is_deleted(live: Http) -> None:
+    scenario = simple().build()
+    scenario["metadata"]["finalizers"] = ["example.com/held"]
+    play(live, scenario)
+    live.delete(f"{SCENARIOS}/s")
+    assert wait(live, "s", "Failed")["message"] == "the Scenario was deleted while it was played"
+    assert live.post(CONFIG_MAPS, config_map("c")).status == 201
+
+
+# -- outsiders, and the frozen world ---------------------------------------------------------------
+
+
+def test_outsiders_are_refused_while_a_scenario_is_paused(live: Http) -> None:
+    play(live, simple())
+    refusals = {
+        "create": live.post(CONFIG_MAPS, config_map("c")),
+        "patch": live.patch("/api/v1/nodes/n", {"metadata": {"labels": {"a": "b"}}}),
+        "delete": live.delete(f"{PODS}/p-0"),
+        "bind": live.post(f"{PODS}/p-0/eviction", {"metadata": {"name": "p-0"}}),
+        "import": live.post("/simulator/v1/import", {"kind": "List", "items": [pod("x")]}),
+        "reset": live.put("/simulator/v1/reset", {}),
+    }
+    for verb, reply in refusals.items():
+        assert (verb, reply.status) == (verb, 403)
+        assert '"s"' in reply.message
+
+
+def test_reading_is_for_everybody(live: Http) -> None:
+    play(live, simple())
+    assert names(live, PODS) == ["p-0", "p-1"]
+    with live.watch(f"{PODS}?watch=true") as events:
+        assert events.take(2) == [("ADDED", "p-0"), ("ADDED", "p-1")]
+
+
+def test_the_world_stands_still_after_a_scenario_until_somebody_writes(live: Http) -> None:
+    """Pods that start a minute after they were bound never do, until the world wakes up."""
+    delays = {"startDelay": "1s"}
+    play(live, simple().settings(kubelet=delays).done())
+    with live.watch(f"{PODS}?watch=true&resourceVersion=0&timeoutSeconds=2") as events:
+        seen = events.rest()
+    assert {event["object"]["status"]["phase"] for event in seen} == {"Pending"}
+    assert len(seen) == 2
+    with live.watch(f"{PODS}?watch=true&resourceVersion=0") as events:
+        live.post(CONFIG_MAPS, config_map("thaw"))
+        while events.next()["object"]["status"]["phase"] != "Running":
+            pass
+
+
+def test_the_served_world_goes_on_from_the_time_of_the_scenario(live: Http) -> None:
+    play(live, simple().settings(startTime="2031-05-01T00:00:00Z").done())
+    live.post(CONFIG_MAPS, config_map("c"))
+    live.post(CONFIG_MAPS, config_map("d"))
+    made = live.get(f"{CONFIG_MAPS}/d").json["metadata"]["creationTimestamp"]
+    assert made.startswith("2031-05-01T00:0")
+    live.put("/simulator/v1/reset", {})
+    live.post(CONFIG_MAPS, config_map("e"))
+    made = live.get(f"{CONFIG_MAPS}/e").json["metadata"]["creationTimestamp"]
+    assert abs(parse_time(made) - WallClock().now()) < 3600 * 10**9
+
+
+def test_a_reset_brings_the_definition_back(live: Http) -> None:
+    play(live, simple().done())
+    live.put("/simulator/v1/reset", {})
+    assert names(live, SCENARIOS) == []
+    assert play(live, simple().done())["phase"] == "Succeeded"
+
+
+# -- the clock -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clock", [WallClock(), VirtualClock(7 * 10**9)], ids=["wall", "virtual"])
+def test_a_scenario_is_played_on_virtual_time(clock: WallClock | VirtualClock) -> None:
+    with Server(Cluster(clock=clock), port=0) as server:
+        http = Http(server.host, server.port)
+        scenario = simple().settings(kubelet={"startDelay": "10m"}).advance("2h").done()
+        found = play(http, scenario)
+        last = found["scenarioResult"]["timeline"]["1"][-1]
+        assert last["time"] == "2026-01-01T00:00:00.000000Z"
+        started = http.get(f"{PODS}/p-0").json["status"]["startTime"]
+        assert started == "2026-01-01T00:10:00Z"
+        scenario_made = get(http, "s")["metadata"]["creationTimestamp"]
+        assert abs(parse_time(scenario_made) - WallClock().now()) < 3600 * 10**9
+        http.close()
+
+
+def test_time_cannot_be_told_to_move_while_a_scenario_is_paused() -> None:
+    with Server(Cluster(clock=VirtualClock()), port=0) as server:
+        http = Http(server.host, server.port)
+        play(http, simple())
+        refused = http.post("/simulator/v1/advance", {"duration": "1m"})
+        assert refused.status == 403
+        assert 'scenario "s"' in refused.message
+        http.delete(f"{SCENARIOS}/s")
+        moved = http.post("/simulator/v1/advance", {"duration": "1m"})
+        assert moved.json == {"now": "2026-01-01T00:01:00.000000Z"}
+        http.close()
+
+
+# -- what it looks like ------------------------------------------------------------------------------
+
+
+def test_the_table_shows_phase_step_and_controller(live: Http) -> None:
+    play(live, simple().done())
+    table = live.get(SCENARIOS, TABLE).json
+    columns = [column["name"] for column in table["columnDefinitions"]]
+    assert columns == ["Name", "Phase", "Step", "StepPhase", "Controller", "Age"]
+    (row,) = table["rows"]
+    assert row["cells"][:5] == ["s", "Succeeded", "1.2", "Finished", ""]
+    assert row["cells"][5].endswith("s")
+    assert "spec" not in row["object"]
+
+
+def test_a_table_may_hold_whole_objects(live: Http) -> None:
+    play(live, simple().done())
+    row = live.get(f"{SCENARIOS}?includeObject=Object", TABLE).json["rows"][0]
+    assert row["object"]["status"]["scenarioResult"]["timeline"]["1"]
+
+
+def test_scenarios_have_short_names_and_a_status(live: Http) -> None:
+    group = "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1"
+    found = {each["name"]: each for each in live.get(group).json["resources"]}
+    assert found["scenarios"]["shortNames"] == ["scn"]
+    assert found["scenarios"]["namespaced"] is False
+    assert "scenarios/status" in found
