@@ -135,6 +135,7 @@ class SummaryFold:
             self._count(fact).controller_writes += 1
         elif isinstance(fact, ScenarioEnded):
             self._summary.phase, self._summary.message = fact.phase, fact.message
+            self._ended = fact.time
 
     def finish(self, scenario: str) -> Summary:
         """The account so far."""

@@ -12,6 +12,7 @@ put others on the stack. So playing can be interrupted between any two of them, 
 the middle of its play is a value that can be copied.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from itertools import chain
@@ -66,6 +67,7 @@ class Engine:
         self._roles: dict[str, Role] = {}
         self._done_at: dict[str, int] = {}
         self._loop_counted = False
+        self._writes: Counter[str] | None = None
         self._tasks: list[Task] = [(self._read, ())]
 
     # -- turning -----------------------------------------------------------------------------
@@ -169,6 +171,7 @@ class Engine:
             return
         operations = self._spec.at(major)
         self._done_at.clear()
+        self._writes = None
         self._then(self._finish_step, operations)
         for operation in reversed(operations):
             if operation.kind is OperationKind.ADVANCE:
@@ -201,10 +204,15 @@ class Engine:
             self._then(self._end, ScenarioPhase.SUCCEEDED)
         else:
             self._then(self._next_step)
-        self._publish()
-        self._enter(StepPhase.FINISHED, controller="")
+        if self.scenario.step_phase is not StepPhase.FINISHED:
+            self._finish()
         for hook in self.world.instruments.step_finished:
             hook(self.scenario.step)
+
+    def _finish(self) -> None:
+        """Phase 8: what was recorded so far is shown."""
+        self._publish()
+        self._enter(StepPhase.FINISHED, controller="")
 
     # -- coming to rest --------------------------------------------------------------------------
 
@@ -257,16 +265,25 @@ class Engine:
     def _check_turns(self, turns: int) -> None:
         """Failed attempts move no step: controllers could go on with their conditions forever."""
         limit = self._spec.simulation.max_minor_steps
-        if turns > (limit + 1) * len(self._simulation):
+        most = (limit + 1) * len(self._simulation)
+        if self._writes is None and (turns > most // 2 or self.scenario.step.minor > limit // 2):
+            # Who writes in the second half is who keeps writing.
+            self._writes = Counter()
+        if turns > most:
             raise ScenarioError(
-                f"the controllers had {turns} turns, more than {limit} minor steps can cause: "
-                f"{self.scenario.controller} and those that react to it keep writing",
+                f"the controllers had {turns} turns, more than {limit} minor steps "
+                f"(spec.simulation.maxMinorSteps) can cause; {self._busy_writers()}",
                 where=f"step {self.scenario.step}",
             )
+
+    def _busy_writers(self) -> str:
+        writes = self._writes or Counter({self.scenario.controller: 1})
+        return f"still writing: {', '.join(f'{name} ({n})' for name, n in writes.most_common())}"
 
     # -- letting time pass -------------------------------------------------------------------------
 
     def _begin_advance(self, duration: int) -> None:
+        self._finish()
         self._advance(self.world.clock.now() + duration, self._patience())
 
     def _advance(self, deadline: int, patience: Patience) -> None:
@@ -287,6 +304,7 @@ class Engine:
         revision = self.world.revision
         queue.run_due()
         if self.world.revision != revision or self._is_anybody_awake():
+            self._then(self._finish)
             self._come_to_rest()
             self._enter(StepPhase.OPERATING, controller="")
 
@@ -332,6 +350,8 @@ class Engine:
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         role = self.role_of(actor)
+        if self._writes is not None and role in (Role.SIMULATION, Role.PRESIMULATION):
+            self._writes[actor.name] += 1
         if role is Role.SIMULATION:
             if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
@@ -344,7 +364,7 @@ class Engine:
         limit = self._spec.simulation.max_minor_steps
         if step.minor > limit:
             raise ScenarioError(
-                f"more than {limit} minor steps: {self.scenario.controller} keeps writing; "
+                f"more than {limit} minor steps; {self._busy_writers()}; "
                 "raise spec.simulation.maxMinorSteps if that is meant",
                 where=f"step {step}",
             )
