@@ -184,12 +184,15 @@ class UnreachableError(ApiError):
 class ScenarioError(KubesceneError):
     """A scenario that cannot be loaded or played.
 
-    ``where`` is the most exact place known: a file with line, or step and operation id.
+    ``where`` is the most exact place known: a file with line, or step and operation id. ``path`` is
+    the way to it from the top of the document, if it is a place in one.
     """
 
-    def __init__(self, message: str, *, where: str = "") -> None:
+    def __init__(self, message: str, *, where: str = "", path: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{where}: {message}" if where else message)
+        self.message = message
         self.where = where
+        self.path = path
 
 
 class ScenarioGoneError(ScenarioError):

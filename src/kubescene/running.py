@@ -26,6 +26,7 @@ from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, SummaryFold
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
+from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
@@ -46,7 +47,8 @@ class RunRequest:
     ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
     puts the whole timeline into the Scenario that is written to ``out``, too. ``scheduler`` says
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
-    that wins over ``spec.simulation.schedulerConfig``.
+    that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
+    reads; a scenario file has its own.
     """
 
     scenario: JsonObject
@@ -56,6 +58,7 @@ class RunRequest:
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
     full_status: bool = False
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -121,6 +124,7 @@ def run(
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     full_status: bool = False,
     scheduler: SchedulerSource | None = None,
+    folder: str | Path | None = None,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -137,6 +141,7 @@ def run(
         results=results,
         full_status=full_status,
         scheduler=scheduler_options(scheduler),
+        folder=folder_of(scenario) if folder is None else Path(folder),
     )
     return _played(request, instruments)
 
@@ -165,7 +170,8 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         cluster.observe(ExplanationRecorder(explain), *instruments)
         created = cluster.client(USER).create(without_status(request.scenario))
         live = ScenarioResource(cluster.store, created)
-        engine = Engine(cluster, live, recorder, request.results)
+        folder = None if request.folder is None else ScenarioFolder(request.folder)
+        engine = Engine(cluster, live, recorder, request.results, folder)
         with rare_collections():
             phase = engine.run()
         summary = fold.finish(created.name)
@@ -226,6 +232,11 @@ def read(scenario: str | Path | AnyObject) -> JsonObject:
     if isinstance(scenario, str | Path):
         return load_scenario(scenario)
     return check_identity(plain(scenario), "scenario")
+
+
+def folder_of(scenario: object) -> Path | None:
+    """The folder of a scenario file."""
+    return Path(scenario).parent if isinstance(scenario, str | Path) else None
 
 
 def cluster_options(

@@ -26,12 +26,13 @@ from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.control import LivelockError, Patience, Slot
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers
+from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario, World
-from kubescene.timeline import KepView, StepPhaseChange, TimelineRecorder
+from kubescene.timeline import KepView, OperationsIgnored, StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import is_significant
 
 Task = tuple[Callable[..., None], tuple[Any, ...]]
@@ -53,8 +54,10 @@ class Engine:
         scenario: LiveScenario,
         recorder: TimelineRecorder,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+        folder: ScenarioFolder | None = None,
     ) -> None:
         self.world = world
+        self._folder = folder
         self.scenario = scenario
         self.bad_input = False
         self._results = results
@@ -124,7 +127,7 @@ class Engine:
 
     def _read(self) -> None:
         try:
-            self._spec = parse_spec(self.scenario.object)
+            self._spec = parse_spec(self.scenario.object, self._folder)
             check_controllers(self._spec, self.world.registrations)
         except ScenarioError as error:
             self.bad_input = True
@@ -151,6 +154,15 @@ class Engine:
             self._end(ScenarioPhase.FAILED, message)
         except ScenarioGoneError:
             self.stop()
+
+    def _succeed(self) -> None:
+        """What stands after the done operation is never played, and its author shall know."""
+        known = self.scenario.ignored
+        late = [each.id for each in self._spec.after_done() if each.id not in known]
+        if late:
+            self.scenario.ignored = (*known, *late)
+            self._recorder.record(OperationsIgnored, ENGINE, operations=tuple(late))
+        self._end(ScenarioPhase.SUCCEEDED)
 
     def _end(self, phase: ScenarioPhase, message: str = "") -> None:
         self._tasks.clear()
@@ -201,7 +213,7 @@ class Engine:
 
     def _finish_step(self, operations: Sequence[Operation]) -> None:
         if any(operation.kind is OperationKind.DONE for operation in operations):
-            self._then(self._end, ScenarioPhase.SUCCEEDED)
+            self._then(self._succeed)
         else:
             self._then(self._next_step)
         if self.scenario.step_phase is not StepPhase.FINISHED:

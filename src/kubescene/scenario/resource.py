@@ -41,6 +41,7 @@ class ScenarioResource:
         self.step = ScenarioStep(0, 0)
         self.step_phase: StepPhase | None = None
         self.controller = ""
+        self.ignored: tuple[str, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
@@ -117,13 +118,17 @@ class ScenarioResource:
         self._spec = b',"spec":' + orjson.dumps(self._author_spec) + b',"status":'
 
     def _payload(self, revision: int) -> Payload:
-        status = StatusPart(self.phase, self.message, self.step, self.step_phase, self.controller)
+        status = StatusPart(
+            self.phase, self.message, self.step, self.step_phase, self.controller, self.ignored
+        )
         revision_text = str(revision).encode()
         spec = (self._head, revision_text, self._tail, self._spec)
         return (*spec, status, RESULT_OPENS, self.timeline, RESULT_CLOSES)
 
     def _status(self) -> JsonObject:
-        return status_of(self.phase, self.message, self.step, self.step_phase, self.controller)
+        return status_of(
+            self.phase, self.message, self.step, self.step_phase, self.controller, self.ignored
+        )
 
 
 class StatusPart:
@@ -138,8 +143,9 @@ class StatusPart:
         step: ScenarioStep,
         step_phase: StepPhase | None,
         controller: str,
+        ignored: tuple[str, ...],
     ) -> None:
-        self._state = (phase, message, step, step_phase, controller)
+        self._state = (phase, message, step, step_phase, controller, ignored)
 
     def __bytes__(self) -> bytes:
         return encode(status_of(*self._state))[:-1]
@@ -151,6 +157,7 @@ def status_of(
     step: ScenarioStep,
     step_phase: StepPhase | None,
     controller: str,
+    ignored: tuple[str, ...],
 ) -> JsonObject:
     """``status`` without its result."""
     status: JsonObject = {"phase": str(phase)}
@@ -163,4 +170,6 @@ def status_of(
             "phase": str(step_phase),
             "runningSimulationController": controller,
         }
+    if ignored:
+        status["ignoredOperations"] = list(ignored)
     return status
