@@ -157,11 +157,8 @@ class Engine:
 
     def _succeed(self) -> None:
         """What stands after the done operation is never played, and its author shall know."""
-        known = self.scenario.ignored
-        late = [each.id for each in self._spec.after_done() if each.id not in known]
-        if late:
-            self.scenario.ignored = (*known, *late)
-            self._recorder.record(OperationsIgnored, ENGINE, operations=tuple(late))
+        if late := tuple(each.id for each in self._spec.after_done()):
+            self._recorder.record(OperationsIgnored, ENGINE, operations=late)
         self._end(ScenarioPhase.SUCCEEDED)
 
     def _end(self, phase: ScenarioPhase, message: str = "") -> None:

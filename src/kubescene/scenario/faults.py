@@ -16,7 +16,7 @@ from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import BadRequestError, ScenarioError
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.patch_text import check_form, decode_patch
-from kubescene.scenario.schema import SCENARIO_FIELDS
+from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.simulation import parse_simulation
 from kubescene.scenario.strictness import Fault, Step, misfits, spelled
 from kubescene.timeline.facts import GENERATED_ID

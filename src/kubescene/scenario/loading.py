@@ -6,7 +6,7 @@ from typing import Any
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.reading import Bounds, JsonCheck, ReadingError
 from kubescene.errors import ScenarioError
-from kubescene.scenario.schema import SCENARIO_FIELDS
+from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.strictness import misfits
 from kubescene.types import JsonObject
 

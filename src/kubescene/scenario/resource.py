@@ -41,7 +41,6 @@ class ScenarioResource:
         self.step = ScenarioStep(0, 0)
         self.step_phase: StepPhase | None = None
         self.controller = ""
-        self.ignored: tuple[str, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
@@ -118,17 +117,13 @@ class ScenarioResource:
         self._spec = b',"spec":' + orjson.dumps(self._author_spec) + b',"status":'
 
     def _payload(self, revision: int) -> Payload:
-        status = StatusPart(
-            self.phase, self.message, self.step, self.step_phase, self.controller, self.ignored
-        )
+        status = StatusPart(self.phase, self.message, self.step, self.step_phase, self.controller)
         revision_text = str(revision).encode()
         spec = (self._head, revision_text, self._tail, self._spec)
         return (*spec, status, RESULT_OPENS, self.timeline, RESULT_CLOSES)
 
     def _status(self) -> JsonObject:
-        return status_of(
-            self.phase, self.message, self.step, self.step_phase, self.controller, self.ignored
-        )
+        return status_of(self.phase, self.message, self.step, self.step_phase, self.controller)
 
 
 class StatusPart:
@@ -143,9 +138,8 @@ class StatusPart:
         step: ScenarioStep,
         step_phase: StepPhase | None,
         controller: str,
-        ignored: tuple[str, ...],
     ) -> None:
-        self._state = (phase, message, step, step_phase, controller, ignored)
+        self._state = (phase, message, step, step_phase, controller)
 
     def __bytes__(self) -> bytes:
         return encode(status_of(*self._state))[:-1]
@@ -157,7 +151,6 @@ def status_of(
     step: ScenarioStep,
     step_phase: StepPhase | None,
     controller: str,
-    ignored: tuple[str, ...],
 ) -> JsonObject:
     """``status`` without its result."""
     status: JsonObject = {"phase": str(phase)}
@@ -170,6 +163,4 @@ def status_of(
             "phase": str(step_phase),
             "runningSimulationController": controller,
         }
-    if ignored:
-        status["ignoredOperations"] = list(ignored)
     return status

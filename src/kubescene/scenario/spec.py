@@ -19,11 +19,22 @@ from kubescene.scenario.faults import (
     find_faults,
     operations_of,
 )
+from kubescene.scenario.fields import MAX_COUNT, MAX_STEP
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.types import JsonObject
 
 DEFAULT_SIMULATION_CONTROLLER = "kube-scheduler"
+
+__all__ = [
+    "MAX_COUNT",
+    "MAX_STEP",
+    "Operation",
+    "OperationKind",
+    "ScenarioSpec",
+    "grouped",
+    "parse_spec",
+]
 
 
 class OperationKind(StrEnum):

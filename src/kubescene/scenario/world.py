@@ -69,8 +69,6 @@ class LiveScenario(Protocol):
     step: ScenarioStep
     step_phase: StepPhase | None
     controller: str
-    ignored: tuple[str, ...]
-    """``status.ignoredOperations``: ids of operations that are never played."""
     timeline: SupportsBytes
     """``status.scenarioResult.timeline``, published with the next `write`."""
 
