@@ -14,9 +14,9 @@ from kubescene.api.patches import PatchType
 from kubescene.clock import LAST_INSTANT, parse_duration
 from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import BadRequestError, ScenarioError
+from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.patch_text import check_form, decode_patch
-from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.simulation import parse_simulation
 from kubescene.scenario.strictness import Fault, Step, misfits, spelled
 from kubescene.timeline.facts import GENERATED_ID
