@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import kubescene
 
@@ -66,3 +67,23 @@ def test_the_library_guide_prints_what_it_says() -> None:
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(LIBRARY), "exec"), world)
         assert printed.getvalue() == shown
+
+
+CONTROLLERS = ROOT / "docs/guides/controllers.md"
+
+
+def test_the_guide_to_controllers_does_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller, use = blocks(CONTROLLERS, "python")
+    scenario, node_set = blocks(CONTROLLERS, "yaml")
+    (tmp_path / "grow.yaml").write_text(scenario)
+    monkeypatch.chdir(tmp_path)
+    shown = CONTROLLERS.read_text().split("prints\n\n```\n")[1].split("```")[0]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(controller + use, str(CONTROLLERS), "exec"), {"__name__": "autoscaler"})
+    assert printed.getvalue() == shown
+    cluster = kubescene.Cluster()
+    cluster.create(yaml.safe_load(node_set))
+    assert len(cluster.settle().list("nodes")) == 1000

@@ -10,6 +10,7 @@ import pytest
 PUBLIC = [
     "kubescene",
     "kubescene.clock",
+    "kubescene.controllers",
     "kubescene.results",
     "kubescene.scenario",
     "kubescene.scheduler",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.changes import Change
 from kubescene.api.gates import OpenGate, WriteGate
@@ -33,11 +33,13 @@ from kubescene.clock import (
 from kubescene.clock.clocks import DEFAULT_START, PacedClock
 from kubescene.control import Alarm, ControllerContext, Crank, Slot, Timers
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
+from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.builtin.deployment import deployment
 from kubescene.controllers.builtin.disruption import disruption
 from kubescene.controllers.builtin.event_expiry import event_expiry
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
+from kubescene.controllers.builtin.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
@@ -86,6 +88,7 @@ class ClusterOptions:
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     """The controllers that every world has, in settle order."""
     registrations = ControllerRegistrations()
+    registrations.add(controller_from(NodeSetReconciler))
     registrations.register("deployment", deployment)
     registrations.register("replicaset", replicaset)
     registrations.register("disruption", disruption)
@@ -175,6 +178,12 @@ class Cluster:
         self._event_stamps = EventStamps(self.clock)
         self._speak_as(USER)
         bootstrap(self.registry)
+        self._define()
+
+    def _define(self) -> None:
+        """The kinds that the controllers bring along."""
+        for definition in self.registrations.definitions:
+            self.registry.create(ENGINE, deepcopy(definition))
 
     def _speak_as(self, actor: Actor) -> None:
         verbs = self.verbs = Verbs(self.registry, actor)
@@ -348,6 +357,7 @@ class Cluster:
         self.streams.reset(self.options.seed)
         self._event_stamps.reset()
         exports.reset(self.registry)
+        self._define()
 
     # -- lending it to a scenario --------------------------------------------------------------
 

@@ -21,6 +21,7 @@
     ├── ScenarioError            a scenario cannot be loaded or played; says where
     │   └── ScenarioGoneError        it was deleted while it was played
     ├── PluginError              a scheduler plugin raised; names plugin and extension point
+    ├── ControllerError          a user's controller raised; names it
     ├── ConfigurationError       a component was configured in a way it cannot honour
     │   └── SchedulerConfigurationError  a KubeSchedulerConfiguration that is refused; says where
     ├── RecorderError            the timeline could not be recorded; ends the run
@@ -184,12 +185,15 @@ class UnreachableError(ApiError):
 class ScenarioError(KubesceneError):
     """A scenario that cannot be loaded or played.
 
-    ``where`` is the most exact place known: a file with line, or step and operation id.
+    ``where`` is the most exact place known: a file with line, or step and operation id. ``path`` is
+    the way to it from the top of the document, if it is a place in one.
     """
 
-    def __init__(self, message: str, *, where: str = "") -> None:
+    def __init__(self, message: str, *, where: str = "", path: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{where}: {message}" if where else message)
+        self.message = message
         self.where = where
+        self.path = path
 
 
 class ScenarioGoneError(ScenarioError):
@@ -203,6 +207,14 @@ class PluginError(KubesceneError):
         super().__init__(f"plugin {plugin!r} at {extension_point}: {message}")
         self.plugin = plugin
         self.extension_point = extension_point
+
+
+class ControllerError(KubesceneError):
+    """A user's controller raised, or answered with nonsense. The original is the cause."""
+
+    def __init__(self, message: str, *, controller: str) -> None:
+        super().__init__(f"controller {controller!r}: {message}")
+        self.controller = controller
 
 
 class ConfigurationError(KubesceneError):

@@ -5,7 +5,7 @@ Puts a cluster, the recorders and the engine together, plays the scenario and ha
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -18,7 +18,8 @@ from kubescene.api.records import Record
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import ControllerFactory
-from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.controllers.authoring import controller_from
+from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ScenarioError
 from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
@@ -26,6 +27,7 @@ from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, SummaryFold
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.loading import check_identity, load_scenario
+from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
@@ -43,19 +45,23 @@ USER = Actor("kubescene-run")
 class RunRequest:
     """What is to be played, as data: it can be sent to another process.
 
-    ``controllers`` join the built-in ones; one of the same name takes its place. ``full_status``
+    ``controllers`` and ``reconcilers`` (classes with `reconcile`, see `kubescene.controllers`) join
+    the built-in ones; one of the same name takes its place. ``full_status``
     puts the whole timeline into the Scenario that is written to ``out``, too. ``scheduler`` says
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
-    that wins over ``spec.simulation.schedulerConfig``.
+    that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
+    reads; a scenario file has its own.
     """
 
     scenario: JsonObject
     out: Path | None = None
     seed: int | None = None
     controllers: Mapping[str, ControllerFactory] = field(default_factory=dict)
+    reconcilers: Sequence[type] = ()
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
     full_status: bool = False
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -117,10 +123,12 @@ def run(
     out: str | Path | None = None,
     seed: int | None = None,
     controllers: Mapping[str, ControllerFactory] | None = None,
+    reconcilers: Sequence[type] = (),
     instruments: Iterable[Instrument] = (),
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
     full_status: bool = False,
     scheduler: SchedulerSource | None = None,
+    folder: str | Path | None = None,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -134,9 +142,11 @@ def run(
         out=None if out is None else Path(out),
         seed=seed,
         controllers=controllers or {},
+        reconcilers=reconcilers,
         results=results,
         full_status=full_status,
         scheduler=scheduler_options(scheduler),
+        folder=folder_of(scenario) if folder is None else Path(folder),
     )
     return _played(request, instruments)
 
@@ -156,7 +166,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         output = OutputDirectory(request.out, Header(scenario=name, seed=options.seed))
     explanations, explain = explanations_of(output)
     try:
-        cluster = Cluster(options, controllers=registrations(options, request.controllers))
+        cluster = Cluster(options, controllers=registrations(options, request))
         recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
         cluster.observe(recorder)
         if output is not None:
@@ -165,7 +175,8 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         cluster.observe(ExplanationRecorder(explain), *instruments)
         created = cluster.client(USER).create(without_status(request.scenario))
         live = ScenarioResource(cluster.store, created)
-        engine = Engine(cluster, live, recorder, request.results)
+        folder = None if request.folder is None else ScenarioFolder(request.folder)
+        engine = Engine(cluster, live, recorder, request.results, folder)
         with rare_collections():
             phase = engine.run()
         summary = fold.finish(created.name)
@@ -210,14 +221,13 @@ def rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def registrations(
-    options: ClusterOptions, extra: Mapping[str, ControllerFactory]
-) -> ControllerRegistrations:
+def registrations(options: ClusterOptions, request: RunRequest) -> ControllerRegistrations:
     """The built-in controllers and the caller's own, which settle after them."""
     all_of_them = builtin_controllers(options)
-    for name, factory in extra.items():
-        add = all_of_them.replace if name in all_of_them else all_of_them.register
-        add(name, factory)
+    for name, factory in request.controllers.items():
+        all_of_them.add(Registration(name, factory))
+    for reconciler in request.reconcilers:
+        all_of_them.add(controller_from(reconciler))
     return all_of_them
 
 
@@ -226,6 +236,11 @@ def read(scenario: str | Path | AnyObject) -> JsonObject:
     if isinstance(scenario, str | Path):
         return load_scenario(scenario)
     return check_identity(plain(scenario), "scenario")
+
+
+def folder_of(scenario: object) -> Path | None:
+    """The folder of a scenario file."""
+    return Path(scenario).parent if isinstance(scenario, str | Path) else None
 
 
 def cluster_options(

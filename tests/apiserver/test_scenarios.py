@@ -1,5 +1,6 @@
 """Scenarios as live objects of a server: KEP-140's walkthroughs over HTTP."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -99,7 +100,7 @@ def test_a_watch_sees_the_turns_of_several_controllers(
     paused = [step for step in seen if step[0] == "ControllerPaused"]
     writers = [name for _, _, name in paused]
     assert writers == ["replicaset", "replicaset", "kube-scheduler", "replicaset"]
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in itertools.pairwise(seen):
         if before[0] == "OperatingCompleted":
             assert after == ("ControllerRunning", *before[1:])
         if after[0] == "ControllerPaused":
@@ -212,7 +213,7 @@ def test_a_paused_scenario_goes_on_when_operations_are_added(live: Http) -> None
     found = wait(live, "s", "Succeeded", "Failed")
     assert found["phase"] == "Succeeded"
     assert list(found["scenarioResult"]["timeline"]) == ["1", "5", "6"]
-    assert [e["id"] for e in found["scenarioResult"]["timeline"]["5"]][0] == "worst"
+    assert next(e["id"] for e in found["scenarioResult"]["timeline"]["5"]) == "worst"
 
 
 def test_a_paused_scenario_can_go_on_more_than_once(live: Http) -> None:

@@ -237,3 +237,24 @@ def test_another_pod_of_the_same_name_is_left_alone_until_it_is_assigned(held: b
         cluster.delete("pods", "a")
     advance(cluster, 20)
     assert phase(cluster) == "Pending"
+
+
+def test_what_does_not_change_keeps_its_time() -> None:
+    delays = KubeletDelays(ready=10 * SECOND, terminate=5 * SECOND)
+    cluster = Cluster(ClusterOptions(kubelet=delays))
+    cluster.create(make_node("n").cpu("4"))
+    pod = make_pod("p").build()
+    pod["metadata"]["finalizers"] = ["example.com/stay"]
+    cluster.create(pod)
+    cluster.settle()
+    before = times(cluster)
+    cluster.advance("20s")
+    ready = times(cluster)
+    assert {name for name in ready if ready[name] != before[name]} == {"Ready", "ContainersReady"}
+    started = cluster.get("pods", "p")["status"]["containerStatuses"][0]["state"]["running"]
+    assert started["startedAt"] == before["Initialized"]
+
+
+def times(cluster: Cluster) -> dict[str, str]:
+    conditions = cluster.get("pods", "p")["status"]["conditions"]
+    return {each["type"]: each["lastTransitionTime"] for each in conditions}

@@ -141,3 +141,9 @@ def test_a_pod_that_a_finalizer_held_does_not_come_back() -> None:
     assert (node.pods, node.requested["cpu"]) == (1, 1000)
     assert [p.pod for p in run.summary.placements] == ["default/a", "default/b"]
     assert [e["operation"] for e in run.timeline].count("Delete") == 1
+
+
+def test_a_run_ends_when_its_time_does() -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n")).advance("1h").done()
+    summary = kubescene.run(scenario).summary
+    assert (summary.started[11:19], summary.ended[11:19]) == ("00:00:00", "01:00:00")

@@ -181,8 +181,8 @@ def test_every_due_instant_goes_through_the_phases() -> None:
         (ScenarioStep(1, 1), "OperatingCompleted"),
         (ScenarioStep(1, 1), "ControllerRunning"),
         (ScenarioStep(1, 1), "ControllerCompleted"),
-        15,
         (ScenarioStep(1, 1), "Finished"),
+        15,
     ]
 
 

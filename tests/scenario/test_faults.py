@@ -8,8 +8,9 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.running import run
 from kubescene.scenario import Engine, ScenarioPhase, parse_spec
+from kubescene.scenario.faults import find_faults, tolerated
 from kubescene.scenario.resource import ScenarioResource
-from kubescene.testing import make_node
+from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject
 
@@ -60,31 +61,36 @@ FAULTS = [
         "id 'x' is used twice, at index 0 and 2",
         id="duplicate id",
     ),
-    pytest.param(one(step=0, doneOperation={}), "(id 'x')", "at least 1, not 0", id="step 0"),
+    pytest.param(
+        one(step=0, doneOperation={}),
+        "(id 'x')",
+        "must be a whole number from 1 to 2147483647, not 0",
+        id="step 0",
+    ),
     pytest.param(one(step="1", doneOperation={}), "(id 'x')", "not '1'", id="step as text"),
     pytest.param(one(step=True, doneOperation={}), "(id 'x')", "not True", id="step true"),
     pytest.param(
         one(createOperation={**CREATE, "createOptions": {"dryRun": ["All"]}}),
         "(id 'x').createOperation",
-        "createOptions: dryRun",
+        "createOptions.dryRun: it makes no sense",
         id="dry run of a create",
     ),
     pytest.param(
         one(patchOperation={**TARGET, "patch": "{}", "patchOptions": {"dryRun": ["All"]}}),
         "(id 'x').patchOperation",
-        "patchOptions: dryRun",
+        "patchOptions.dryRun: it makes no sense",
         id="dry run of a patch",
     ),
     pytest.param(
         one(deleteOperation={**TARGET, "deleteOptions": {"dryRun": ["All"]}}),
         "(id 'x').deleteOperation",
-        "deleteOptions: dryRun",
+        "deleteOptions.dryRun: it makes no sense",
         id="dry run of a delete",
     ),
     pytest.param(
         one(deleteOperation={**TARGET, "deleteOptions": {"gracePeriodSeconds": "soon"}}),
         "deleteOperation.deleteOptions",
-        "gracePeriodSeconds must be a whole number of at least 0, not 'soon'",
+        "gracePeriodSeconds: must be a whole number of at least 0, not 'soon'",
         id="grace that is no number",
     ),
     pytest.param(
@@ -102,11 +108,11 @@ FAULTS = [
     pytest.param(
         one(createOperation={**CREATE, "createOptions": {"foo": "bar"}}),
         "createOperation.createOptions",
-        "unknown fields: foo",
+        "unknown field 'foo': known are: fieldManager",
         id="unknown option",
     ),
     pytest.param(
-        one(createOperaton=CREATE), "(id 'x')", "unknown fields: createOperaton", id="typo"
+        one(createOperaton=CREATE), "(id 'x')", "did you mean createOperation?", id="typo"
     ),
     pytest.param(
         one(createOperation={"object": {"kind": "Node"}}),
@@ -116,10 +122,22 @@ FAULTS = [
     ),
     pytest.param(one(createOperation={**CREATE, "count": 0}), "count", "not 0", id="count 0"),
     pytest.param(
-        one(deleteOperation={"typeMeta": TARGET["typeMeta"]}), "objectMeta", "name", id="no name"
+        one(deleteOperation={"typeMeta": TARGET["typeMeta"]}),
+        "deleteOperation",
+        "needs objectMeta",
+        id="no target",
     ),
     pytest.param(
-        one(patchOperation={**TARGET, "patch": {}}), "patch", "must be a string", id="patch object"
+        one(deleteOperation={**TARGET, "objectMeta": {"name": ""}}),
+        "objectMeta",
+        "needs name",
+        id="no name",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": {}}),
+        "patch",
+        "must be text, not an object",
+        id="patch object",
     ),
     pytest.param(
         one(patchOperation={**TARGET, "patch": "{}", "patchType": "magic"}),
@@ -159,7 +177,7 @@ FAULTS = [
     pytest.param(
         scenario(simulation={"sede": 1, "kubelet": {"delay": "1s"}}),
         "spec.simulation",
-        "unknown fields: sede",
+        "unknown field 'sede': did you mean seed?",
         id="misspelled setting",
     ),
     pytest.param(scenario(simulation={"explain": "Loud"}), "spec.simulation", "Loud", id="explain"),
@@ -168,6 +186,157 @@ FAULTS = [
         "simulationControllers.enabled",
         "kube-scheduler is named twice",
         id="the same controller twice",
+    ),
+]
+
+
+def before(*names: str, **more: Any) -> JsonObject:
+    return {"enabled": [{"name": name} for name in names], **more}
+
+
+FAULTS += [
+    pytest.param(scenario(operations={}), "spec.operations", "a list, not an object", id="no list"),
+    pytest.param(one(id=["x"], doneOperation={}), "id", "must be text, not a list", id="list id"),
+    pytest.param(
+        one(id="x[0]", doneOperation={}), "[0] (id 'x[0]').id", "one operation do", id="instance id"
+    ),
+    pytest.param(
+        one(id="@1.0-1", doneOperation={}), "id", "what controllers do", id="generated id"
+    ),
+    pytest.param(
+        scenario(
+            events=[
+                {"id": "x", "step": 1, "operation": "Done", "doneOperation": {}},
+                {"id": "x", "step": 1, "operation": "Done", "doneOperation": {}},
+            ]
+        ),
+        "spec.events[1] (id 'x').id",
+        "used twice, at index 0 and 1",
+        id="events are named events",
+    ),
+    pytest.param(
+        one(operation="Delete", createOperation=CREATE),
+        "spec.operations[0] (id 'x')",
+        "operation is 'Delete' but createOperation is set",
+        id="operation that does not match",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "patchOptions": {"force": "yes"}}),
+        "patchOptions.force",
+        "must be true or false, not 'yes'",
+        id="force as text",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "patchType": "json", "PatchType": "json"}),
+        "patchOperation.PatchType",
+        "patchType and PatchType are one field",
+        id="two spellings of patchType",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{a: ["}),
+        "patchOperation.patch",
+        "neither JSON nor YAML: line 2, column 1: ",
+        id="patch that cannot be read",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "a: &x [1,2,3,4,5]\nb: [" + "*x," * 99_999 + "]"}),
+        "patchOperation.patch",
+        "aliases stand for more than",
+        id="alias bomb in a patch",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{1: 2}"}),
+        "patchOperation.patch",
+        "the key 1 is not text",
+        id="number as key in a patch",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "[]"}),
+        "patchOperation.patch",
+        "a list is a patch of patchType json",
+        id="list as merge patch",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "patchType": "json"}),
+        "patchOperation.patch",
+        "must be a list of operations",
+        id="object as JSON patch",
+    ),
+    pytest.param(
+        one(deleteOperation={**TARGET, "typeMeta": {**TARGET["typeMeta"], "group": "apps"}}),
+        "deleteOperation.typeMeta.group",
+        "unknown field 'group'",
+        id="member of typeMeta",
+    ),
+    pytest.param(
+        one(deleteOperation={**TARGET, "objectMeta": {"name": "n", "nmespace": "x"}}),
+        "objectMeta.nmespace",
+        "did you mean namespace?",
+        id="member of objectMeta",
+    ),
+    pytest.param(
+        scenario(controllers={**simulated("kube-scheduler"), "presimulationControler": {}}),
+        "spec.controllers.presimulationControler",
+        "did you mean presimulationControllers?",
+        id="misspelt member of controllers",
+    ),
+    pytest.param(
+        scenario(
+            controllers={
+                **simulated("kube-scheduler"),
+                "presimulationControllers": {},
+                "preSimulationControllers": {},
+            }
+        ),
+        "spec.controllers.preSimulationControllers",
+        "are one field: keep one",
+        id="two spellings of presimulationControllers",
+    ),
+    pytest.param(
+        scenario(
+            controllers={
+                **simulated("kube-scheduler", "replicaset"),
+                "presimulationControllers": before("replicaset"),
+            }
+        ),
+        "presimulationControllers.enabled",
+        "replicaset is a simulation controller, too",
+        id="simulated and before it",
+    ),
+    pytest.param(
+        scenario(
+            controllers={
+                **simulated("kube-scheduler"),
+                "presimulationControllers": before("kubelet", disabled=[{"name": "kubelet"}]),
+            }
+        ),
+        "presimulationControllers.disabled",
+        "kubelet is enabled, too",
+        id="enabled and disabled",
+    ),
+    pytest.param(
+        one(createOperation={"objectFrom": "pods.yaml"}),
+        "createOperation.objectFrom",
+        "there is no folder to read from",
+        id="objectFrom without a file",
+    ),
+    pytest.param(
+        one(createOperation={**CREATE, "objectFrom": "pods.yaml"}),
+        "createOperation",
+        "exactly one of object and objectFrom",
+        id="object and objectFrom",
+    ),
+    pytest.param(
+        one(createOperation={**CREATE, "subresource": "binding"}),
+        "createOperation.object",
+        "takes a Binding",
+        id="binding of a node",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "subresource": "eviction"}),
+        "patchOperation.subresource",
+        "must be one of status, scale, not 'eviction'",
+        id="eviction by patch",
     ),
 ]
 
@@ -275,3 +444,73 @@ def test_an_operation_of_the_wrong_type_is_never_a_crash(
     body = {**CREATE, **TARGET, "patch": "{}", "duration": "1s", member: wrong}
     result = run(one(**{field: body}))
     assert result.phase in (ScenarioPhase.FAILED, ScenarioPhase.PAUSED)
+
+
+def test_all_faults_are_found_at_once() -> None:
+    faulty = scenario(
+        operations=[
+            {"id": "a", "step": 0, "createOperation": {**CREATE, "cuont": 1}},
+            {"id": "b", "step": 1, "patchOperation": {**TARGET, "patch": "{"}},
+            {"id": "a", "step": 1, "doneOperation": {"done": False}},
+        ],
+        controllers={"simulationController": {}},
+        simulation={"startTime": "soon"},
+    )
+    paths = [fault.path[1:] for fault in find_faults(faulty)]
+    assert set(paths) == {
+        ("operations", 0, "step"),
+        ("operations", 0, "createOperation", "cuont"),
+        ("operations", 1, "patchOperation", "patch"),
+        ("operations", 2, "doneOperation", "done"),
+        ("operations", 2, "id"),
+        ("controllers", "simulationController"),
+        ("simulation", "startTime"),
+    }
+    assert len(paths) == 7
+
+
+@pytest.mark.parametrize("validation", ["Warn", "Ignore"])
+def test_unknown_fields_of_an_operation_pass_if_it_says_so(validation: str) -> None:
+    options = {"fieldValidation": validation}
+    lenient = one(createOperation={**CREATE, "extra": 1, "createOptions": options})
+    assert parse_spec(lenient).operations[0].id == "x"
+    assert [fault.path[-1] for fault in tolerated(lenient)] == ["extra"] * (validation == "Warn")
+
+
+def test_an_empty_namespace_is_the_default_one() -> None:
+    pod = {"typeMeta": {"apiVersion": "v1", "kind": "Pod"}}
+    create = {"object": make_pod("p").build()}
+    for namespace in ("", None):
+        target = {**pod, "objectMeta": {"name": "p", "namespace": namespace}}
+        operations = [
+            {"step": 1, "createOperation": create},
+            {"step": 2, "deleteOperation": target},
+        ]
+        result = run(scenario(operations=operations))
+        assert result.phase is ScenarioPhase.PAUSED, result.message
+
+
+def test_operations_after_done_are_named() -> None:
+    operations = [
+        {"id": "late", "step": 3, "createOperation": CREATE},
+        {"id": "end", "step": 2, "doneOperation": {}},
+        {"id": "with-it", "step": 2, "createOperation": CREATE},
+    ]
+    result = run(scenario(operations=operations))
+    assert result.phase is ScenarioPhase.SUCCEEDED
+    assert result.summary.ignored == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("junk", "hint"),
+    [
+        ({"specs": {}}, "specs: unknown field 'specs': did you mean spec?"),
+        ({"metadata": {"name": "s", "label": {}}}, "metadata.label: unknown field 'label'"),
+        ({"metadata": {"name": "s", "labels": {"a": 1}}}, "metadata.labels.a: must be text, not 1"),
+    ],
+    ids=["top", "metadata", "label"],
+)
+def test_junk_around_the_spec_is_refused_when_it_is_read(junk: JsonObject, hint: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        run({**scenario(operations=[]), **junk})
+    assert hint in str(caught.value)

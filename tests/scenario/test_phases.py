@@ -298,6 +298,26 @@ def test_all_controllers_may_be_simulated() -> None:
     assert played.cluster.get("replicasets", "web")["status"]["readyReplicas"] == 2
 
 
+def test_three_simulation_controllers_take_turns_from_the_first_that_may_have_work() -> None:
+    names = ("replicaset", SCHEDULER, "kubelet")
+    nodes, pods = make_node("n").cpu("4"), make_replica_set("web").replicas(1)
+    played = Played(ScenarioBuilder("all").simulate(*names).create(nodes, pods))
+    assert played.moments == [
+        ("1.0", "Operating", ""),
+        *turn("1.0", "replicaset", "1.1"),  # creates the pod
+        *turn("1.1", "replicaset", "1.2"),  # counts it
+        *turn("1.2", "replicaset", ""),
+        *turn("1.2", SCHEDULER, "1.3"),
+        *turn("1.3", "replicaset", ""),  # the bind changed a pod, which it watches
+        *turn("1.3", SCHEDULER, ""),
+        *turn("1.3", "kubelet", ""),  # the pod runs: status of a kubelet does not count,
+        *turn("1.3", "replicaset", "1.4"),  # but it wakes the first: readyReplicas
+        *turn("1.4", "replicaset", ""),
+        *turn("1.4", SCHEDULER, ""),  # the kubelet has seen nothing new
+        ("1.4", "Finished", ""),
+    ]
+
+
 def test_the_first_controller_finishes_before_the_second_begins() -> None:
     scenario = (
         ScenarioBuilder("order")
@@ -366,6 +386,24 @@ class Restless:
         return Progress(wrote=True, more=False)
 
 
+class Chaser(Restless):
+    """Answers every write of the dog."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "cat")
+        self._bark = self._heard = ""
+        context.client.watch(CONFIG_MAP, self._hear)
+
+    def _hear(self, change: Change) -> None:
+        self._bark = (change.object.get("data") or {}).get("dog", "")
+
+    def run_once(self) -> Progress:
+        if self._bark == self._heard:
+            return IDLE
+        self._heard = self._bark
+        return super().run_once()
+
+
 def test_too_many_minor_steps_fail_and_name_the_writer() -> None:
     scenario = (
         ScenarioBuilder("livelock")
@@ -377,7 +415,30 @@ def test_too_many_minor_steps_fail_and_name_the_writer() -> None:
     assert played.phase is ScenarioPhase.FAILED
     message = played.engine.scenario.message
     assert "step 1.6" in message
-    assert "more than 5 minor steps: dog keeps writing" in message
+    assert "more than 5 minor steps; still writing: dog (3); raise" in message
+
+
+def test_two_that_answer_each_other_are_both_named_with_step_and_limit() -> None:
+    scenario = (
+        ScenarioBuilder("livelock")
+        .simulate("dog", "replicaset")
+        .settings(maxMinorSteps=40)
+        .create(make_replica_set("web").replicas(3), config_map("bone"))
+    )
+    played = Played(scenario, dog=partial(Restless, name="dog"), cat=Chaser)
+    assert played.phase is ScenarioPhase.FAILED
+    message = played.engine.scenario.message
+    assert message.startswith("step 1.41: more than 40 minor steps; still writing: ")
+    assert "dog (" in message
+    assert "cat (" in message
+    assert "replicaset" not in message
+
+
+def test_a_counter_of_writes_begins_anew_with_every_step() -> None:
+    scenario = ScenarioBuilder("two-steps").settings(maxMinorSteps=3)
+    scenario.create(make_node("n").cpu("8"), make_pod("a"), make_pod("b"), make_pod("c"))
+    scenario.next_step().create(make_pod("d"), make_pod("e"), make_pod("f"))
+    assert Played(scenario).phase is ScenarioPhase.PAUSED
 
 
 def test_controllers_that_never_settle_fail_and_are_named() -> None:
@@ -432,7 +493,7 @@ def test_a_simulation_controller_that_never_ends_is_named_with_step_and_limit() 
     assert played.phase is ScenarioPhase.FAILED
     message = played.engine.scenario.message
     assert message.startswith("step 1.0: ")
-    assert "allowed are 20 and 10 for each of" in message
+    assert "allowed are 20 (maxSettleRounds) and 10 for each of" in message
     assert message.endswith("still busy: dawdler (writes nothing)")
 
 
@@ -486,7 +547,11 @@ def test_a_livelock_that_moves_no_step_ends_as_well() -> None:
     )
     played = Played(scenario, prodder=Prodder, echo=Echo)
     assert played.phase is ScenarioPhase.FAILED
-    assert "prodder and those that react to it keep writing" in played.engine.scenario.message
+    message = played.engine.scenario.message
+    assert "turns, more than 20 minor steps (spec.simulation.maxMinorSteps) can cause" in message
+    assert "still writing: " in message
+    assert "prodder (" in message
+    assert "echo (" in message
 
 
 # -- cost --------------------------------------------------------------------------------------

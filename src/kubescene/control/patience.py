@@ -46,10 +46,12 @@ class Patience:
         self._most = max(self._most, self._existing)
         limit = self._max_rounds + ROUNDS_PER_OBJECT * self._most
         if self._rounds > limit:
-            allowed = f"{self._max_rounds} and {ROUNDS_PER_OBJECT} for each of {self._most} objects"
+            grown = f"{ROUNDS_PER_OBJECT} for each of {self._most} objects"
+            allowed = f"{self._max_rounds} (maxSettleRounds) and {grown}"
             raise LivelockError(self._complaint(allowed, self._turns, self._writes))
         if self._growing > self._max_rounds:
-            allowed = f"{self._max_rounds}, and as many that leave more objects behind"
+            grown = "as many that leave more objects behind"
+            allowed = f"{self._max_rounds} (maxSettleRounds), and {grown}"
             raise LivelockError(self._complaint(allowed, self._turns, self._writes))
 
     def _complaint(self, allowed: str, turns: Counter[str], writes: Counter[str]) -> str:

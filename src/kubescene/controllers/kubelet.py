@@ -164,7 +164,7 @@ class KubeletReconciler:
             return NOTHING
         if wait := remaining(parse_time(started), self._delays.ready, now):
             return Plan(requeue_after=wait)
-        status = running(pod, format_time(now), ready=True) | {"startTime": started}
+        status = made_ready(pod, format_time(now))
         return Plan((Patch(ObjectRef.to(pod), {"status": status}, subresource="status"),))
 
     def _stop(self, pod: JsonObject, now: int) -> Plan:
@@ -246,6 +246,26 @@ def running(pod: JsonObject, now: str, *, ready: bool = True) -> dict[str, Any]:
     }
 
 
+def made_ready(pod: JsonObject, now: str) -> dict[str, Any]:
+    """What changes when the containers of a running pod have become ready; no more than that."""
+    status = pod["status"]
+    conditions = status.get("conditions") or ()
+    others = [each for each in conditions if not is_to_change(each, NOT_READY, "True")]
+    kept = {each["type"] for each in others}
+    reached = [
+        {"type": name, "status": "True", "lastTransitionTime": now}
+        for name in NOT_READY
+        if name not in kept
+    ]
+    statuses = [{**it, "ready": True} for it in status.get("containerStatuses") or ()]
+    return {"conditions": [*reached, *others], "containerStatuses": statuses}
+
+
+def is_to_change(condition: JsonObject, types: Sequence[str], status: str) -> bool:
+    """Whether a condition is one of these and not in that status yet."""
+    return condition["type"] in types and condition.get("status") != status
+
+
 class RunningStatuses:
     """The newest statuses of running pods: pods of one template that start together share one."""
 
@@ -282,10 +302,13 @@ class RunningStatus:
 
 def stopped(pod: JsonObject, now: str) -> dict[str, Any]:
     """The status of a pod whose containers have all ended well."""
-    others = [c for c in pod["status"].get("conditions", ()) if c["type"] not in NOT_READY]
+    conditions = pod["status"].get("conditions") or ()
+    others = [each for each in conditions if not is_to_change(each, NOT_READY, "False")]
+    kept = {each["type"] for each in others}
     not_ready = [
         {"type": name, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
         for name in NOT_READY
+        if name not in kept
     ]
     ended = [terminated(it, now) for it in pod["status"].get("containerStatuses") or ()]
     status = {"phase": "Succeeded", "conditions": [*others, *not_ready]}

@@ -1,9 +1,19 @@
 """Which controllers exist, by name. The order of registration is the order of settling."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
+from kubescene.types import JsonObject
+
+
+class Registration(NamedTuple):
+    """A controller that can be registered, with the CustomResourceDefinitions that it needs."""
+
+    name: str
+    factory: ControllerFactory
+    definitions: Sequence[JsonObject] = ()
 
 
 class ControllerRegistrations:
@@ -12,16 +22,46 @@ class ControllerRegistrations:
     def __init__(self) -> None:
         self._factories: dict[str, ControllerFactory] = {}
         self._schedulers: set[str] = set()
+        self._definitions: dict[str, tuple[JsonObject, ...]] = {}
 
-    def register(self, name: str, factory: ControllerFactory, *, schedules: bool = False) -> None:
-        """Add a controller. ``schedules``: it makes scheduling attempts (see `Actor`)."""
+    def register(
+        self,
+        name: str,
+        factory: ControllerFactory,
+        *,
+        schedules: bool = False,
+        definitions: Iterable[JsonObject] = (),
+    ) -> None:
+        """Add a controller. ``schedules``: it makes scheduling attempts (see `Actor`).
+
+        ``definitions``: CustomResourceDefinitions that a world with this controller has.
+        """
         if name in self._factories:
             raise ConfigurationError(
                 f"a controller named {name!r} is registered already: choose another name"
             )
         self._factories[name] = factory
+        self._definitions[name] = tuple(definitions)
         if schedules:
             self._schedulers.add(name)
+
+    def add(self, controller: Registration) -> None:
+        """Register a controller, or put it in the place of one of that name."""
+        if controller.name in self._factories:
+            self.replace(controller.name, controller.factory)
+            self._definitions[controller.name] = tuple(controller.definitions)
+        else:
+            self.register(controller.name, controller.factory, definitions=controller.definitions)
+
+    @property
+    def definitions(self) -> list[JsonObject]:
+        """What all controllers need to be defined, each once."""
+        by_name = {
+            definition["metadata"]["name"]: definition
+            for definitions in self._definitions.values()
+            for definition in definitions
+        }
+        return list(by_name.values())
 
     def schedules(self, name: str) -> bool:
         return name in self._schedulers
@@ -45,6 +85,7 @@ class ControllerRegistrations:
         copy = ControllerRegistrations()
         copy._factories = dict(self._factories)
         copy._schedulers = set(self._schedulers)
+        copy._definitions = dict(self._definitions)
         return copy
 
     def __contains__(self, name: str) -> bool:

@@ -1,7 +1,10 @@
 """Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
 
+from collections.abc import Sequence
+
 from kubescene.api.changes import Change
 from kubescene.api.records import Record
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.reconcile import (
@@ -31,7 +34,7 @@ class ReconcilerController:
         self._queue = WorkQueue()
         self._refused = WorkQueue()
         self._written: Record | None = None
-        for kind in reconciler.kinds:
+        for kind in self._watched(reconciler.kinds):
             self._client.watch(kind, self._changed, quiet=True)
 
     def run_once(self) -> Progress:
@@ -50,6 +53,10 @@ class ReconcilerController:
             self._queue.add(key)
             raise
         return Progress(wrote=wrote, more=bool(self._queue))
+
+    def _watched(self, kinds: Sequence[GroupVersionKind]) -> Sequence[GroupVersionKind]:
+        """The kinds to watch from the start."""
+        return kinds
 
     def begin_step(self) -> None:
         """What was refused is tried once more in every step."""

@@ -19,6 +19,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
+from kubescene.errors import BadRequestError
 from kubescene.registry import binding, decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission import AdmissionChain
@@ -46,6 +47,8 @@ from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
+
+BINDING = GroupVersionKind("", "v1", "Binding")
 
 
 class Registry:
@@ -142,6 +145,8 @@ class Registry:
         if options.strict:
             self.reject_unknown(obj)
         resource_type, body = self.to_storage(obj)
+        if resource_type.gvk == BINDING:
+            return self._bind_named(actor, obj, namespace, options)
         request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
         if self.track_fields:
             body = self._ownership.created(body, self._served(obj), request.manager)
@@ -235,6 +240,17 @@ class Registry:
         request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
         self.tell(request, record, current)
         return record
+
+    def _bind_named(
+        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
+    ) -> Record:
+        """Nobody stores a Binding: creating one binds the pod that it names."""
+        resource_type = self.type_of(BINDING)
+        name = (body.get("metadata") or {}).get("name", "")
+        if not name:
+            raise BadRequestError("name must be provided")
+        place = resolve_namespace(resource_type, body, namespace)
+        return self.bind(actor, place, name, body, options=options)
 
     def delete(
         self,

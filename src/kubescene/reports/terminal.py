@@ -29,6 +29,15 @@ def sections(summary: Summary) -> Iterable[RenderableType]:
         yield nodes_table(summary)
     if summary.pending:
         yield pending_table(summary)
+    if summary.ignored:
+        yield ignored_line(summary)
+
+
+def ignored_line(summary: Summary) -> Text:
+    shown, left = summary.ignored[:ROWS_SHOWN], len(summary.ignored) - ROWS_SHOWN
+    more = f" and {left} more" if left > 0 else ""
+    names = ", ".join(shown)
+    return Text(f"\nNever played, since the scenario was done: {names}{more}", style="yellow")
 
 
 def headline(summary: Summary) -> RenderableType:

@@ -20,6 +20,7 @@ from kubescene.timeline import (
     ObjectDeleted,
     ObjectFact,
     ObjectPatched,
+    OperationsIgnored,
     PodAttempt,
     PodPreempted,
     PodScheduled,
@@ -96,6 +97,8 @@ class Summary:
     placements: list[Placement] = field(default_factory=list)
     placements_total: int = 0
     pending: list[PendingPod] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    """Ids of operations that were never played, because the scenario was done before."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -133,8 +136,11 @@ class SummaryFold:
             self._count(fact).operations += 1
         elif isinstance(fact, PodPreempted):
             self._count(fact).controller_writes += 1
+        elif isinstance(fact, OperationsIgnored):
+            self._summary.ignored += fact.operations
         elif isinstance(fact, ScenarioEnded):
             self._summary.phase, self._summary.message = fact.phase, fact.message
+            self._ended = fact.time
 
     def counts(self) -> dict[str, int]:
         """How many pods were bound, and how many attempts failed, so far."""
@@ -205,6 +211,7 @@ class SummaryFold:
         if fact.gvk == NODE:
             self._nodes[fact.name] = record
         elif fact.gvk == POD and record.node and not record.deleting:
+            self._waiting.pop((fact.namespace, fact.name), None)
             self._assign((fact.namespace, fact.name), record, record.node)
 
     def _assign(self, key: PodKey, pod: ObjectState, node: str) -> None:

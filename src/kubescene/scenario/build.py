@@ -42,15 +42,24 @@ class ScenarioBuilder:
     def next_step(self) -> Self:
         return self.step(self._step + 1)
 
-    def create(self, *objects: AnyObject, count: int | None = None, id: str = "") -> Self:
+    def create(
+        self,
+        *objects: AnyObject,
+        count: int | None = None,
+        subresource: str = "",
+        id: str = "",
+    ) -> Self:
         """Create objects.
 
-        With ``count``, that many of each, ``$(INDEX)`` replaced in the object.
+        With ``count``, that many of each, ``$(INDEX)`` replaced in the object. With
+        ``subresource``, they are written through that part of existing objects.
         """
         for obj in objects:
             body: JsonObject = {"object": plain(obj)}
             if count is not None:
                 body["count"] = count
+            if subresource:
+                body["subresource"] = subresource
             self._add("createOperation", body, id)
         return self
 
@@ -63,13 +72,16 @@ class ScenarioBuilder:
         *,
         namespace: str = "",
         patch_type: str = "",
+        subresource: str = "",
         id: str = "",
     ) -> Self:
-        """Patch an object; ``patch`` is JSON data or the text of a patch."""
+        """Patch an object, or its ``status`` or ``scale``; ``patch`` is data or text."""
         body = target(api_version, kind, name, namespace)
         body["patch"] = patch if isinstance(patch, str) else json.dumps(patch)
         if patch_type:
             body["patchType"] = patch_type
+        if subresource:
+            body["subresource"] = subresource
         return self._add("patchOperation", body, id)
 
     def delete(

@@ -25,7 +25,7 @@ def _check_object(operation: Operation, cluster: Cluster) -> None:
     body, registry = operation.body, cluster.registry
     counted = "count" in body
     obj = Template(body["object"]).instance(0) if counted else body["object"]
-    options = write_options(body.get("createOptions"), operation.where)
+    options = write_options(body.get("createOptions"))
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and metadata.get("generateName") and not metadata.get("name"):
         obj = {**obj, "metadata": {**metadata, "name": f"{metadata['generateName']}x"}}

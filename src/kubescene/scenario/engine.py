@@ -12,6 +12,7 @@ put others on the stack. So playing can be interrupted between any two of them, 
 the middle of its play is a value that can be copied.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
@@ -26,12 +27,13 @@ from kubescene.control import LivelockError, Patience, Slot
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.edits import ignored_operations, spec_of
+from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario, World
-from kubescene.timeline import KepView, StepPhaseChange, TimelineRecorder
+from kubescene.timeline import KepView, OperationsIgnored, StepPhaseChange, TimelineRecorder
 from kubescene.timeline.significance import is_significant
 from kubescene.types import JsonObject
 
@@ -54,8 +56,10 @@ class Engine:
         scenario: LiveScenario,
         recorder: TimelineRecorder,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+        folder: ScenarioFolder | None = None,
     ) -> None:
         self.world = world
+        self._folder = folder
         self.scenario = scenario
         self.bad_input = False
         self._results = results
@@ -70,6 +74,7 @@ class Engine:
         self._roles: dict[str, Role] = {}
         self._done_at: dict[str, int] = {}
         self._loop_counted = False
+        self._writes: Counter[str] | None = None
         self._tasks: list[Task] = [(self._read, ())]
 
     # -- turning -----------------------------------------------------------------------------
@@ -166,7 +171,7 @@ class Engine:
         self._then(self._next_step)
 
     def _parse(self, scenario: JsonObject) -> None:
-        self._spec = parse_spec(scenario)
+        self._spec = parse_spec(scenario, self._folder)
         self._source = spec_of(scenario)
 
     def _reread(self) -> None:
@@ -200,6 +205,12 @@ class Engine:
         except ScenarioGoneError:
             self.stop()
 
+    def _succeed(self) -> None:
+        """What stands after the done operation is never played, and its author shall know."""
+        if late := tuple(each.id for each in self._spec.after_done()):
+            self._recorder.record(OperationsIgnored, ENGINE, operations=late)
+        self._end(ScenarioPhase.SUCCEEDED)
+
     def _end(self, phase: ScenarioPhase, message: str = "") -> None:
         self._tasks.clear()
         self.scenario.phase = phase
@@ -226,6 +237,7 @@ class Engine:
         operations = self._spec.at(major)
         self._played.update((each.id, each) for each in operations)
         self._done_at.clear()
+        self._writes = None
         self._then(self._finish_step, operations)
         for operation in reversed(operations):
             if operation.kind is OperationKind.ADVANCE:
@@ -255,13 +267,18 @@ class Engine:
 
     def _finish_step(self, operations: Sequence[Operation]) -> None:
         if any(operation.kind is OperationKind.DONE for operation in operations):
-            self._then(self._end, ScenarioPhase.SUCCEEDED)
+            self._then(self._succeed)
         else:
             self._then(self._next_step)
-        self._publish()
-        self._enter(StepPhase.FINISHED, controller="")
+        if self.scenario.step_phase is not StepPhase.FINISHED:
+            self._finish()
         for hook in self.world.instruments.step_finished:
             hook(self.scenario.step)
+
+    def _finish(self) -> None:
+        """Phase 8: what was recorded so far is shown."""
+        self._publish()
+        self._enter(StepPhase.FINISHED, controller="")
 
     # -- coming to rest --------------------------------------------------------------------------
 
@@ -314,16 +331,25 @@ class Engine:
     def _check_turns(self, turns: int) -> None:
         """Failed attempts move no step: controllers could go on with their conditions forever."""
         limit = self._spec.simulation.max_minor_steps
-        if turns > (limit + 1) * len(self._simulation):
+        most = (limit + 1) * len(self._simulation)
+        if self._writes is None and (turns > most // 2 or self.scenario.step.minor > limit // 2):
+            # Who writes in the second half is who keeps writing.
+            self._writes = Counter()
+        if turns > most:
             raise ScenarioError(
-                f"the controllers had {turns} turns, more than {limit} minor steps can cause: "
-                f"{self.scenario.controller} and those that react to it keep writing",
+                f"the controllers had {turns} turns, more than {limit} minor steps "
+                f"(spec.simulation.maxMinorSteps) can cause; {self._busy_writers()}",
                 where=f"step {self.scenario.step}",
             )
+
+    def _busy_writers(self) -> str:
+        writes = self._writes or Counter({self.scenario.controller: 1})
+        return f"still writing: {', '.join(f'{name} ({n})' for name, n in writes.most_common())}"
 
     # -- letting time pass -------------------------------------------------------------------------
 
     def _begin_advance(self, duration: int) -> None:
+        self._finish()
         self._advance(self.world.clock.now() + duration, self._patience())
 
     def _advance(self, deadline: int, patience: Patience) -> None:
@@ -344,6 +370,7 @@ class Engine:
         revision = self.world.revision
         queue.run_due()
         if self.world.revision != revision or self._is_anybody_awake():
+            self._then(self._finish)
             self._come_to_rest()
             self._enter(StepPhase.OPERATING, controller="")
 
@@ -389,6 +416,8 @@ class Engine:
 
     def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
         role = self.role_of(actor)
+        if self._writes is not None and role in (Role.SIMULATION, Role.PRESIMULATION):
+            self._writes[actor.name] += 1
         if role is Role.SIMULATION:
             if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
@@ -401,7 +430,7 @@ class Engine:
         limit = self._spec.simulation.max_minor_steps
         if step.minor > limit:
             raise ScenarioError(
-                f"more than {limit} minor steps: {self.scenario.controller} keeps writing; "
+                f"more than {limit} minor steps; {self._busy_writers()}; "
                 "raise spec.simulation.maxMinorSteps if that is meant",
                 where=f"step {step}",
             )

@@ -6,6 +6,8 @@ from typing import Any
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.reading import Bounds, JsonCheck, ReadingError
 from kubescene.errors import ScenarioError
+from kubescene.scenario.fields import SCENARIO_FIELDS
+from kubescene.scenario.strictness import misfits
 from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -83,4 +85,6 @@ def _identified(document: Any, source: str) -> JsonObject:
         raise ScenarioError("metadata.name is missing", where=source)
     if not isinstance(document.get("spec") or {}, dict):
         raise ScenarioError("spec must be an object", where=source)
+    for fault in misfits({**document, "spec": {}, "status": {}}, SCENARIO_FIELDS):
+        raise ScenarioError(str(fault.error), where=source, path=fault.path)
     return document

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import orjson
 
@@ -11,12 +10,13 @@ from kubescene.api.blueprints import Blueprint
 from kubescene.api.encoding import encode
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
-from kubescene.api.reading import Document, ReadingError, read_json
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
-from kubescene.errors import ApiError, BadRequestError, ScenarioError
+from kubescene.errors import ApiError, ScenarioError
 from kubescene.scenario.options import delete_options, write_options
+from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind
+from kubescene.scenario.subresources import SubresourceWriter, part_of
 from kubescene.types import JsonObject
 
 INDEX = INDEX_MARK.decode()
@@ -29,6 +29,7 @@ class OperationRunner:
         self._client = client
         self._scheme = scheme
         self._creation: Creation | None = None
+        self._subresources = SubresourceWriter(client, scheme)
         self._verbs: dict[OperationKind, Callable[[Operation, int], None]] = {
             OperationKind.CREATE: self._create,
             OperationKind.PATCH: self._patch,
@@ -53,31 +54,35 @@ class OperationRunner:
         if creation is None or creation.operation is not operation:
             creation = self._creation = Creation(operation)
         obj, options = creation.instance(instance)
-        self._client.create(obj, options=options)
+        if part := part_of(operation.subresource, obj):
+            self._subresources.write(part, obj, options)
+        else:
+            self._client.create(obj, options=options)
 
     def _patch(self, operation: Operation, _: int) -> None:
         ref = self._target(operation.body)
         patch_type = self._patch_type(operation.body, ref.gvk)
-        given = operation.body.get("patchOptions")
-        options = write_options(given, operation.where, patch=True)
+        patch = decode_patch(operation.body["patch"])
+        origin = OperationOrigin.of(operation.id, operation.body)
+        options = told(write_options(operation.body.get("patchOptions")), origin)
+        if operation.subresource == "scale":
+            self._subresources.scale(ref, patch, patch_type, options)
+            return
         self._client.patch(
-            ref,
-            decode_patch(operation.body["patch"]),
-            patch_type=patch_type,
-            options=told(options, OperationOrigin.of(operation.id, operation.body)),
+            ref, patch, patch_type=patch_type, subresource=operation.subresource, options=options
         )
 
     def _delete(self, operation: Operation, _: int) -> None:
         self._client.delete(
             self._target(operation.body),
-            options=delete_options(operation.body.get("deleteOptions"), operation.where),
+            options=delete_options(operation.body.get("deleteOptions")),
             origin=OperationOrigin.of(operation.id, operation.body),
         )
 
     def _target(self, body: JsonObject) -> ObjectRef:
         types, metadata = body["typeMeta"], body["objectMeta"]
         resource_type = self._scheme.of_kind(types["apiVersion"], types["kind"])
-        namespace = metadata.get("namespace", "default") if resource_type.namespaced else ""
+        namespace = (metadata.get("namespace") or "default") if resource_type.namespaced else ""
         return ObjectRef(resource_type.gvk, metadata["name"], namespace)
 
     def _patch_type(self, body: JsonObject, gvk: GroupVersionKind) -> PatchType:
@@ -94,52 +99,29 @@ def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
     return replace(options, origin=origin, field_manager=manager)
 
 
-def decode_patch(text: str) -> Any:
-    """A patch is JSON, or YAML as people like to write it."""
-    try:
-        document = read_json(text)
-    except ReadingError:
-        document = _yaml_patch(text)
-    if document.duplicates:
-        raise BadRequestError(f"the patch gives the key {document.duplicates[0].key!r} twice")
-    return document.value
-
-
-def _yaml_patch(text: str) -> Document:
-    # YAML is only imported for patches that are not JSON.
-    from kubescene.api.yaml_text import read_yaml
-
-    try:
-        documents = read_yaml(text)
-    except ReadingError as error:
-        raise BadRequestError(f"the patch is neither JSON nor YAML: {error}") from error
-    if len(documents) != 1:
-        raise BadRequestError("the patch must be one JSON or YAML document")
-    return documents[0]
-
-
 class Creation:
     """A create operation, prepared for all its instances."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        body = {name: part for name, part in operation.body.items() if name != "count"}
-        self._object = body["object"]
-        self._asked = encode(body)
-        self._options = write_options(body.get("createOptions"), operation.where)
+        left_out = ("count", "objectFrom")
+        self._body = {k: v for k, v in operation.body.items() if k not in left_out}
+        self._objects = operation.objects or (self._body["object"],)
+        self._asked = b"" if operation.objects else encode(self._body)
+        self._options = write_options(self._body.get("createOptions"))
         # Without a count, $(INDEX) is a variable of the author's container.
         counted = "count" in operation.body
-        self._template = Template(self._object) if counted else None
+        self._template = Template(self._objects[0]) if counted else None
         if self._template is not None and operation.instances > 1:
             self._options = replace(self._options, blueprint=self._template.blueprint)
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""
         operation, template = self.operation, self._template
-        obj = template.instance(index) if template else self._object
+        obj = template.instance(index) if template else self._objects[index]
         name = operation.id if operation.instances == 1 else f"{operation.id}[{index}]"
-        origin = OperationOrigin(name, self._asked, index if template else None)
-        return obj, told(self._options, origin)
+        asked = self._asked or encode({**self._body, "object": obj})
+        return obj, told(self._options, OperationOrigin(name, asked, index if template else None))
 
 
 class Template:

@@ -1,13 +1,12 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
-from kubescene.scenario.options import check_members
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import check_configuration, read_configuration
 from kubescene.timeline.explanations import Explain
@@ -67,6 +66,19 @@ def parse_simulation(value: Any) -> Simulation:
     )
 
 
+def check_members(given: Any, allowed: Collection[str], where: str) -> Mapping[str, Any]:
+    """An object that has no other members than these; a misspelt one is named."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ScenarioError("must be an object", where=where)
+    if unknown := sorted(str(name) for name in given if name not in allowed):
+        raise ScenarioError(
+            f"unknown fields: {', '.join(unknown)}; known are: {', '.join(allowed)}", where=where
+        )
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _whole(given: Mapping[str, Any], name: str, default: int, *, least: int | None) -> int:
     value = given.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or (least and value < least):
@@ -81,7 +93,9 @@ def _start(value: Any) -> int | None:
     try:
         return parse_time(str(value))
     except ValueError as error:
-        raise ScenarioError(f"startTime: {error}", where=WHERE) from error
+        raise ScenarioError(
+            f"startTime: {error}", where=WHERE, path=("spec", "simulation", "startTime")
+        ) from error
 
 
 def _explain(value: Any) -> Explain:
@@ -110,4 +124,8 @@ def _delay(given: Mapping[str, Any], name: str) -> int:
     try:
         return parse_duration(value if isinstance(value, str) else repr(value))
     except ValueError as error:
-        raise ScenarioError(f"{name}: {error}", where=f"{WHERE}.kubelet") from error
+        raise ScenarioError(
+            f"{name}: {error}",
+            where=f"{WHERE}.kubelet",
+            path=("spec", "simulation", "kubelet", name),
+        ) from error

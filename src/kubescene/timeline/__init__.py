@@ -11,7 +11,14 @@ from kubescene.timeline.attempts import (
     SchedulingAttempt,
     ScoreColumn,
 )
-from kubescene.timeline.facts import Advanced, Done, Fact, ScenarioEnded, UnknownFact
+from kubescene.timeline.facts import (
+    Advanced,
+    Done,
+    Fact,
+    OperationsIgnored,
+    ScenarioEnded,
+    UnknownFact,
+)
 from kubescene.timeline.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
 from kubescene.timeline.log import TimelineLog
 from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectFact, ObjectPatched
@@ -40,6 +47,7 @@ __all__ = [
     "ObjectFact",
     "ObjectPatched",
     "ObjectWrite",
+    "OperationsIgnored",
     "PodAttempt",
     "PodFact",
     "PodPreempted",

@@ -121,6 +121,12 @@ class ScenarioEnded(Fact, frozen=True, kw_only=True):
     message: str = ""
 
 
+class OperationsIgnored(Fact, frozen=True, kw_only=True):
+    """Operations that are never played, by their ids, because their step has passed."""
+
+    operations: tuple[str, ...]
+
+
 class UnknownFact(Fact, frozen=True, kw_only=True):
     """A fact of a kind that nobody here knows: kept, and passed on byte for byte."""
 

@@ -6,7 +6,7 @@ and liveness do neither. A failed scheduling attempt writes a condition and perh
 is told as ``podUnscheduled`` and does not move the step.
 """
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.api.kinds import NODE, POD, SCENARIO
 from kubescene.api.scheme import GroupVersionKind
 
@@ -35,8 +35,8 @@ def is_significant(actor: Actor, gvk: GroupVersionKind, subresource: str) -> boo
     """Whether a write is told, and moves the minor step if a simulation controller makes it."""
     if (gvk.group, gvk.kind) in BOOKKEEPING:
         return False
-    if subresource != "status":
-        return True
+    if subresource != "status" or actor.role is Role.ENGINE:
+        return True  # what an operation does to a node's status is part of the story
     if gvk == NODE or actor.name == KUBELET:
         return False
     # What a scheduler writes into a pod's status is told by the attempt that wrote it.

@@ -1,0 +1,135 @@
+"""Controllers of your own: a class with `reconcile`, and what turns it into one.
+
+`ObjectReconciler` has the rest with sensible answers, so that a controller can be one method::
+
+    class Labeller(ObjectReconciler):
+        name = "labeller"
+        kinds = (NODE,)
+
+        def reconcile(self, key, reader, now):
+            ...
+            return Plan([Patch(...)])
+
+A class is named by ``module:Class`` (``--controller``) or by an entry point of the group
+``kubescene.controllers``. It is imported by name, so names must come from whoever started the
+program, never from a scenario or a request.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from kubescene.api.changes import Change
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client import Reader
+from kubescene.control.loops import ControllerContext
+from kubescene.controllers.guarding import GuardedReconciler
+from kubescene.controllers.late_watching import LateReconcilerController
+from kubescene.controllers.reconcile import ObjectKey, Plan, Write
+from kubescene.controllers.registrations import Registration
+from kubescene.errors import ApiError, ConfigurationError
+from kubescene.types import JsonObject
+
+ENTRY_POINTS = "kubescene.controllers"
+
+
+class ObjectReconciler:
+    """A `Reconciler` whose answers suit most controllers.
+
+    Objects of the first kind are reconciled when they change, and when an object of the other kinds
+    changes that they own. A refused write ends the run. ``definitions`` are the
+    CustomResourceDefinitions that every world with this controller has.
+    """
+
+    name: str = ""
+    kinds: Sequence[GroupVersionKind] = ()
+    definitions: Sequence[JsonObject] = ()
+
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
+        record, own = change.record, self.kinds[0]
+        if change.object["kind"] == own.kind and record.resource.group == own.group:
+            return (ObjectKey(record.namespace, record.name),)
+        objects = (change.object, change.previous_object)
+        return [key for obj in objects if obj and (key := owner_key(obj, own))]
+
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        """Compare what is with what should be; ``now`` is virtual, in nanoseconds."""
+        raise NotImplementedError
+
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        del key, write, reader
+        raise error
+
+
+def owner_key(obj: JsonObject, kind: GroupVersionKind) -> ObjectKey | None:
+    """The key of the controlling owner, if it is of this kind."""
+    for owner in obj["metadata"].get("ownerReferences") or ():
+        group = owner["apiVersion"].rpartition("/")[0]
+        if owner.get("controller") and (group, owner["kind"]) == (kind.group, kind.kind):
+            return ObjectKey(obj["metadata"].get("namespace", ""), owner["name"])
+    return None
+
+
+def controller_of(owner: JsonObject) -> JsonObject:
+    """The owner reference that makes an object belong to its controller's object."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def start_reconciler(context: ControllerContext, made: type) -> LateReconcilerController:
+    """The factory of a reconciler class: every scenario gets a new one."""
+    return LateReconcilerController(GuardedReconciler(made()), context)
+
+
+def controller_from(made: type) -> Registration:
+    """A reconciler class as a controller; raises `ConfigurationError` for what is none."""
+    reference = f"{made.__module__}:{made.__qualname__}"
+    if not callable(getattr(made, "reconcile", None)):
+        raise ConfigurationError(f"{reference} has no method reconcile(key, reader, now)")
+    for method in ("observe", "refused"):
+        if not callable(getattr(made, method, None)):
+            raise ConfigurationError(
+                f"{reference} has no method {method}: derive it from "
+                "kubescene.controllers.ObjectReconciler"
+            )
+    name, kinds = getattr(made, "name", None), getattr(made, "kinds", None)
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"{reference} needs a name, such as name = 'labeller'")
+    if not isinstance(kinds, Sequence) or not kinds:
+        raise ConfigurationError(f"{reference} needs kinds, the first is the one it reconciles")
+    if not all(isinstance(kind, GroupVersionKind) for kind in kinds):
+        raise ConfigurationError(f"{reference}: every one of its kinds must be a GroupVersionKind")
+    definitions = getattr(made, "definitions", ())
+    return Registration(name, partial(start_reconciler, made=made), tuple(definitions))
+
+
+def import_controller(reference: str) -> type:
+    """The class that ``package.module:Class`` names; raises `ConfigurationError`."""
+    module_name, _, class_name = reference.partition(":")
+    if not module_name or not class_name:
+        raise ConfigurationError(f"controller {reference!r} must be written as module:Class")
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise ConfigurationError(f"controller {reference!r} cannot be imported: {error}") from error
+    found: Any = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        raise ConfigurationError(
+            f"controller {reference!r}: {module_name} has no class {class_name}"
+        )
+    controller_from(found)
+    return found
+
+
+def installed_controllers() -> list[type]:
+    """Those that installed packages bring, in the order of their entry points' names."""
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value))
+    return [import_controller(point.value) for point in found]

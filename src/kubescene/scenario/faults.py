@@ -1,0 +1,339 @@
+"""All that is wrong with a scenario, found before anything is touched.
+
+First its form, by the table of fields; then what a table cannot say, for those parts whose form is
+right. The engine and ``kubescene validate`` ask the same question: the one stops at the first
+answer, the other lists them all.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kubescene.api.kinds import SCENARIO
+from kubescene.api.patches import PatchType
+from kubescene.clock import LAST_INSTANT, parse_duration
+from kubescene.clock.clocks import DEFAULT_START
+from kubescene.errors import BadRequestError, ScenarioError
+from kubescene.scenario.fields import SCENARIO_FIELDS
+from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.patch_text import check_form, decode_patch
+from kubescene.scenario.simulation import parse_simulation
+from kubescene.scenario.strictness import Fault, Step, misfits, spelled
+from kubescene.timeline.facts import GENERATED_ID
+from kubescene.types import JsonObject
+
+LENIENT = ("Warn", "Ignore")
+BODIES = {
+    "createOperation": "Create",
+    "patchOperation": "Patch",
+    "deleteOperation": "Delete",
+    "doneOperation": "Done",
+    "advanceOperation": "Advance",
+}
+"""The field that makes an operation what it is, and its type in the KEP's drafts."""
+OPTIONS = ("createOptions", "patchOptions", "deleteOptions")
+OF_AN_INSTANCE = re.compile(r"\[\d+\]$")
+
+
+def find_faults(
+    scenario: Mapping[str, Any], folder: ScenarioFolder | None = None
+) -> Iterator[Fault]:
+    """Every fault of a Scenario; ``folder`` is where ``objectFrom`` may read."""
+    ids = assigned_ids(scenario)
+    for fault in _faults(scenario, folder):
+        yield _placed(fault, ids)
+
+
+def tolerated(scenario: Mapping[str, Any]) -> Iterator[Fault]:
+    """Unknown fields of operations that say ``fieldValidation: Warn``."""
+    ids = assigned_ids(scenario)
+    for fault in misfits(scenario, SCENARIO_FIELDS):
+        if fault.unknown and _validation_at(scenario, fault.path) == "Warn":
+            yield _placed(fault, ids)
+
+
+def operations_of(scenario: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """The field that holds the operations, and what it holds; a draft has ``events``."""
+    spec = scenario.get("spec")
+    lists = spec if isinstance(spec, Mapping) else {}
+    name = "events" if lists.get("events") and not lists.get("operations") else "operations"
+    items = lists.get(name)
+    return name, list(items) if isinstance(items, list) else []
+
+
+def assigned_ids(scenario: Mapping[str, Any]) -> list[str]:
+    """The ids as given; a missing one is made from its place, and never one that is given."""
+    _, items = operations_of(scenario)
+    given = [item.get("id") if isinstance(item, Mapping) else None for item in items]
+    taken = {name for name in given if isinstance(name, str)}
+    ids = []
+    for index, name in enumerate(given):
+        assigned = name if isinstance(name, str) and name else f"op-{index + 1}"
+        while not name and assigned in taken:
+            assigned += "-1"
+        ids.append(assigned)
+    return ids
+
+
+# -- form --------------------------------------------------------------------------------------
+
+
+def _faults(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Iterator[Fault]:
+    malformed = []
+    for fault in misfits(scenario, SCENARIO_FIELDS):
+        if fault.unknown and _validation_at(scenario, fault.path) in LENIENT:
+            continue
+        malformed.append(fault)
+        yield fault
+    if not isinstance(scenario.get("spec"), Mapping):
+        return
+    yield from _spec_faults(scenario, folder, {fault.path[:3] for fault in malformed})
+
+
+def _validation_at(scenario: Mapping[str, Any], path: tuple[Step, ...]) -> str:
+    """What the operation that a path leads into says about unknown fields."""
+    name, items = operations_of(scenario)
+    if path[:2] != ("spec", name) or len(path) < 3 or not isinstance(path[2], int):
+        return "Strict"
+    item = items[path[2]]
+    for body in _mappings(item, BODIES):
+        for options in _mappings(body, OPTIONS):
+            if options.get("fieldValidation"):
+                return str(options["fieldValidation"])
+    return "Strict"
+
+
+def _mappings(value: Any, names: Iterable[str]) -> list[Mapping[str, Any]]:
+    """Those members of a value that are objects."""
+    members = [value.get(name) for name in names] if isinstance(value, Mapping) else []
+    return [member for member in members if isinstance(member, Mapping)]
+
+
+def _placed(fault: Fault, ids: Sequence[str]) -> Fault:
+    """A fault whose place names the operation, not only its number."""
+    path = fault.path
+    if len(path) < 3 or path[1] not in ("operations", "events") or not isinstance(path[2], int):
+        return fault
+    rest = "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in path[3:])
+    named = f" (id {ids[path[2]]!r})" if path[2] < len(ids) else ""
+    return Fault(
+        path, fault.message, fault.of_name, fault.unknown, f"{spelled(path[:3])}{named}{rest}"
+    )
+
+
+# -- what a table cannot say -------------------------------------------------------------------
+
+
+def _spec_faults(
+    scenario: Mapping[str, Any], folder: ScenarioFolder | None, malformed: set[tuple[Step, ...]]
+) -> Iterator[Fault]:
+    spec = scenario["spec"]
+    name, items = operations_of(scenario)
+    if spec.get("operations") and spec.get("events"):
+        yield Fault(("spec", "events"), "operations and events are both set: keep one of them")
+    if spec.get("expectations"):
+        yield Fault(("spec", "expectations"), "they are not evaluated yet: remove them")
+    start = DEFAULT_START
+    if not any(path[:2] == ("spec", "simulation") for path in malformed):
+        try:
+            start = parse_simulation(spec.get("simulation")).start or start
+        except ScenarioError as error:
+            yield Fault(error.path or ("spec", "simulation"), error.message)
+    if not any(path[:2] == ("spec", "controllers") for path in malformed):
+        yield from (fault.under("spec", "controllers") for fault in _controller_faults(spec))
+    sound = []
+    for index, item in enumerate(items):
+        place = ("spec", name, index)
+        if place in malformed or not isinstance(item, Mapping):
+            continue
+        found = list(operation_faults(item, folder, draft=name == "events"))
+        yield from (fault.under(*place) for fault in found)
+        if not found:
+            sound.append(index)
+    yield from (fault.under("spec", name) for fault in _id_faults(assigned_ids(scenario)))
+    yield from (fault.under("spec", name) for fault in _time_faults(items, sound, start))
+
+
+def operation_faults(
+    item: Mapping[str, Any], folder: ScenarioFolder | None, *, draft: bool
+) -> Iterator[Fault]:
+    """What is wrong with one operation whose form is right."""
+    present = [body for body in BODIES if item.get(body) is not None]
+    if len(present) != 1:
+        found = ", ".join(present) or "none"
+        yield Fault((), f"exactly one of {', '.join(BODIES)} must be set; found: {found}")
+        return
+    (body,) = present
+    told = item.get("operation")
+    if (draft or told is not None) and told != BODIES[body]:
+        yield Fault((), f"operation is {told!r} but {body} is set")
+    check = _CHECKS[body]
+    yield from (fault.under(body) for fault in check(item[body], folder))
+
+
+def _create_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    yield from _option_faults(body, "createOptions")
+    objects = [body["object"]] if body.get("object") is not None else []
+    if bool(objects) == (body.get("objectFrom") is not None):
+        yield Fault((), "exactly one of object and objectFrom must be set")
+    elif not objects:
+        try:
+            objects = list(_from_file(body, folder))
+        except ScenarioError as error:
+            yield Fault(("objectFrom",), str(error))
+    if any(is_scenario(obj) for obj in objects):
+        yield Fault((), "a scenario cannot create, change or delete Scenarios")
+    yield from _subresource_faults(body, objects)
+
+
+def _from_file(body: JsonObject, folder: ScenarioFolder | None) -> tuple[JsonObject, ...]:
+    if folder is None:
+        raise ScenarioError("there is no folder to read from: only a file that is played has one")
+    if body.get("count") is not None:
+        raise ScenarioError("count makes many of one object: write it out, or leave it away")
+    return folder.read(body["objectFrom"])
+
+
+def _subresource_faults(body: JsonObject, objects: Iterable[JsonObject]) -> Iterator[Fault]:
+    subresource = body.get("subresource")
+    if subresource is None:
+        return
+    kind = {"binding": "Binding", "eviction": "Eviction", "scale": "Scale"}.get(subresource)
+    for obj in objects:
+        if kind is not None and obj["kind"] != kind:
+            yield Fault(("object",), f"the subresource {subresource} takes a {kind}")
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, Mapping) or not metadata.get("name"):
+            yield Fault(("object",), "needs metadata.name: the object that is written to")
+
+
+def _patch_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    del folder
+    yield from _target_faults(body)
+    yield from _option_faults(body, "patchOptions")
+    try:
+        given = body.get("patchType", body.get("PatchType"))
+        patch_type = PatchType.parse(given) if given else None
+        check_form(decode_patch(body["patch"]), patch_type)
+    except ValueError as error:
+        yield Fault(("patchType" if "patchType" in body else "PatchType",), str(error))
+    except BadRequestError as error:
+        yield Fault(("patch",), error.message)
+
+
+def _delete_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    del folder
+    yield from _target_faults(body)
+    yield from _option_faults(body, "deleteOptions")
+
+
+def _done_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    del folder
+    if body.get("done") is False:
+        yield Fault(("done",), "done must be true")
+
+
+def _advance_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    del folder
+    duration = body["duration"]
+    try:
+        if parse_duration(duration) <= 0:
+            yield Fault(("duration",), f"must be longer than zero, such as 5m, not {duration!r}")
+    except ValueError as error:
+        yield Fault(("duration",), str(error))
+
+
+_CHECKS = {
+    "createOperation": _create_faults,
+    "patchOperation": _patch_faults,
+    "deleteOperation": _delete_faults,
+    "doneOperation": _done_faults,
+    "advanceOperation": _advance_faults,
+}
+
+
+def _target_faults(body: JsonObject) -> Iterator[Fault]:
+    if is_scenario(body["typeMeta"]):
+        yield Fault(("typeMeta",), "a scenario cannot create, change or delete Scenarios")
+
+
+def is_scenario(obj: Mapping[str, Any]) -> bool:
+    group = str(obj["apiVersion"]).partition("/")[0]
+    return (group, obj["kind"]) == (SCENARIO.group, SCENARIO.kind)
+
+
+def _option_faults(body: JsonObject, name: str) -> Iterator[Fault]:
+    if (body.get(name) or {}).get("dryRun"):
+        yield Fault((name, "dryRun"), "it makes no sense in a scenario: remove it")
+
+
+def _controller_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
+    names = controller_names(spec)
+    for (group, part), listed in names.items():
+        if twice := sorted({name for name in listed if listed.count(name) > 1}):
+            yield Fault((group, part), f"{', '.join(twice)} is named twice")
+    simulated, before = "simulationControllers", "presimulationControllers"
+    for name in names[simulated, "enabled"]:
+        if name in names[before, "enabled"]:
+            message = f"{name} is a simulation controller, too: it can be one of them only"
+            yield Fault((before, "enabled"), message)
+    for group in (simulated, before):
+        for name in names[group, "enabled"]:
+            if name in names[group, "disabled"]:
+                yield Fault((group, "disabled"), f"{name} is enabled, too")
+
+
+def controller_names(spec: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """Who is named in ``spec.controllers``, by group and part."""
+    given = spec.get("controllers") or {}
+    groups = {
+        "simulationControllers": given.get("simulationControllers"),
+        "presimulationControllers": given.get(
+            "presimulationControllers", given.get("preSimulationControllers")
+        ),
+    }
+    return {
+        (group, part): [
+            str(each.get("name") or each.get("Name")) for each in (value or {}).get(part) or ()
+        ]
+        for group, value in groups.items()
+        for part in ("enabled", "disabled")
+    }
+
+
+def _id_faults(ids: Sequence[str]) -> Iterator[Fault]:
+    seen: dict[str, int] = {}
+    for index, name in enumerate(ids):
+        if name.startswith(GENERATED_ID):
+            message = f"id {name!r} begins with {GENERATED_ID}, which marks what controllers do"
+            yield Fault((index, "id"), message)
+        elif OF_AN_INSTANCE.search(name):
+            message = f"id {name!r} ends as those of the objects of one operation do"
+            yield Fault((index, "id"), f"{message}: choose another")
+        if name in seen:
+            yield Fault(
+                (index, "id"),
+                f"id {name!r} is used twice, at index {seen[name]} and {index}: "
+                "every operation needs its own",
+            )
+        seen.setdefault(name, index)
+
+
+def _time_faults(items: Sequence[Any], sound: Sequence[int], now: int) -> Iterator[Fault]:
+    """Advance operations that are not the last of their step, or lead past the last year."""
+    last: dict[int, int] = {}
+    for index, item in enumerate(items):
+        step = item.get("step") if isinstance(item, Mapping) else None
+        if isinstance(step, int) and item.get("doneOperation") is None:
+            last[step] = index
+    for index in sound:
+        item = items[index]
+        if item.get("advanceOperation") is None:
+            continue
+        if last.get(item["step"]) != index:
+            message = "an advanceOperation must be the last operation of its step (before a done)"
+            yield Fault((index,), message)
+        now += parse_duration(item["advanceOperation"]["duration"])
+        if now > LAST_INSTANT:
+            message = "time would go on after year 9999: let less of it pass, or start earlier"
+            yield Fault((index,), message)

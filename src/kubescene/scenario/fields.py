@@ -1,0 +1,329 @@
+"""Every field of a Scenario, once: name, type, meaning.
+
+What is strict about a spec (`strictness`), the schemas (`json_schema`) and the reference page for
+people are made from this table.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kubescene.api.kinds import SCENARIO
+
+MAX_STEP = 2**31 - 1
+MAX_COUNT = 1_000_000
+FIELD_VALIDATION = ("Strict", "Warn", "Ignore")
+PROPAGATION_POLICIES = ("Background", "Foreground", "Orphan")
+CREATED_SUBRESOURCES = ("binding", "eviction", "status")
+PATCHED_SUBRESOURCES = ("status", "scale")
+EXPLAIN_LEVELS = ("Auto", "Full", "Failures", "Off")
+
+
+class FieldType(StrEnum):
+    """The types of JSON, by their names in a schema."""
+
+    TEXT = "string"
+    WHOLE = "integer"
+    FLAG = "boolean"
+    OBJECT = "object"
+    LIST = "array"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field. ``also`` are other spellings of it; ``open`` admits members that are not listed.
+
+    ``items`` is what a list holds. ``is_map`` is an object with texts under any names.
+    """
+
+    name: str
+    type: FieldType
+    about: str
+    fields: tuple["Field", ...] = ()
+    items: "Field | None" = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    default: str = ""
+    also: tuple[str, ...] = ()
+    open: bool = False
+    is_map: bool = False
+
+    def member(self, name: str) -> "Field | None":
+        """The field that a name stands for, in whichever spelling."""
+        for field in self.fields:
+            if name == field.name or name in field.also:
+                return field
+        return None
+
+
+def text(name: str, about: str, **more: object) -> Field:
+    return Field(name, FieldType.TEXT, about, **more)  # type: ignore[arg-type]
+
+
+def whole(name: str, about: str, **more: object) -> Field:
+    return Field(name, FieldType.WHOLE, about, **more)  # type: ignore[arg-type]
+
+
+def flag(name: str, about: str, **more: object) -> Field:
+    return Field(name, FieldType.FLAG, about, **more)  # type: ignore[arg-type]
+
+
+def record(name: str, about: str, *fields: Field, **more: object) -> Field:
+    return Field(name, FieldType.OBJECT, about, fields, **more)  # type: ignore[arg-type]
+
+
+def items_of(name: str, about: str, item: Field, **more: object) -> Field:
+    return Field(name, FieldType.LIST, about, items=item, **more)  # type: ignore[arg-type]
+
+
+API_VERSION = text("apiVersion", "Version of the schema, such as `v1` or `apps/v1`.", required=True)
+KIND = text("kind", "Kind of the object, such as `Pod`.", required=True)
+
+_OPTIONS_META = (
+    text("apiVersion", "As in Kubernetes; not needed."),
+    text("kind", "As in Kubernetes; not needed."),
+    items_of("dryRun", "A fault unless empty: a scenario is for real.", text("", "`All`.")),
+)
+_WRITE_OPTIONS = (
+    text("fieldManager", "Whom the written fields belong to.", default="scenario-engine"),
+    text(
+        "fieldValidation",
+        "What unknown fields of this operation are: a fault, a warning, or nothing.",
+        choices=FIELD_VALIDATION,
+        default="Strict",
+    ),
+    *_OPTIONS_META,
+)
+
+TARGET = (
+    record("typeMeta", "The kind of the object.", API_VERSION, KIND, required=True),
+    record(
+        "objectMeta",
+        "Which object.",
+        text("name", "Its name.", required=True),
+        text("namespace", "Its namespace, if its kind has one.", default="default"),
+        text("creationTimestamp", "Accepted empty, as programs in Go write it."),
+        required=True,
+    ),
+)
+
+CREATE = record(
+    "createOperation",
+    "Create an object, or several.",
+    record("object", "The object, as kubectl would apply it.", API_VERSION, KIND, open=True),
+    text(
+        "objectFrom",
+        "Instead of `object`: a YAML file with one or more objects, by its path inside the folder "
+        "of the scenario. Only where a file is played, not in a served cluster.",
+    ),
+    whole(
+        "count",
+        "So many of them; `$(INDEX)` in the object becomes 0, 1, 2 ...",
+        least=1,
+        most=MAX_COUNT,
+        default="1",
+    ),
+    text(
+        "subresource",
+        "Write through this part of an existing object: a Binding or an Eviction is posted, a "
+        "`status` replaced. Objects of the kinds Binding and Eviction go there by themselves.",
+        choices=CREATED_SUBRESOURCES,
+    ),
+    record("createOptions", "As in Kubernetes.", *_WRITE_OPTIONS),
+)
+PATCH = record(
+    "patchOperation",
+    "Change an object that exists.",
+    *TARGET,
+    text("patch", "The patch, as JSON or YAML text.", required=True),
+    text(
+        "patchType",
+        "`application/json-patch+json`, `application/merge-patch+json`, "
+        "`application/strategic-merge-patch+json` or `application/apply-patch+yaml`, or the short "
+        "words `json`, `merge`, `strategic`, `apply`.",
+        default="strategic for built-in kinds, merge for custom ones",
+        also=("PatchType",),
+    ),
+    text(
+        "subresource",
+        "Patch this part of the object: a node's `status`, a Deployment's `scale`.",
+        choices=PATCHED_SUBRESOURCES,
+    ),
+    record(
+        "patchOptions",
+        "As in Kubernetes.",
+        flag("force", "Whether an apply takes fields that others own.", default="false"),
+        *_WRITE_OPTIONS,
+    ),
+)
+DELETE = record(
+    "deleteOperation",
+    "Delete an object.",
+    *TARGET,
+    record(
+        "deleteOptions",
+        "As in Kubernetes.",
+        whole("gracePeriodSeconds", "How long a pod may take to end.", least=0),
+        record(
+            "preconditions",
+            "What must hold of the object.",
+            text("uid", "Its uid."),
+            text("resourceVersion", "Its revision."),
+        ),
+        text(
+            "propagationPolicy",
+            "What becomes of the objects that it owns.",
+            choices=PROPAGATION_POLICIES,
+        ),
+        *_OPTIONS_META,
+    ),
+)
+DONE = record(
+    "doneOperation",
+    "The scenario succeeds when this step is complete. Later operations are never played.",
+    flag("done", "Always true; the drafts of KEP-140 write it."),
+)
+ADVANCE = record(
+    "advanceOperation",
+    "Let virtual time pass after the step has come to rest. The last operation of its step.",
+    text("duration", "How long, such as `90s` or `1h30m`.", required=True),
+)
+OPERATION_BODIES = (CREATE, PATCH, DELETE, DONE, ADVANCE)
+
+OPERATION = record(
+    "",
+    "One operation: exactly one of the five `...Operation` fields.",
+    text(
+        "id",
+        "Its name in the timeline; made from its place if it has none. `@...` and `ID[n]` are "
+        "those of what controllers do and of the objects of one operation.",
+    ),
+    whole(
+        "step", "The major step at which it is carried out.", required=True, least=1, most=MAX_STEP
+    ),
+    text(
+        "operation",
+        "The type, as the drafts of KEP-140 name it. It must match the field that is set.",
+        choices=("Create", "Patch", "Delete", "Done", "Advance"),
+    ),
+    *OPERATION_BODIES,
+)
+
+_CONTROLLER = record("", "A controller.", text("name", "Its name.", required=True, also=("Name",)))
+
+
+def _controllers(name: str, about: str, enabled: str, disabled: str, **more: object) -> Field:
+    return record(
+        name,
+        about,
+        items_of("enabled", enabled, _CONTROLLER),
+        items_of("disabled", disabled, _CONTROLLER),
+        **more,
+    )
+
+
+CONTROLLERS = record(
+    "controllers",
+    "Who plays. Without it `kube-scheduler` is simulated and everybody else runs before it.",
+    _controllers(
+        "simulationControllers",
+        "The controllers under test: one loop at a time, each loop that writes is a minor step.",
+        "In the order in which they have their turns; at least one.",
+        "Nobody is enabled by himself here, so this is for completeness.",
+    ),
+    _controllers(
+        "presimulationControllers",
+        "Those that react at once, before a simulation controller has its turn.",
+        "Needed only where `disabled` has `*`.",
+        "Who must not run; `*` is everybody.",
+        also=("preSimulationControllers",),
+    ),
+)
+
+KUBELET = record(
+    "kubelet",
+    "Delays of the stand-in for kubelets. They elapse only under `advanceOperation`.",
+    text("startDelay", "From the bind to running.", default="0s"),
+    text("readyDelay", "From running to ready.", default="0s"),
+    text("terminateDelay", "From deletion to gone, at most the pod's grace period.", default="0s"),
+)
+SIMULATION = record(
+    "simulation",
+    "How the scenario is played.",
+    whole("seed", "Where generated names and chance begin.", default="0"),
+    text("startTime", "The first instant of virtual time.", default="2026-01-01T00:00:00Z"),
+    text(
+        "explain",
+        "What is kept of scheduling decisions: all scores, those of failed attempts, or nothing. "
+        "`Auto` is `Full` up to 200 nodes, else `Failures`.",
+        choices=EXPLAIN_LEVELS,
+        default="Auto",
+    ),
+    record("schedulerConfig", "A KubeSchedulerConfiguration.", open=True),
+    KUBELET,
+    whole(
+        "maxMinorSteps",
+        "More minor steps than this in one step end the scenario as a livelock.",
+        least=1,
+        default="1000000",
+    ),
+    whole(
+        "maxSettleRounds",
+        "More rounds of the pre-simulation controllers than this, and 10 for every object, end it.",
+        least=1,
+        default="10000",
+    ),
+)
+EXPECTATIONS = items_of(
+    "expectations",
+    "What must hold of the result. Not evaluated yet: a scenario that has some is refused.",
+    record(
+        "",
+        "An expectation.",
+        text("name", "Its name.", required=True),
+        text("expression", "What must hold, in CEL.", required=True),
+    ),
+)
+
+SPEC = record(
+    "spec",
+    "What happens, and who plays.",
+    items_of("operations", "The operations, those of one step in list order.", OPERATION),
+    items_of("events", "The same in the form of the KEP's drafts; one of the two.", OPERATION),
+    CONTROLLERS,
+    SIMULATION,
+    EXPECTATIONS,
+    required=True,
+)
+
+METADATA = record(
+    "metadata",
+    "As of every object.",
+    text("name", "The scenario's name.", required=True),
+    Field("labels", FieldType.OBJECT, "Labels.", is_map=True),
+    Field("annotations", FieldType.OBJECT, "Annotations.", is_map=True),
+    text("namespace", "Always empty: a Scenario belongs to none."),
+    text("generateName", "As in Kubernetes; where a file is played, `name` is needed."),
+    text("uid", "Set by the API."),
+    text("resourceVersion", "Set by the API."),
+    text("selfLink", "Set by the API."),
+    whole("generation", "Set by the API."),
+    text("creationTimestamp", "Set by the API."),
+    text("deletionTimestamp", "Set by the API."),
+    whole("deletionGracePeriodSeconds", "Set by the API."),
+    items_of("finalizers", "As in Kubernetes.", text("", "A finalizer.")),
+    items_of("ownerReferences", "As in Kubernetes.", record("", "An owner.", open=True)),
+    items_of("managedFields", "Set by the API.", record("", "An entry.", open=True)),
+    required=True,
+)
+
+SCENARIO_FIELDS = record(
+    "",
+    "A scenario of KEP-140.",
+    text("apiVersion", f"`{SCENARIO.api_version}`.", required=True),
+    text("kind", f"`{SCENARIO.kind}`.", required=True),
+    METADATA,
+    SPEC,
+    record("status", "What came of it; written by the engine, ignored on input.", open=True),
+)

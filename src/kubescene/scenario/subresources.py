@@ -1,0 +1,87 @@
+"""Operations that write through a part of an object: bind, evict, replace a status, scale.
+
+What happens is told in KEP-140's words: a bind and a status are patches, an eviction is a deletion,
+each under the id of the operation that asked for it.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from kubescene.api.encoding import encode
+from kubescene.api.kinds import POD
+from kubescene.api.options import OperationOrigin, WriteOptions
+from kubescene.api.patches import PatchType, json_patch, merge_patch
+from kubescene.api.scheme import Scheme
+from kubescene.client import Client, ObjectRef
+from kubescene.errors import BadRequestError
+from kubescene.scenario.options import delete_options
+from kubescene.types import JsonObject
+
+PARTS = {("v1", "Binding"): "binding", ("policy/v1", "Eviction"): "eviction"}
+"""Kinds that nobody stores: creating one does something to a pod."""
+
+
+def part_of(subresource: str, obj: JsonObject) -> str:
+    """The subresource that an object is written through; empty for one that is created."""
+    return subresource or PARTS.get((obj["apiVersion"], obj["kind"]), "")
+
+
+class SubresourceWriter:
+    """Writes as the engine, through one client."""
+
+    def __init__(self, client: Client, scheme: Scheme) -> None:
+        self._client = client
+        self._scheme = scheme
+
+    def write(self, part: str, obj: JsonObject, options: WriteOptions) -> None:
+        """``binding`` and ``eviction`` are posted, a ``status`` is replaced."""
+        patch: JsonObject
+        if part == "binding":
+            patch = {"spec": {"nodeName": (obj.get("target") or {}).get("name", "")}}
+            self._client.create(obj, options=retold(options, self._pod(obj), part, patch))
+        elif part == "eviction":
+            pod = self._pod(obj)
+            origin = retold(options, pod, part).origin
+            deletion = delete_options(obj.get("deleteOptions"))
+            self._client.evict(pod, options=deletion, origin=origin)
+        else:
+            patch = {"status": obj.get("status")}
+            told = retold(options, self._named(obj), part, patch)
+            self._client.update(obj, subresource=part, options=told)
+
+    def scale(
+        self, ref: ObjectRef, patch: Any, patch_type: PatchType, options: WriteOptions
+    ) -> None:
+        """Patch the ``Scale`` of an object: all that it can change is ``spec.replicas``."""
+        scale = self._client.get_scale(ref)
+        apply = json_patch if patch_type is PatchType.JSON else merge_patch
+        patched = apply(scale, patch)
+        spec = patched.get("spec") if isinstance(patched, dict) else None
+        replicas = (spec if isinstance(spec, dict) else {}).get("replicas", 0)
+        if not isinstance(replicas, int) or isinstance(replicas, bool):
+            raise BadRequestError(f"spec.replicas of a Scale must be a number, not {replicas!r}")
+        self._client.scale(ref, replicas, options=options)
+
+    def _pod(self, obj: JsonObject) -> ObjectRef:
+        metadata = obj.get("metadata") or {}
+        return ObjectRef(POD, metadata.get("name", ""), metadata.get("namespace") or "default")
+
+    def _named(self, obj: JsonObject) -> ObjectRef:
+        resource_type = self._scheme.of_kind(obj["apiVersion"], obj["kind"])
+        metadata = obj["metadata"]
+        namespace = (metadata.get("namespace") or "default") if resource_type.namespaced else ""
+        return ObjectRef(resource_type.gvk, metadata["name"], namespace)
+
+
+def retold(
+    options: WriteOptions, ref: ObjectRef, part: str, patch: JsonObject | None = None
+) -> WriteOptions:
+    """The options with an operation as KEP-140 would tell what is done."""
+    if options.origin is None:
+        return options
+    metadata = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+    types = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind}
+    asked: JsonObject = {"typeMeta": types, "objectMeta": metadata, "subresource": part}
+    if patch is not None:
+        asked |= {"patch": encode(patch).decode(), "patchType": PatchType.MERGE.value}
+    return replace(options, origin=OperationOrigin(options.origin.id, encode(asked)))
