@@ -169,11 +169,15 @@ class ReplayClient:
         if copied:
             obj["metadata"]["labels"] = obj["metadata"].get("labels", {}) | copied
         obj["spec"]["nodeName"] = node
-        status = obj.setdefault("status", {})
-        status.pop("nominatedNodeName", None)
-        if self._starts:
-            status["startTime"] = obj["metadata"]["creationTimestamp"]
-        return self.store.update(self.resource(POD), obj)
+        obj.setdefault("status", {}).pop("nominatedNodeName", None)
+        record = self.store.update(self.resource(POD), obj)
+        return self._start(record) if self._starts else record
+
+    def _start(self, record: Record) -> Record:
+        """A write of its own, since binding never sets a start time."""
+        obj = record.decode()
+        obj.setdefault("status", {})["startTime"] = obj["metadata"]["creationTimestamp"]
+        return self.store.update(record.resource, obj)
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:
         raise NotFoundError(f"{ref} has no scale in a golden")

@@ -1,9 +1,7 @@
 """The scheduler that a case asks for: from its configuration and feature gates to options."""
 
-from importlib import import_module
-from importlib.util import find_spec
-
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.configuration import read_configuration
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
@@ -18,10 +16,4 @@ def options_of(case: JsonObject) -> SchedulerOptions:
         raise NotReplayedError(f"feature gates {', '.join(sorted(gates))}")
     base = SchedulerOptions(explain=Explain.FULL)
     config = case.get("schedulerConfig")
-    if config is None:
-        return base
-    if find_spec("kubescene.scheduler.configuration") is None:
-        raise NotReplayedError("configurations cannot be read")
-    configuration = import_module("kubescene.scheduler.configuration")
-    options: SchedulerOptions = configuration.read_configuration(config, base)
-    return options
+    return base if config is None else read_configuration(config, base)

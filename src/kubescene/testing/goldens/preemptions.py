@@ -9,5 +9,7 @@ from kubescene.scheduler.cycle import Decision
 
 def dry_run_of(decision: Decision) -> list[dict[str, Any]]:
     """Every node that was tried, in order: its victims, or why it does not help."""
-    record = getattr(decision, "preemption", None)
-    return [] if record is None else [msgspec.to_builtins(each) for each in record.tried]
+    if decision.preemption is None:
+        return []
+    rows: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(decision.preemption.tried))
+    return rows
