@@ -252,11 +252,11 @@ class TryOut(Protocol):
     def describe(self, verdict: int) -> Status: ...
 
     def on(self, row: int) -> Trial:
-        """Try out a node by itself. After `judge` has passed it, only amounts are looked at."""
+        """Try out a node by itself."""
         ...
 
     def by_itself(self, row: int) -> Trial:
-        """Try out a node with every plugin."""
+        """The same where something else than amounts may matter."""
         ...
 
 

@@ -24,6 +24,8 @@ from kubescene.timeline.attempts import TriedNode
 
 CELLS_KEPT = 100_000
 _CHUNK = 256
+_FEW = 4
+"""So many nodes are tried faster one by one."""
 
 _Key: TypeAlias = tuple[Hashable, ...]
 
@@ -71,10 +73,9 @@ class Results:
             self.outcome[row] = self._number(victims.status)
 
     def tell(self, row: int, node: str) -> TriedNode:
-        found = self.told[row]
-        if found is None:
-            found = self.told[row] = self._tell(row, node)
-        return found
+        """What happened on a row, in words; once made they are in ``told``."""
+        told = self.told[row] = self._tell(row, node)
+        return told
 
     def _tell(self, row: int, node: str) -> TriedNode:
         if (number := int(self.outcome[row])) == 0:
@@ -176,6 +177,10 @@ class DryRuns:
         results.renewed(stale, versions, nominations)
 
     def _try_by_amounts(self, trying: TryOut, pod: PodInfo, results: Results, rows: Rows) -> None:
+        if rows.size <= _FEW:
+            for row in rows.tolist():
+                self._try(trying, pod, results, row)
+            return
         lower = self._lower.below(pod.priority)
         some = lower.count.take(rows) > 0
         results.refuse(rows[~some], NO_VICTIMS)
