@@ -175,12 +175,10 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         return PostFilterResult(status, nominated, preemption=told)
 
     def _record(self, run: DryRun, state: CycleState) -> PreemptionRecord:
-        names, told, tell = self._handle.nodes.names, run.results.told, run.results.tell
-        rows = run.tried.tolist() if state.explains else ()
         return PreemptionRecord(
             candidates=run.candidates.size,
             trials=run.tried.size,
-            tried=tuple([told[row] or tell(row, names[row]) for row in rows]),
+            tried=run.told() if state.explains else (),
         )
 
     # -- extenders -------------------------------------------------------------------------
