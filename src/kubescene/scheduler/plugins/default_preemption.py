@@ -64,6 +64,7 @@ class Asking:
 
 class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensions):
     name = "DefaultPreemption"
+    repeats_itself = True
 
     def __init__(self, handle: Handle, percentage: int = 10, absolute: int = 100) -> None:
         self._handle = handle
