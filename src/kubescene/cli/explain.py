@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, read_attempts
+from kubescene.timeline.attempts import PreemptionRecord
 
 NODES_SHOWN = 20
 NOT_FOUND = 2
@@ -45,6 +46,8 @@ def print_attempt(attempt: ExplainedAttempt, console: Console) -> None:
             highlight=False,
             markup=False,
         )
+    if attempt.preemption is not None:
+        print_preemption(attempt.preemption, console)
     console.print()
 
 
@@ -53,6 +56,36 @@ def print_verdicts(attempt: ExplainedAttempt, console: Console) -> None:
     left = len(attempt.verdicts) - NODES_SHOWN
     if left > 0:
         console.print(f"and {left} more nodes", style="dim")
+
+
+def print_preemption(preemption: PreemptionRecord, console: Console) -> None:
+    """Which nodes could make room, whom they would lose, and why this one was chosen."""
+    if preemption.node:
+        victims = ", ".join(preemption.victims)
+        text = f"preemption: {preemption.node} makes room by losing {victims} "
+        text += (
+            f"({preemption.criterion}; {preemption.candidates} of {preemption.trials} nodes could)"
+        )
+    else:
+        text = f"preemption: {preemption.message or 'failed'}"
+    console.print(Text(text, style="yellow"))
+    if preemption.tried:
+        console.print(trials_table(preemption))
+    left = preemption.trials - min(len(preemption.tried), NODES_SHOWN)
+    if preemption.tried and left > 0:
+        console.print(f"and {left} more nodes", style="dim")
+
+
+def trials_table(preemption: PreemptionRecord) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("node tried", "victims", "violated budgets", "verdict"):
+        table.add_column(column, header_style="dim")
+    for tried in preemption.tried[:NODES_SHOWN]:
+        refusal = ": ".join(filter(None, (tried.plugin, ", ".join(tried.reasons))))
+        verdict = "chosen" if tried.node == preemption.node else refusal or "could make room"
+        violations = str(tried.pdb_violations) if tried.victims else "-"
+        table.add_row(Text(tried.node), Text(", ".join(tried.victims)), violations, Text(verdict))
+    return table
 
 
 def verdicts_table(attempt: ExplainedAttempt) -> Table:

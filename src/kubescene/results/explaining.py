@@ -13,6 +13,7 @@ from kubescene.results.explanations import ExplainedLine, ExplanationFile, Expla
 from kubescene.results.mapping import line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, TIMELINE_FILE
 from kubescene.timeline import PodAttempt, TimelineLog
+from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.timeline.files import read_header
 from kubescene.timeline.pod_facts import PodLine
 
@@ -35,6 +36,7 @@ class ExplainedAttempt:
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
     Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
+    ``preemption`` tells whether others could make room.
     """
 
     pod: str
@@ -46,6 +48,7 @@ class ExplainedAttempt:
     evaluated: int = 0
     feasible: int = 0
     explained: bool = False
+    preemption: PreemptionRecord | None = None
 
 
 def read_attempts(run: str | Path, pod: str) -> list[ExplainedAttempt]:
@@ -129,6 +132,7 @@ class _Row(msgspec.Struct, frozen=True):
     totals: list[int]
     node: str = ""
     message: str = ""
+    preemption: PreemptionRecord | None = None
 
     def tells_of(self, attempt: PodAttempt | PodLine) -> bool:
         step = ScenarioStep(self.step.major, self.step.minor)
@@ -164,6 +168,7 @@ def _explained(row: _Row, explanations: Explanations, line: ExplainedLine) -> Ex
         evaluated=len(verdicts),
         feasible=len(row.feasible),
         explained=True,
+        preemption=row.preemption,
     )
 
 
@@ -175,6 +180,7 @@ def _unexplained(pod: str, attempt: PodAttempt | PodLine) -> ExplainedAttempt:
         message=attempt.message,
         evaluated=attempt.evaluated,
         feasible=attempt.feasible,
+        preemption=attempt.preemption,
     )
 
 

@@ -9,7 +9,7 @@ stands still (`Deciding.run` says so) and goes on when it is called again. It is
 knows its next step, so that a world can be copied in the middle of it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +28,13 @@ from kubescene.scheduler.extenders import (
     ExtenderVerb,
     PendingCall,
 )
+from kubescene.scheduler.informers import Informers
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.preparing import PreFilterOutcome, Preparing
+from kubescene.scheduler.repeating import RepeatedFailures
 from kubescene.scheduler.runtime import Framework
 from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, pick_any
 from kubescene.scheduler.search import Found, NominatedFiltering, nodes_to_find, search
@@ -71,6 +73,20 @@ class Decision:
     victims: tuple[PodInfo, ...] = ()
     preemption: PreemptionRecord | None = None
 
+    def repeated(self) -> "Decision":
+        """The same failure for another pod."""
+        return Decision(
+            self.state,
+            evaluated=self.evaluated,
+            message=self.message,
+            reason=self.reason,
+            plugins=self.plugins,
+            pending_plugins=self.pending_plugins,
+            nominated=self.nominated,
+            explanation=self.explanation,
+            preemption=self.preemption,
+        )
+
     def fail(
         self, message: str, reason: str = SCHEDULER_ERROR, *, nominated: str | None = ""
     ) -> "Decision":
@@ -97,6 +113,7 @@ class Cycle:
         *,
         extenders: Extenders = NO_EXTENDERS,
         random: Stream | None = None,
+        informers: Informers | None = None,
     ) -> None:
         self.framework = framework
         self.nodes = nodes
@@ -109,6 +126,8 @@ class Cycle:
         self._ring: Rows = np.zeros(0, dtype=np.intp)
         self._ring_layout = -1
         self._preparing = Preparing(framework, nodes)
+        self._informers = informers
+        self.failures = RepeatedFailures(framework)
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
         """Find a node for the pod, now; every extender must answer at once."""
@@ -120,6 +139,12 @@ class Cycle:
     def begin(self, pod: PodInfo, explain: Explain | None = None) -> "Deciding":
         """A decision that may have to wait for extenders."""
         return Deciding(self, pod, explain)
+
+    def stamp(self) -> Hashable:
+        """Another one whenever something has changed that a decision may depend on."""
+        others = 0 if self._informers is None else self._informers.version
+        nodes = self.nodes
+        return (nodes.version, nodes.layout, self.nominations.version, others, self.start.index)
 
     def suppose(self, state: CycleState, pod: PodInfo) -> Supposition:
         """Filter for a pod under other circumstances; its PreFilters have run."""
@@ -170,6 +195,7 @@ class Deciding:
         "_prefilter",
         "_reasons",
         "_scored",
+        "_stamp",
         "_then",
         "_to_ask",
         "decision",
@@ -206,6 +232,9 @@ class Deciding:
         if not len(cycle.nodes):
             decision.fail(NO_NODES, UNSCHEDULABLE)
             return
+        self._stamp = cycle.stamp()
+        if self._repeat(cycle.failures.find(pod, self._stamp)):
+            return
         self._prefilter = prefilter = cycle.pre_filter(decision.state, pod)
         if not prefilter.status.ok and not prefilter.status.code.is_rejection:
             decision.fail(prefilter.status.message)
@@ -219,6 +248,13 @@ class Deciding:
         self._filtering = cycle.filters.begin(decision.state, pod)
         self._judge = NominatedFiltering(self._filtering, cycle.nodes, cycle.nominations, pod)
         self._try_nominated_node()
+
+    def _repeat(self, failure: Decision | None) -> bool:
+        """Fail as another pod did, if that is how it would end."""
+        if failure is None or (failure.explanation is None and self._explains(failed=True)):
+            return False
+        self.decision = failure.repeated()
+        return True
 
     def _try_nominated_node(self) -> None:
         pod, nodes = self._pod, self._cycle.nodes
@@ -399,6 +435,8 @@ class Deciding:
         decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
         if self._explains(failed=True):
             decision.explanation = explain_attempt(names, diagnosis)
+        if not decision.victims and not nominated and self._stamp == self._cycle.stamp():
+            self._cycle.failures.keep(self._pod, decision, self._stamp)
 
     # -- Score -----------------------------------------------------------------------------
 

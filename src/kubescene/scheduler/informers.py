@@ -93,6 +93,11 @@ class Informers:
         self._notify = notify
         self._informers: dict[GroupVersionKind, Informer] = {}
 
+    @property
+    def version(self) -> int:
+        """Grows with every change of an object of any of the kinds."""
+        return sum(each.version for each in self._informers.values())
+
     def lister(self, gvk: GroupVersionKind) -> Informer:
         """The objects of a kind; a kind that does not exist is the API's error."""
         found = self._informers.get(gvk)

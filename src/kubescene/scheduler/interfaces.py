@@ -252,11 +252,11 @@ class TryOut(Protocol):
     def describe(self, verdict: int) -> Status: ...
 
     def on(self, row: int) -> Trial:
-        """Try out a node by itself. After `judge` has passed it, only amounts are looked at."""
+        """Try out a node by itself."""
         ...
 
     def by_itself(self, row: int) -> Trial:
-        """Try out a node with every plugin."""
+        """The same where something else than amounts may matter."""
         ...
 
 
@@ -468,7 +468,9 @@ class PostFilterPlugin(Plugin, Protocol):
         after any other rejection the next plugin has its turn.
 
         A plugin that has to ask an extender first returns the call, and has a method
-        `post_filter_answered`.
+        `post_filter_answered`. One that says the same of all pods of a signature as long as
+        nothing has changed may say so by the class attribute ``repeats_itself``: many pods that
+        fail alike then fail at once (see `repeating`).
         """
         ...
 

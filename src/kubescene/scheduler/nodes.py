@@ -162,6 +162,11 @@ class NodeTable:
         return moves
 
     @property
+    def version(self) -> int:
+        """Grows with every change of a row, except those that `layout` tells of."""
+        return self._version
+
+    @property
     def changes(self) -> int:
         """How many changes of rows there have been; see `changed_since`."""
         return self._touched_from + len(self._touched)

@@ -14,6 +14,8 @@ class Nominations:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
         self._crowds: Crowds | None = None
+        self.version = 0
+        """Grows with every change."""
 
     def crowd(self, pod: PodInfo, nodes: NodeTable) -> Crowd | None:
         """By row, those whom a pod must leave room, itself perhaps among them; None: nobody."""
@@ -51,10 +53,12 @@ class Nominations:
             del self._by_node[node]
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
+        self.version += 1
         if self._crowds is not None:
             self._crowds.count(pod, node, 1)
 
     def _withdraw(self, pod: PodInfo, node: str) -> None:
+        self.version += 1
         if self._crowds is not None:
             self._crowds.count(pod, node, -1)
 

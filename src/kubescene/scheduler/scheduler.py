@@ -126,6 +126,7 @@ class Scheduler:
             self.start_index,
             extenders=self._extenders,
             random=context.streams.stream(f"scheduler/{name}/ties"),
+            informers=self._informers,
         )
         handle.connect(cycle=cycle)
         self._handles.append(handle)
@@ -369,8 +370,7 @@ class Scheduler:
                 self.nominations.add(entry.pod, decision.nominated)
             if self._recorder.on:
                 self._recorder.tell(notices.failed(pod, decision.message))
-            patch = failure_patch(entry.pod, decision, format_time(self._clock.now()))
-            record = None if patch is None else self._patch_status(entry.pod, patch)
+            record = self._tell_status(entry, decision)
         self._report(pod, decision, record or entry.pod.record)
         evicts = still_pending and bool(decision.victims)
         if evicts:
@@ -381,6 +381,17 @@ class Scheduler:
         """The victims go; if one of them cannot, the preemptor has to think again. [PR-14]"""
         if not self._evictions.run(preemptor, decision.nominated or "", decision.victims):
             self.queue.activate([preemptor])
+
+    def _tell_status(self, entry: QueuedPod, decision: Decision) -> Record | None:
+        """Write a failure into the pod, unless it stands there already."""
+        pod, told = entry.pod, (decision.message, decision.reason)
+        stays = decision.nominated is None or decision.nominated == pod.nominated_node
+        if stays and entry.told == told and entry.told_in is pod.record:
+            return None
+        patch = failure_patch(pod, decision, format_time(self._clock.now()))
+        record = None if patch is None else self._patch_status(pod, patch)
+        entry.told, entry.told_in = told, record or pod.record
+        return record
 
     def _patch_status(self, pod: PodInfo, patch: JsonObject) -> Record | None:
         ref = ObjectRef(POD, pod.name, pod.namespace)

@@ -87,15 +87,19 @@ class SupposedTrial:
 
 
 class AmountsTrial:
-    """A copy of a node, and a second one with the pods that are nominated to it."""
+    """A copy of a node, and a second one with the pods that are nominated to it.
 
-    __slots__ = ("_filtering", "_infos", "_pod")
+    Plugins that see nothing of pods are asked once.
+    """
+
+    __slots__ = ("_filtering", "_infos", "_passed", "_pod")
 
     def __init__(
         self, filtering: Filtering, pod: PodInfo, info: NodeInfo, rivals: list[PodInfo]
     ) -> None:
         self._filtering = filtering
         self._pod = pod
+        self._passed = False
         self._infos = [info.copy()]
         if rivals:
             crowded = info.copy()
@@ -112,11 +116,13 @@ class AmountsTrial:
             info.add(pod)
 
     def filter(self) -> Status:
-        state, pod = self._filtering.state, self._pod
+        filtering, pod = self._filtering, self._pod
+        filters = filtering.amount_filters if self._passed else filtering.active
         for info in self._infos:
-            for extension in self._filtering.amount_filters:
+            for extension in filters:
                 assert extension.one is not None
-                status = extension.one(state, pod, info)
+                status = extension.one(filtering.state, pod, info)
                 if not status.ok:
                     return status.by(extension.name)
+        self._passed = True
         return SUCCESS

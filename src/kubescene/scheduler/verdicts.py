@@ -229,6 +229,11 @@ class Filtering:
         return self._split.sees_amounts and all(each.name in skipped for each in followers)
 
     @property
+    def active(self) -> tuple[FilterExtension, ...]:
+        """The plugins that run for this pod."""
+        return self._split.active
+
+    @property
     def amount_filters(self) -> tuple[FilterExtension, ...]:
         """Those of the plugins that run which see the amounts of pods."""
         return self._split.amounts

@@ -12,6 +12,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.api.changes import Change
+from kubescene.api.records import Record
 from kubescene.scheduler.interfaces import ClusterEvent
 from kubescene.scheduler.pods import PodInfo, PodSignature
 
@@ -50,6 +51,8 @@ class QueuedPod:
         "pod",
         "ticket",
         "timestamp",
+        "told",
+        "told_in",
         "unschedulable_count",
         "unschedulable_plugins",
     )
@@ -67,6 +70,9 @@ class QueuedPod:
         self.place = Place.ACTIVE
         self.ticket = 0
         self.parked = self.aged = 0
+        self.told = ("", "")
+        """Message and reason of the last failure, as they stand in the record ``told_in``."""
+        self.told_in: Record | None = None
         self.group: Group | None = None
 
     @property

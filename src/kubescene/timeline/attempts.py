@@ -108,18 +108,22 @@ class PreemptionRecord(msgspec.Struct, frozen=True, rename="camel", omit_default
     candidates: int = 0
     trials: int = 0
     ties: tuple[str, ...] = ()
-    tried: tuple[TriedNode, ...] = ()
+    tried: Sequence[TriedNode] = ()
     message: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, for the side file."""
+        told: dict[str, Any] = msgspec.to_builtins(self.cut(len(self.tried)))
+        return told
 
     def cut(self, limit: int) -> "PreemptionRecord":
         """The same with a bounded number of nodes, the chosen one among them."""
-        if len(self.tried) <= limit and len(self.ties) <= limit:
-            return self
-        listed = self.tried[:limit]
-        if self.node and all(each.node != self.node for each in listed):
+        listed = tuple(self.tried[:limit])
+        if listed and self.node and all(each.node != self.node for each in listed):
             chosen = next(each for each in self.tried if each.node == self.node)
             listed = (*listed[:-1], chosen)
-        return msgspec.structs.replace(self, tried=listed, ties=self.ties[:limit])
+        ties = self.ties[: max(limit, 1)]
+        return msgspec.structs.replace(self, tried=listed, ties=ties)
 
 
 class SchedulingAttempt(msgspec.Struct, frozen=True):

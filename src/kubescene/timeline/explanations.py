@@ -61,6 +61,8 @@ class ExplanationRecorder(Instrument):
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
         pod = f"{attempt.pod.namespace}/{attempt.pod.name}"
         row = {"pod": pod, "step": self._step.to_dict(), **outcome, **explanation.to_dict()}
+        if attempt.preemption is not None:
+            row["preemption"] = attempt.preemption.to_dict()
         self._write(pod, encode(row))
 
     def _write(self, pod: str, line: bytes) -> None:

@@ -12,6 +12,7 @@ import orjson
 from kubescene.actors import Role
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
+from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.timeline.facts import Fact, ObjectKey
 from kubescene.timeline.lines import LineReader, LineWriter
 from kubescene.timeline.object_facts import (
@@ -88,7 +89,8 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     """One attempt of a scheduler at one pod.
 
     ``attempt`` counts from 1; ``previous`` is the one before, as long as the pod waits.
-    ``evaluated`` and ``feasible`` count nodes. ``result`` says why, if that was asked for.
+    ``evaluated`` and ``feasible`` count nodes. ``result`` says why, if that was asked for, and
+    ``preemption`` whether others had to make room.
     """
 
     ends_waiting: ClassVar[bool] = False
@@ -102,6 +104,7 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     nominated: str = ""
     plugins: tuple[str, ...] = ()
     result: ScheduleResult | None = None
+    preemption: PreemptionRecord | None = None
     previous: "PodAttempt | None" = None
 
     def _told(self, writer: LineWriter) -> dict[str, Any]:
@@ -112,6 +115,8 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
                 line[name] = value
         if self.result is not None:
             line["result"] = orjson.Fragment(msgspec.json.encode(self.result))
+        if self.preemption is not None:
+            line["preemption"] = orjson.Fragment(msgspec.json.encode(self.preemption))
         slot = f"attempt/{self.uid}"
         if self.previous is not None:
             line["previous"] = writer.place_of(slot, self.previous)
@@ -134,6 +139,7 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
             "nominated": line.nominated,
             "plugins": line.plugins,
             "result": line.result,
+            "preemption": line.preemption,
             "previous": None if previous is None else reader.fact(previous, PodAttempt),
         }
 
@@ -186,6 +192,7 @@ class PodLine(msgspec.Struct, frozen=True, rename="camel"):
     nominated: str = ""
     plugins: tuple[str, ...] = ()
     result: ScheduleResult | None = None
+    preemption: PreemptionRecord | None = None
     previous: int | None = None
     preempted_by: str = ""
     object: msgspec.Raw = msgspec.Raw()

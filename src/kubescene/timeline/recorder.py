@@ -33,7 +33,7 @@ from kubescene.timeline.object_facts import (
 )
 from kubescene.timeline.pod_facts import PodAttempt, PodPreempted, PodScheduled, PodUnscheduled
 from kubescene.timeline.pod_histories import PodHistories
-from kubescene.timeline.schedule_results import schedule_result
+from kubescene.timeline.schedule_results import NODES_LISTED, schedule_result
 from kubescene.timeline.significance import is_significant
 
 MERGE = PatchType.MERGE.value
@@ -148,6 +148,7 @@ class TimelineRecorder(Instrument):
 
     def _attempt_fact(self, attempt: SchedulingAttempt) -> PodAttempt:
         pod, node, explanation = attempt.pod, attempt.node, attempt.explanation
+        preemption = attempt.preemption
         history = self._pods.of(pod.uid, self.step)
         kind = PodScheduled if node else PodUnscheduled
         return kind(
@@ -172,6 +173,7 @@ class TimelineRecorder(Instrument):
             nominated=attempt.nominated,
             plugins=attempt.plugins,
             result=None if explanation is None else schedule_result(explanation, node),
+            preemption=None if preemption is None else preemption.cut(NODES_LISTED),
             previous=history.waiting,
         )
 

@@ -64,6 +64,7 @@ class Asking:
 
 class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensions):
     name = "DefaultPreemption"
+    repeats_itself = True
 
     def __init__(self, handle: Handle, percentage: int = 10, absolute: int = 100) -> None:
         self._handle = handle
@@ -175,12 +176,10 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         return PostFilterResult(status, nominated, preemption=told)
 
     def _record(self, run: DryRun, state: CycleState) -> PreemptionRecord:
-        names, tell = self._handle.nodes.names, run.results.tell
-        rows = run.tried.tolist() if state.explains else ()
         return PreemptionRecord(
             candidates=run.candidates.size,
             trials=run.tried.size,
-            tried=tuple([tell(row, names[row]) for row in rows]),
+            tried=run.told() if state.explains else (),
         )
 
     # -- extenders -------------------------------------------------------------------------

@@ -7,8 +7,8 @@ node is a supposition of its own.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from kubescene.timeline.attempts import TriedNode
 
 CELLS_KEPT = 100_000
 _CHUNK = 256
+_FEW = 4
+"""So many nodes are tried faster one by one."""
+
+_UNTRIED = TriedNode("")
 
 _Key: TypeAlias = tuple[Hashable, ...]
 
@@ -31,16 +35,18 @@ _Key: TypeAlias = tuple[Hashable, ...]
 class Results:
     """What rows came to: 0 in ``outcome`` is a candidate, n the n-th status."""
 
-    __slots__ = ("_numbers", "_seen", "costs", "outcome", "statuses", "told", "victims")
+    __slots__ = ("_names", "_numbers", "_seen", "costs", "outcome", "statuses", "told", "victims")
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
+        rows = len(names)
+        self._names = names
         self._seen = np.full((2, rows), -1, dtype=np.int64)
         self._numbers: dict[Status, int] = {}
         self.statuses: list[Status] = []
         self.outcome: Column = np.zeros(rows, dtype=np.int64)
         self.costs = np.zeros((len(Cost._fields), rows), dtype=np.int64)
         self.victims: list[tuple[PodInfo, ...]] = [()] * rows
-        self.told: list[TriedNode | None] = [None] * rows
+        self.told: list[TriedNode] = [_UNTRIED] * rows
 
     def outdated(self, rows: Rows, versions: Column, nominations: Column | None) -> Rows:
         """Those of the rows to which something has happened."""
@@ -58,30 +64,19 @@ class Results:
 
     def refuse(self, rows: Rows, status: Status) -> None:
         self.outcome[rows] = self._number(status)
+        plugin, code, reasons = status.plugin, int(status.code), status.reasons
         for row in rows.tolist():
-            self.told[row] = None
+            self.told[row] = TriedNode(self._names[row], (), 0, plugin, code, reasons)
 
     def put(self, row: int, victims: Victims) -> None:
-        self.told[row] = None
-        self.victims[row] = victims.pods
-        if victims.status.ok:
-            self.outcome[row] = 0
-            self.costs[:, row] = cost_of(victims.pods, victims.violations)
-        else:
-            self.outcome[row] = self._number(victims.status)
-
-    def tell(self, row: int, node: str) -> TriedNode:
-        found = self.told[row]
-        if found is None:
-            found = self.told[row] = self._tell(row, node)
-        return found
-
-    def _tell(self, row: int, node: str) -> TriedNode:
-        if (number := int(self.outcome[row])) == 0:
-            keys = tuple(pod.key for pod in self.victims[row])
-            return TriedNode(node, keys, int(self.costs[0, row]))
-        status = self.statuses[number - 1]
-        return TriedNode(node, plugin=status.plugin, code=int(status.code), reasons=status.reasons)
+        if not victims.status.ok:
+            self.refuse(np.array([row]), victims.status)
+            return
+        self.outcome[row] = 0
+        self.victims[row] = pods = victims.pods
+        self.costs[:, row] = cost_of(pods, victims.violations)
+        keys = tuple([pod.key for pod in pods])
+        self.told[row] = TriedNode(self._names[row], keys, victims.violations)
 
     def _number(self, status: Status) -> int:
         found = self._numbers.get(status)
@@ -89,6 +84,28 @@ class Results:
             self.statuses.append(status)
             found = self._numbers[status] = len(self.statuses)
         return found
+
+
+class TriedNodes(Sequence[TriedNode]):
+    """Nodes in the order in which they were tried."""
+
+    __slots__ = ("_rows", "_told")
+
+    def __init__(self, told: list[TriedNode], rows: Rows) -> None:
+        self._told = told
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows.size
+
+    @overload
+    def __getitem__(self, index: int) -> TriedNode: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TriedNode]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return tuple(self._told[row] for row in self._rows[index].tolist())
+        return self._told[self._rows[index]]
 
 
 class DryRun(NamedTuple):
@@ -107,6 +124,10 @@ class DryRun(NamedTuple):
             for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
             if number
         ]
+
+    def told(self) -> TriedNodes:
+        """What came of every row that was tried."""
+        return TriedNodes(self.results.told.copy(), self.tried)
 
     def errors(self) -> list[str]:
         return [each.message for each, _ in self.refusals() if each.code is Code.ERROR]
@@ -143,7 +164,7 @@ class DryRuns:
     def _results(self, trying: TryOut, pod: PodInfo) -> Results:
         nodes = self._nodes
         if not trying.by_amounts or pod.is_resized:
-            return Results(len(nodes))
+            return Results(nodes.names)
         valid = (nodes.layout, self._budgets.version)
         if valid != self._valid:
             self._valid = valid
@@ -151,7 +172,7 @@ class DryRuns:
         key = (pod.pod_class, pod.priority, trying.plugins)
         found = self._kept.get(key)
         if found is None:
-            found = self._kept[key] = Results(len(nodes))
+            found = self._kept[key] = Results(nodes.names)
             while len(self._kept) > max(4, CELLS_KEPT // max(1, len(nodes))):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
@@ -176,6 +197,10 @@ class DryRuns:
         results.renewed(stale, versions, nominations)
 
     def _try_by_amounts(self, trying: TryOut, pod: PodInfo, results: Results, rows: Rows) -> None:
+        if rows.size <= _FEW:
+            for row in rows.tolist():
+                self._try(trying, pod, results, row)
+            return
         lower = self._lower.below(pod.priority)
         some = lower.count.take(rows) > 0
         results.refuse(rows[~some], NO_VICTIMS)

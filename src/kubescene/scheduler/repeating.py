@@ -1,0 +1,66 @@
+"""Failed attempts that need not be made again: the same kind of pod, and nothing has changed.
+
+One deleted pod may bring back thousands that wait. If the first of them still fits nowhere, nor do
+those that differ from it in nothing but their name, as long as no node, nomination or other object
+has changed. So they get its answer: message, plugins and explanation, without another look.
+
+That holds where all plugins that are asked about the pod say what their answers depend on (`Reads`,
+``prepares_by_class``; a PostFilter plugin by the class attribute ``repeats_itself``).
+"""
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from kubescene.scheduler.concerns import Concern
+from kubescene.scheduler.interfaces import Reads
+from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
+from kubescene.scheduler.runtime import Framework
+
+if TYPE_CHECKING:
+    from kubescene.scheduler.cycle import Decision
+
+
+class RepeatedFailures:
+    """Failures of one profile since the last change of anything."""
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+        self._stamp: Hashable = None
+        self._known: dict[PodSignature, tuple[Concern, Decision]] = {}
+        self._repeats = Memo(self._look)
+
+    def find(self, pod: PodInfo, stamp: Hashable) -> "Decision | None":
+        """The failure of a pod like this one at the same stamp."""
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._known.clear()
+            return None
+        known = self._known.get(pod.signature)
+        if known is None or pod.is_resized or pod.nominated_node:
+            return None
+        concern, decision = known
+        return decision if self._framework.concerns.of(pod.signature) is concern else None
+
+    def keep(self, pod: PodInfo, decision: "Decision", stamp: Hashable) -> None:
+        """A pod has failed, and nobody is to make room for it."""
+        if stamp != self._stamp or pod.is_resized or pod.nominated_node:
+            return
+        if self._repeats[decision.state.skipped_filters]:
+            concern = self._framework.concerns.of(pod.signature)
+            self._known[pod.signature] = (concern, decision)
+
+    def _look(self, skipped: frozenset[str]) -> bool:
+        """Whether all plugins that have something to say about a pod repeat themselves."""
+        framework = self._framework
+        reads = {each.name: each.reads for each in framework.filters if each.name not in skipped}
+        if Reads.CLUSTER in reads.values():
+            return False
+        prepare = [each.name for each in framework.pre_filter if each.name not in skipped]
+        post = [each.name for each in framework.post_filter if each.name not in skipped]
+        return all(
+            reads.get(name) is Reads.DOMAIN or self._says(name, "prepares_by_class")
+            for name in prepare
+        ) and all(self._says(name, "repeats_itself") for name in post)
+
+    def _says(self, plugin: str, attribute: str) -> bool:
+        return bool(getattr(self._framework.plugins[plugin], attribute, False))
