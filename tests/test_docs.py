@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import kubescene
+from kubescene.scheduler.configuration import parse_configuration
 
 ROOT = Path(__file__).parent.parent
 TUTORIAL = ROOT / "docs/tutorial/first-scenario.md"
@@ -55,17 +56,19 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-LIBRARY = ROOT / "docs/guides/library.md"
+GUIDES = ROOT / "docs/guides"
 
 
-def test_the_library_guide_prints_what_it_says() -> None:
+@pytest.mark.parametrize("name", ["library.md", "scheduler-configuration.md"])
+def test_a_guide_prints_what_it_says(name: str) -> None:
+    guide = GUIDES / name
     world: dict[str, object] = {}
-    pairs = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", LIBRARY.read_text(), re.S)
-    assert len(pairs) == len(blocks(LIBRARY, "python"))
+    pairs = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", guide.read_text(), re.S)
+    assert len(pairs) == len(blocks(guide, "python"))
     for code, shown in pairs:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, str(LIBRARY), "exec"), world)
+            exec(compile(code, str(guide), "exec"), world)
         assert printed.getvalue() == shown
 
 
@@ -87,3 +90,12 @@ def test_the_guide_to_controllers_does_what_it_says(
     cluster = kubescene.Cluster()
     cluster.create(yaml.safe_load(node_set))
     assert len(cluster.settle().list("nodes")) == 1000
+
+
+def test_the_configuration_of_the_guide_is_accepted() -> None:
+    (text,) = blocks(GUIDES / "scheduler-configuration.md", "yaml")
+    options = parse_configuration(text.encode(), source="the guide")
+    assert [profile.scheduler_name for profile in options.profiles] == [
+        "default-scheduler",
+        "only-zone-a",
+    ]

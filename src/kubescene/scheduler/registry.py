@@ -63,7 +63,7 @@ class PluginRegistry:
         if name not in self._classes:
             raise ConfigurationError(
                 f"scheduler plugin {name!r} is registered with a factory that does not tell what "
-                "it makes: register a kubescene.scheduler.ClassFactory of its class"
+                "it makes: register its class, or a kubescene.scheduler.ClassFactory of it"
             )
         return points_of(self._classes[name])
 
@@ -76,7 +76,9 @@ class PluginRegistry:
 
 def class_of(factory: PluginFactory) -> type | None:
     """What a factory makes, if it can be seen."""
-    return factory.plugin if isinstance(factory, ClassFactory) else None
+    if isinstance(factory, ClassFactory):
+        return factory.plugin
+    return factory if isinstance(factory, type) else None
 
 
 def _takes_something(plugin: type) -> bool:

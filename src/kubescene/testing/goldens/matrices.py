@@ -126,7 +126,7 @@ class Matrix:
         """What went wrong, or the scores."""
         fault = self._cycle.pre_score(self._state, self._pod, rows)
         if fault:
-            return fault, None
+            return _told(fault), None
         chain = ScoreChain(self._cycle.framework.scores, self._nodes)
         try:
             return "", chain.score(self._state, self._pod, rows, explain=True)
@@ -139,6 +139,11 @@ def _said(status: Status) -> dict[str, Any]:
     if status.ok:
         return {}
     return {"plugin": status.plugin, "code": int(status.code), "reasons": list(status.reasons)}
+
+
+def _told(fault: str) -> str:
+    """Of a Score plugin that failed, what it said itself is recorded."""
+    return fault.partition(" failed with: ")[2] or fault
 
 
 def _numbers(column: Any) -> list[int]:
