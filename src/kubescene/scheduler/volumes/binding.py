@@ -7,7 +7,6 @@ provisioners answer by completing the binding, or by taking back what was named.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kubescene.client.interfaces import ObjectRef
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import EventResource, Handle, PreBindAnswer
 from kubescene.scheduler.status import SUCCESS, Code, Status
@@ -96,15 +95,14 @@ class VolumeBinder:
         return WAITING, assumed.deadline - now
 
     def _write(self, assumed: Assumed, node: str) -> None:
+        """Write whole objects, so that a change by somebody else in between is a conflict."""
         client = self._handle.client
         for name, claim in assumed.bindings:
             volume = self._volume_lister.get(name)
             if volume is not None and (patch := _naming(volume, claim)):
-                client.patch(ObjectRef(VOLUME, name), patch)
+                client.update(_patched(volume, patch))
         for claim in assumed.provisions:
-            metadata = claim["metadata"]
-            ref = ObjectRef(CLAIM, metadata["name"], metadata.get("namespace") or "")
-            client.patch(ref, _selecting(node))
+            client.update(_patched(claim, _selecting(node)))
 
     def _check(self, assumed: Assumed, node: str) -> tuple[str, bool]:
         """What went wrong, and whether all is done."""
