@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_bound, volume_of
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
 from kubescene.scheduler.cycle_state import CycleState
@@ -46,15 +47,11 @@ from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 from kubescene.scheduler.volumes.binding import Assumed, VolumeBinder
 from kubescene.scheduler.volumes.claims import (
-    WAIT_FOR_FIRST_CONSUMER,
     claim_not_found,
-    class_of,
-    is_bound,
     is_made_for,
     mentioned,
     not_made_for,
     refers_to,
-    volume_of,
 )
 from kubescene.scheduler.volumes.finding import (
     NO_SUCH_VOLUME,

@@ -1,16 +1,9 @@
-"""Reading claims, volumes and the pods that use them."""
+"""The claims that pods mention among their volumes."""
 
 from typing import NamedTuple
 
 from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.types import ReadOnlyObject
-
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
-WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 class Mentioned(NamedTuple):
@@ -51,24 +44,6 @@ def refers_to(pod: PodInfo, claim: ReadOnlyObject, *, ephemeral: bool) -> bool:
     )
 
 
-def class_of(obj: ReadOnlyObject) -> str:
-    """The storage class of a claim or volume; the old annotation goes first."""
-    annotation = annotations_of(obj).get(CLASS_ANNOTATION)
-    if annotation is not None:
-        return str(annotation)
-    return (obj.get("spec") or {}).get("storageClassName") or ""
-
-
-def volume_of(claim: ReadOnlyObject) -> str:
-    """The name of the volume that a claim is bound to, or to be bound to."""
-    return (claim.get("spec") or {}).get("volumeName") or ""
-
-
-def is_bound(claim: ReadOnlyObject) -> bool:
-    """Whether a claim has its volume and the binding is complete (F-18)."""
-    return bool(volume_of(claim)) and BIND_COMPLETED in annotations_of(claim)
-
-
 def is_made_for(claim: ReadOnlyObject, pod: PodInfo) -> bool:
     owners = claim["metadata"].get("ownerReferences") or ()
     return any(each.get("controller") and each.get("uid") == pod.uid for each in owners)
@@ -83,7 +58,3 @@ def not_made_for(pod: PodInfo, claim: str) -> str:
 
 def claim_not_found(name: str) -> str:
     return f'persistentvolumeclaim "{name}" not found'
-
-
-def annotations_of(obj: ReadOnlyObject) -> ReadOnlyObject:
-    return obj["metadata"].get("annotations") or {}

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kubescene.api.volume_claims import SELECTED_NODE, annotations_of, volume_of
+from kubescene.api.volume_matching import affinity_key, name_of, read_shape, requested
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import Codes, EventResource, Handle
 from kubescene.scheduler.selection import Mask
 from kubescene.scheduler.volumes.assumed import AssumeCache
-from kubescene.scheduler.volumes.claims import SELECTED_NODE, annotations_of, volume_of
-from kubescene.scheduler.volumes.matching import VolumeIndex, name_of, read_shape, requested
+from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.migration import (
     InTree,
     TranslationError,
@@ -20,7 +21,7 @@ from kubescene.scheduler.volumes.migration import (
     translated_affinity,
 )
 from kubescene.scheduler.volumes.provisioning import NO_VOLUME, Provisioning
-from kubescene.scheduler.volumes.reach import Reach, Stamp, affinity_key
+from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
 
 WRONG_NODE = 1

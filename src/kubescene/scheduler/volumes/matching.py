@@ -7,102 +7,25 @@ per row; only groups in which a volume came or went are looked at again.
 
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Sequence
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from kubescene.api.label_selectors import LabelSelector, from_label_selector
-from kubescene.api.quantity import parse
+from kubescene.api.volume_matching import (
+    ClaimName,
+    Shape,
+    Volume,
+    fits,
+    holds_promise,
+    read_volume,
+)
 from kubescene.scheduler.change_log import ChangeLog, LogReader
-from kubescene.scheduler.volumes.claims import class_of
-from kubescene.scheduler.volumes.reach import Reach, Stamp, affinity_key
+from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
 
 _SHAPES_KEPT = 256
 _NARROW = 64
 """Groups that so few nodes reach are looked up by node."""
-
-
-class ClaimName(NamedTuple):
-    """Who a claim is."""
-
-    namespace: str
-    name: str
-    uid: str
-
-
-class Shape(NamedTuple):
-    """What a claim asks of a volume. ``size`` is in billionths, to compare exactly."""
-
-    storage_class: str
-    size: int
-    mode: str
-    attributes_class: str
-    selector: bytes
-    access_modes: tuple[str, ...]
-
-
-class Volume(NamedTuple):
-    """What matters of a PersistentVolume when a claim looks for one."""
-
-    name: str
-    size: int
-    mode: str
-    attributes_class: str
-    access_modes: tuple[str, ...]
-    labels: ReadOnlyObject
-    affinity: bytes
-    claim: ClaimName | None
-    is_available: bool
-    is_deleting: bool
-    storage_class: str
-
-    @property
-    def is_free(self) -> bool:
-        return self.claim is None and self.is_available and not self.is_deleting
-
-
-def read_volume(obj: ReadOnlyObject) -> Volume:
-    spec, metadata = obj["spec"], obj["metadata"]
-    claim = spec.get("claimRef")
-    return Volume(
-        name=metadata["name"],
-        size=_size((spec.get("capacity") or {}).get("storage")),
-        mode=spec.get("volumeMode") or "Filesystem",
-        attributes_class=spec.get("volumeAttributesClassName") or "",
-        access_modes=tuple(spec.get("accessModes") or ()),
-        labels=metadata.get("labels") or {},
-        affinity=affinity_key(spec.get("nodeAffinity")),
-        claim=None if claim is None else _claim_name(claim),
-        is_available=(obj.get("status") or {}).get("phase") == "Available",
-        is_deleting=metadata.get("deletionTimestamp") is not None,
-        storage_class=class_of(obj),
-    )
-
-
-def read_shape(claim: ReadOnlyObject) -> Shape:
-    spec = claim["spec"]
-    selector = spec.get("selector")
-    return Shape(
-        storage_class=class_of(claim),
-        size=requested(claim),
-        mode=spec.get("volumeMode") or "Filesystem",
-        attributes_class=spec.get("volumeAttributesClassName") or "",
-        selector=b"" if selector is None else orjson.dumps(selector),
-        access_modes=tuple(spec.get("accessModes") or ()),
-    )
-
-
-def requested(claim: ReadOnlyObject) -> int:
-    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
-    return _size(requests.get("storage"))
-
-
-def name_of(claim: ReadOnlyObject) -> ClaimName:
-    return _claim_name(claim["metadata"])
 
 
 class _Class:
@@ -179,7 +102,7 @@ class _Class:
         entries = self.groups.get(affinity, ())
         for at in range(bisect_left(entries, (shape.size, "")), len(entries)):
             volume = self.volumes[entries[at][1]]
-            if volume.name not in taken and _fits(volume, shape):
+            if volume.name not in taken and fits(volume, shape):
                 return volume
         return None
 
@@ -253,10 +176,7 @@ class VolumeIndex:
         volumes = self._class(shape.storage_class)
         for name in sorted(volumes.by_claim.get((claim.namespace, claim.name), ())):
             volume = volumes.volumes[name]
-            owner = volume.claim
-            if owner is None or (owner.uid and owner.uid != claim.uid) or name in taken:
-                continue
-            if volume.size >= shape.size and not volume.is_deleting and _alike(volume, shape):
+            if name not in taken and volume.names(claim) and holds_promise(volume, shape):
                 return volume
         return None
 
@@ -278,29 +198,3 @@ class VolumeIndex:
 
     def _class(self, name: str) -> _Class:
         return self._classes.setdefault(name, _Class())
-
-
-def _fits(volume: Volume, shape: Shape) -> bool:
-    if not _alike(volume, shape):
-        return False
-    if shape.selector and not _selector(shape.selector).matches(volume.labels):
-        return False
-    return all(mode in volume.access_modes for mode in shape.access_modes)
-
-
-def _alike(volume: Volume, shape: Shape) -> bool:
-    return volume.mode == shape.mode and volume.attributes_class == shape.attributes_class
-
-
-@lru_cache(maxsize=1024)
-def _selector(written: bytes) -> LabelSelector:
-    return from_label_selector(orjson.loads(written))
-
-
-def _claim_name(named: ReadOnlyObject) -> ClaimName:
-    return ClaimName(named.get("namespace") or "", named.get("name") or "", named.get("uid") or "")
-
-
-@lru_cache(maxsize=4096)
-def _size(written: str | int | None) -> int:
-    return 0 if written is None else parse(written).nanos

@@ -109,12 +109,6 @@ class Reach:
         return mask
 
 
-def affinity_key(affinity: ReadOnlyObject | None) -> bytes:
-    """What a volume requires of nodes; empty if nothing."""
-    required = (affinity or {}).get("required")
-    return b"" if required is None else orjson.dumps(required, option=orjson.OPT_SORT_KEYS)
-
-
 def _requirement(written: ReadOnlyObject) -> Requirement:
     return Requirement(written["key"], Operator.IN, tuple(written.get("values") or ()))
 
