@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.api.csi_migration import TranslationError, in_tree, inline_volume
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -34,7 +35,6 @@ from kubescene.scheduler.volumes.attached import (
     Volumes,
 )
 from kubescene.scheduler.volumes.claims import mentioned, refers_to
-from kubescene.scheduler.volumes.migration import TranslationError, in_tree, inline_volume
 from kubescene.types import ReadOnlyObject
 
 _OVER = 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.api.csi_migration import MIGRATED_PLUGINS
 from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_bound, volume_of
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
@@ -59,7 +60,6 @@ from kubescene.scheduler.volumes.finding import (
     WRONG_NODE,
     PodClaims,
 )
-from kubescene.scheduler.volumes.migration import MIGRATED_PLUGINS
 from kubescene.scheduler.volumes.provisioning import NO_SPACE, NO_VOLUME, volume_limit
 from kubescene.types import ReadOnlyObject
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.api.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, volume_of
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
@@ -32,7 +33,6 @@ from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.selection import Mask
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.volumes.claims import claim_not_found, mounted, refers_to
-from kubescene.scheduler.volumes.migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubescene.types import ReadOnlyObject
 
 LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)

@@ -12,14 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.volume_claims import class_of, volume_of
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Handle
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import Column, moved
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
-from kubescene.scheduler.volumes.migration import (
+from kubescene.api.csi_migration import (
     BY_PLUGIN,
     CsiVolume,
     TranslationError,
@@ -27,6 +20,13 @@ from kubescene.scheduler.volumes.migration import (
     inline_volume,
     persistent_volume,
 )
+from kubescene.api.volume_claims import class_of, volume_of
+from kubescene.scheduler.informers import KINDS
+from kubescene.scheduler.interfaces import EventResource, Handle
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.nodes import Column, moved
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
 from kubescene.types import ReadOnlyObject
 
 K = TypeVar("K")

@@ -5,14 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kubescene.api.volume_claims import SELECTED_NODE, annotations_of, volume_of
-from kubescene.api.volume_matching import affinity_key, name_of, read_shape, requested
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import Codes, EventResource, Handle
-from kubescene.scheduler.selection import Mask
-from kubescene.scheduler.volumes.assumed import AssumeCache
-from kubescene.scheduler.volumes.matching import VolumeIndex
-from kubescene.scheduler.volumes.migration import (
+from kubescene.api.csi_migration import (
     InTree,
     TranslationError,
     in_tree,
@@ -20,6 +13,13 @@ from kubescene.scheduler.volumes.migration import (
     persistent_volume,
     translated_affinity,
 )
+from kubescene.api.volume_claims import SELECTED_NODE, annotations_of, volume_of
+from kubescene.api.volume_matching import affinity_key, name_of, read_shape, requested
+from kubescene.scheduler.informers import KINDS
+from kubescene.scheduler.interfaces import Codes, EventResource, Handle
+from kubescene.scheduler.selection import Mask
+from kubescene.scheduler.volumes.assumed import AssumeCache
+from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.provisioning import NO_VOLUME, Provisioning
 from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
