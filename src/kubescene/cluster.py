@@ -36,10 +36,12 @@ from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.builtin.deployment import deployment
 from kubescene.controllers.builtin.disruption import disruption
+from kubescene.controllers.builtin.ephemeral_volume import ephemeral_volume
 from kubescene.controllers.builtin.event_expiry import event_expiry
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
 from kubescene.controllers.builtin.nodeset import NodeSetReconciler
+from kubescene.controllers.builtin.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
@@ -94,6 +96,8 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("disruption", disruption)
     registrations.register("namespace", namespace)
     registrations.register("storage-protection", storage_protection)
+    registrations.register("ephemeral-volume", ephemeral_volume)
+    registrations.register("persistentvolume-binder", persistent_volume_binder)
     registrations.register("garbage-collector", garbage_collector)
     if options.events:
         registrations.register("event-expiry", event_expiry)

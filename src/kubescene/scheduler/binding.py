@@ -10,7 +10,7 @@ plugin. What fails later sets free what the pod had held in the meantime (`Bindi
 that may help others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from kubescene.control.timers import Timers
 from kubescene.scheduler.cycle import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.extenders import ExtenderCall, Extenders, ExtenderVerb, PendingCall
+from kubescene.scheduler.interfaces import Awaited
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.runtime import Extension, Framework
 from kubescene.scheduler.status import SUCCESS, Code, Status
@@ -50,6 +51,7 @@ class Binding:
         "_timers",
         "_times",
         "_waiting",
+        "awaited",
         "decision",
         "entry",
         "framework",
@@ -81,6 +83,8 @@ class Binding:
         self._waiting: Waiting | None = None
         self._times: list[Scheduled] = []
         self._asked: PendingCall | None = None
+        self.awaited: Sequence[Awaited] = ()
+        """The objects that a PreBind plugin waits for, if it says so."""
 
     def is_waiting(self) -> bool:
         """Whether a plugin or an extender has to say something before `run` can go on."""
@@ -169,6 +173,7 @@ class Binding:
             status, wait = answer if isinstance(answer, tuple) else (answer, None)
             if status.code is Code.WAIT:
                 self._wait({extension.name: wait}, self._overdue_in_pre_bind)
+                self.awaited = () if extension.awaits is None else self._asking(extension)
                 return None
             if status.code not in (Code.SUCCESS, Code.SKIP):
                 return _named(status, extension, "PreBind")
@@ -235,6 +240,13 @@ class Binding:
     def _overdue_in_pre_bind(self, plugin: str, wait: int) -> None:
         del wait
         self.ask_again(plugin)
+
+    def _asking(self, extension: Extension) -> Sequence[Awaited]:
+        assert extension.awaits is not None
+        awaited: Sequence[Awaited] = extension.awaits(
+            self.decision.state, self.pod, self.decision.node
+        )
+        return awaited
 
     def _call(self, extension: Extension) -> Any:
         return extension.call(self.decision.state, self.pod, self.decision.node)

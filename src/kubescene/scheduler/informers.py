@@ -11,6 +11,7 @@ from typing import TypeAlias
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client
+from kubescene.scheduler.change_log import ChangeLog, LogReader
 from kubescene.scheduler.interfaces import Action, ClusterEvent, EventResource
 from kubescene.types import ReadOnlyObject
 
@@ -54,6 +55,7 @@ class Informer:
         self._synced = False
         self.version = 0
         self.spec_version = 0
+        self._log: ChangeLog[tuple[str, str]] = ChangeLog()
 
     def start(self, client: Client, gvk: GroupVersionKind) -> None:
         """Take in what exists, which is news to nobody, and then follow."""
@@ -71,6 +73,9 @@ class Informer:
     def __len__(self) -> int:
         return len(self._objects)
 
+    def follow(self) -> LogReader[tuple[str, str]]:
+        return LogReader(self._log)
+
     def changed(self, change: Change) -> None:
         key, objects = change.record.key, self._objects
         before = objects.get(key)
@@ -81,6 +86,7 @@ class Informer:
             objects[key] = after
         self.version += 1
         self.spec_version += not _same_but_for_status(before, after)
+        self._log.add(key)
         if self._synced and self._resource not in (EventResource.POD, EventResource.NODE):
             self._notify(ClusterEvent(self._resource, _ACTIONS[change.type]), change)
 

@@ -53,7 +53,7 @@ removes them.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,17 @@ class SeesPods(StrEnum):
     """Anything. The default."""
 
 
+class Keys(Protocol):
+    """What became of the objects of one kind, for those who keep something made from them."""
+
+    def read(self) -> Sequence[tuple[str, str]] | None:
+        """Namespace and name of all that changed since the last call, some perhaps twice.
+
+        None means: look at all of them; it is the first time, or too long ago.
+        """
+        ...
+
+
 class Lister(Protocol):
     """All objects of one kind, as the scheduler's watch has seen them. Decoded once, read-only."""
 
@@ -136,6 +147,10 @@ class Lister(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+    def follow(self) -> Keys:
+        """Read which objects change from now on."""
+        ...
 
 
 class NominatedPods(Protocol):
@@ -544,6 +559,25 @@ class PreBindPlugin(Plugin, Protocol):
         registered for, when it allows the waiting pod, or when as many (virtual) nanoseconds have
         passed as it returned beside the status. So it can tell by itself that it took too long.
         """
+        ...
+
+
+class Awaited(NamedTuple):
+    """An object that a parked binding waits for."""
+
+    resource: "EventResource | GroupVersionKind"
+    namespace: str
+    name: str
+
+
+class AwaitingPlugin(PreBindPlugin, Protocol):
+    """A PreBind plugin that can say what it waits for need not be asked about anything else.
+
+    Without this method, every event that the plugin registered for asks every waiting pod again.
+    """
+
+    def awaits(self, state: CycleState, pod: PodInfo, node: str) -> Sequence[Awaited]:
+        """Asked after ``WAIT``: the objects whose next change, or end, may be the answer."""
         ...
 
 

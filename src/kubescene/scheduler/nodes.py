@@ -31,6 +31,7 @@ from kubescene.scheduler.node_columns import LabelColumn, SpecColumns
 from kubescene.scheduler.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.node_tree import NodeTree
 from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.volumes.users import VolumeUsers
 from kubescene.types import ReadOnlyObject
 
 T = TypeVar("T")
@@ -78,6 +79,8 @@ class NodeTable:
         self._everywhere: dict[str, bool] = {}
         self._spec = SpecColumns()
         self._ports = PortHolders()
+        self.volume_users = VolumeUsers()
+        """The nodes with pods that use volumes, those without a row included."""
         self.images = ImageStates()
         """The images that the nodes hold."""
         self._layouts: deque[_Layout] = deque(maxlen=_MOVES_KEPT)
@@ -127,6 +130,16 @@ class NodeTable:
         names = dict.fromkeys(name for each in ports for name in self._ports.of(each.number))
         infos = [self._nodes[name] for name in names]
         return [info for info in infos if info.row != NO_ROW]
+
+    def with_disks(self) -> list[NodeInfo]:
+        """The nodes with pods that use disks of their own, see `VolumeUsers`."""
+        infos = [self._nodes[name] for name in self.volume_users.with_disks()]
+        return [info for info in infos if info.row != NO_ROW]
+
+    def uses_claim(self, namespace: str, name: str) -> bool:
+        """Whether a pod on one of the nodes uses a claim."""
+        users = self.volume_users.of_claim(namespace, name)
+        return any(self._nodes[node].row != NO_ROW for node in users)
 
     def label(self, key: str) -> LabelColumn:
         """The values of one label as numbers, see `LabelColumn`.
@@ -285,6 +298,9 @@ class NodeTable:
     def _mirror(self, info: NodeInfo, pod: PodInfo, kind: DeltaKind) -> None:
         if ports := pod.pod_class.host_ports:
             self._ports.follow(info.name, ports, info.ports)
+        if volumes := pod.signature.volumes:
+            change = 1 if kind is DeltaKind.POD_ADDED else -1
+            self.volume_users.count(info.name, pod.namespace, volumes, change)
         row = info.row
         if row == NO_ROW:
             return

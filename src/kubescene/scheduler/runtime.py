@@ -98,11 +98,15 @@ class ScoreExtension:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A plugin at a point that has one method; ``undo`` is the other half of Reserve."""
+    """A plugin at a point that has one method.
+
+    ``undo`` is the other half of Reserve; ``awaits`` tells what a PreBind plugin waits for.
+    """
 
     name: str
     call: Callable[..., Any]
     undo: Callable[..., None] | None = None
+    awaits: Callable[..., Any] | None = None
 
 
 class Framework:
@@ -129,7 +133,10 @@ class Framework:
             for each in self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
         )
         self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
-        self.pre_bind = self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
+        self.pre_bind = tuple(
+            replace(each, awaits=self._optional(each.name, "awaits", ExtensionPoint.PRE_BIND))
+            for each in self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
+        )
         self.bind = self._extensions(ExtensionPoint.BIND, "bind")
         self.post_bind = self._extensions(ExtensionPoint.POST_BIND, "post_bind")
         self.filters = tuple(

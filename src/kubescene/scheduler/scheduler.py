@@ -43,6 +43,7 @@ from kubescene.scheduler.interfaces import ClusterEvent
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.parking import Parked
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.runtime import EVERY_EVENT, Framework
@@ -88,7 +89,7 @@ class Scheduler:
         )
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
-        self._bindings: dict[str, Binding] = {}
+        self._bindings = Parked()
         self._asking: list[Binding] = []
         self._deciding: tuple[QueuedPod, Deciding] | None = None
         self._timer: Scheduled | None = None
@@ -240,7 +241,7 @@ class Scheduler:
         if self.queue.get(uid) is not entry:
             self.queue.done(entry)
         elif entry.place is Place.IN_FLIGHT:
-            self._bindings.pop(uid, None)
+            self._bindings.remove(uid)
             if (assumed := self._placed.get(uid)) is not None:
                 self._forget(assumed)
             self.queue.put_back(entry, ())
@@ -304,7 +305,7 @@ class Scheduler:
             raise
         if status is None:
             return self._park(binding)
-        self._bindings.pop(binding.pod.uid, None)
+        self._bindings.remove(binding.pod.uid)
         if not status.ok:
             return self._undo(binding, status)
         entry, decision = binding.entry, binding.decision
@@ -319,7 +320,7 @@ class Scheduler:
     def _park(self, binding: Binding) -> bool:
         """A binding waits: others are told which node the pod is about to get."""
         known = binding.pod.uid in self._bindings
-        self._bindings[binding.pod.uid] = binding
+        self._bindings.add(binding)
         if binding.awaits_extender:
             self._asking.append(binding)
         if known or binding.entry.pod.nominated_node == binding.decision.node:
@@ -551,7 +552,9 @@ class Scheduler:
         """Something happened: tell the queue, and the bindings that wait for it."""
         self.queue.notify(event, change)
         if self._bindings:
-            for binding in [*self._bindings.values()]:
+            for binding in self._bindings.awaiting(event, change):
+                binding.ask_again(binding.waits_for)
+            for binding in self._bindings.others():
                 self._ask_again(binding, event)
 
     def _ask_again(self, binding: Binding, event: ClusterEvent) -> None:

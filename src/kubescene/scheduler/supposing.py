@@ -82,6 +82,10 @@ class SupposedNodes(NodeTable):
         infos = {info.row: info for info in self._table.with_ports(ports)}
         return [*(infos | self._changed).values()]
 
+    def with_disks(self) -> list[NodeInfo]:
+        infos = {info.row: info for info in self._table.with_disks()}
+        return [*(infos | self._changed).values()]
+
     def set_node(self, record: Record, obj: ReadOnlyObject) -> None:
         raise TypeError("a supposed table takes no nodes")
 

@@ -17,10 +17,14 @@ from kubescene.scheduler.plugins import (
     node_resources_balanced_allocation,
     node_resources_fit,
     node_unschedulable,
+    node_volume_limits,
     pod_topology_spread,
     priority_sort,
     scheduling_gates,
     taint_toleration,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
 )
 
 
@@ -44,6 +48,10 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "InterPodAffinity": BuiltIn(inter_pod_affinity.InterPodAffinity, inter_pod_affinity.make),
     "DynamicResources": BuiltIn(dynamic_resources.DynamicResources, dynamic_resources.make),
     "DefaultPreemption": BuiltIn(default_preemption.DefaultPreemption, default_preemption.make),
+    "VolumeRestrictions": BuiltIn(volume_restrictions.VolumeRestrictions, volume_restrictions.make),
+    "NodeVolumeLimits": BuiltIn(node_volume_limits.NodeVolumeLimits, node_volume_limits.make),
+    "VolumeBinding": BuiltIn(volume_binding.VolumeBinding, volume_binding.make),
+    "VolumeZone": BuiltIn(volume_zone.VolumeZone, volume_zone.make),
     "NodeResourcesBalancedAllocation": BuiltIn(
         node_resources_balanced_allocation.NodeResourcesBalancedAllocation,
         node_resources_balanced_allocation.make,

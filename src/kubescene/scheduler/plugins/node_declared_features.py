@@ -22,6 +22,7 @@ from kubescene.scheduler.interfaces import (
     PreFilterPlugin,
     Reads,
     Rows,
+    SeesPods,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
@@ -35,6 +36,7 @@ HOST_NETWORK_WITH_USER_NAMESPACE = "UserNamespacesHostNetworkSupport"
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeDeclaredFeatures"
+    sees_pods = SeesPods.NOTHING
     reads = Reads.NODE
     prepares_by_class = True
     REASON = "node(s) didn't match Pod's required features"
