@@ -57,7 +57,7 @@ def search(
     at = found = 0
     parts: list[Found] = []
     while at < count and found <= wanted:
-        size = min(count - at, max(wanted + 1 - found, _SMALLEST_CHUNK))
+        size = min(count - at, max(_chunk(wanted + 1 - found, at, found), _SMALLEST_CHUNK))
         rows = ring[start + at : start + at + size]
         window = Window((start + at) % count, size, count) if every else None
         verdicts = filtering.judge(rows, window)
@@ -73,6 +73,13 @@ def search(
         feasible = rows if passing.size == rows.size else rows.take(passing)
         parts.append(Found(rows, verdicts, feasible))
     return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _chunk(missing: int, examined: int, found: int) -> int:
+    """How many rows to judge next, going by how many of those before have passed."""
+    if not examined:
+        return missing
+    return examined if not found else missing * examined // found + 1
 
 
 def _all_pass(rows: Rows, verdicts: Codes, window: Window | None) -> Found:

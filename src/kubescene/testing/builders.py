@@ -71,6 +71,32 @@ class PodBuilder(ObjectBuilder):
     def gate(self, name: str) -> Self:
         return self._append("spec", "schedulingGates", {"name": name})
 
+    def spread(self, key: str, *, skew: int = 1, soft: bool = False, **labels: str) -> Self:
+        """A topology spread constraint over pods with these labels."""
+        constraint = {
+            "maxSkew": skew,
+            "topologyKey": key,
+            "whenUnsatisfiable": "ScheduleAnyway" if soft else "DoNotSchedule",
+            "labelSelector": {"matchLabels": labels},
+        }
+        return self._append("spec", "topologySpreadConstraints", constraint)
+
+    def near(self, key: str, *, weight: int = 0, **labels: str) -> Self:
+        """Affinity to pods with these labels: required, or with a weight preferred."""
+        return self._related("podAffinity", key, weight, labels)
+
+    def away_from(self, key: str, *, weight: int = 0, **labels: str) -> Self:
+        """Anti-affinity, likewise."""
+        return self._related("podAntiAffinity", key, weight, labels)
+
+    def _related(self, kind: str, key: str, weight: int, labels: dict[str, str]) -> Self:
+        term: JsonObject = {"labelSelector": {"matchLabels": labels}, "topologyKey": key}
+        when = "preferred" if weight else "required"
+        field = f"{when}DuringSchedulingIgnoredDuringExecution"
+        held = ((self._obj["spec"].get("affinity") or {}).get(kind) or {}).get(field) or []
+        added = {"weight": weight, "podAffinityTerm": term} if weight else term
+        return self._merge({"spec": {"affinity": {kind: {field: [*held, added]}}}})
+
     def require(self, key: str, operator: str, *values: str) -> Self:
         """One required node affinity term with one expression."""
         expression: JsonObject = {"key": key, "operator": operator}

@@ -26,6 +26,7 @@ from kubescene.scheduler.interfaces import (
     PreScorePlugin,
     Reads,
     Rows,
+    ScorePlugin,
     Scores,
 )
 from kubescene.scheduler.node_info import NodeInfo
@@ -68,6 +69,7 @@ class PodTopologySpread(
     FilterPlugin,
     ClusterFilterPlugin,
     PreScorePlugin,
+    ScorePlugin,
     ClusterScorePlugin,
     NormalizePlugin,
     EnqueueExtensions,
@@ -166,8 +168,11 @@ class PodTopologySpread(
         state.write(_SCORE_KEY, SpreadScores(soft, self._census, nodes, rows))
         return SUCCESS
 
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return state.read(_SCORE_KEY, SpreadScores).rate_one(node)
+
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        return state.read(_SCORE_KEY, SpreadScores).rate(nodes, rows)
+        return state.read(_SCORE_KEY, SpreadScores).rate(rows)
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return state.read(_SCORE_KEY, SpreadScores).normalized(scores)

@@ -6,13 +6,17 @@ zone, counts are multiplied by the logarithm of the number of domains.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Rows, Scores
+from kubescene.scheduler.node_columns import LabelColumn
+from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import HOSTNAME
 from kubescene.scheduler.plugins.pod_topology_spread.filtering import CountedConstraint
 
@@ -34,70 +38,103 @@ class SoftConstraints:
 class SpreadScores:
     """Score of one attempt, for the nodes that passed Filter."""
 
-    __slots__ = ("_constraints", "_ignored", "_nodes", "_require_all", "_sources", "_weights")
+    __slots__ = ("_columns", "_ignored", "_parts", "_require_all")
 
     def __init__(
         self, soft: SoftConstraints, census: PodCensus, nodes: NodeTable, rows: Rows
     ) -> None:
-        self._constraints = soft.constraints
         self._require_all = soft.require_all
-        self._sources = [_source(each, census) for each in soft.constraints]
+        self._columns = [nodes.label(each.constraint.topology_key) for each in soft.constraints]
         self._ignored: NDArray[np.bool_] | None = None
-        kept = self._leave_out(nodes, rows)
-        self._weights = [math.log(_size(each, nodes, kept) + 2) for each in soft.constraints]
+        rated = self._leave_out(rows)
+        self._parts = [
+            _Part(each, column, census, rated)
+            for each, column in zip(soft.constraints, self._columns, strict=True)
+        ]
 
-    def rate(self, nodes: NodeTable, rows: Rows) -> Scores:
+    def rate(self, rows: Rows) -> Scores:
         """The higher, the more matching pods there are; ignored nodes get 0."""
-        self._leave_out(nodes, rows)
-        total = np.zeros(rows.size, dtype=np.float64)
-        for each, source, weight in zip(
-            self._constraints, self._sources, self._weights, strict=True
-        ):
-            constraint = each.constraint
-            ids = nodes.label(constraint.topology_key).ids.take(rows)
-            by_row = constraint.topology_key == HOSTNAME
-            counts = source.take(rows if by_row else ids)
-            part = counts * weight + float(constraint.max_skew - 1)
-            absent = ids < 0
-            if absent.any():
-                part[absent] = 0.0
-            total += part
+        self._leave_out(rows)
+        total = self._parts[0].rate(rows)
+        for part in self._parts[1:]:
+            total += part.rate(rows)
         scores = _rounded(total)
         if self._ignored is not None:
             scores[self._ignored] = 0
         return scores
 
+    def rate_one(self, node: NodeInfo) -> int:
+        """The same for one node, in plain words."""
+        if self._require_all and not all(part.key in node.labels for part in self._parts):
+            return 0
+        total = sum(part.rate_one(node) for part in self._parts if part.key in node.labels)
+        whole = math.floor(total)
+        return whole + (total - whole >= 0.5)
+
     def normalized(self, scores: Scores) -> Scores:
         """The fewest pods become 100."""
         ignored = self._ignored
         rated = scores if ignored is None else scores[~ignored]
-        most = int(rated.max()) if rated.size else 0
+        most = highest(rated) if rated.size else 0
         if most == 0:
             final = np.full(scores.size, MAX_NODE_SCORE, dtype=np.int64)
         else:
-            final = MAX_NODE_SCORE * (most + int(rated.min()) - scores) // most
+            fewest: int = rated.item(rated.argmin())
+            final = (most + fewest - scores) * MAX_NODE_SCORE // most
         if ignored is not None:
             final[ignored] = 0
         return final
 
-    def _leave_out(self, nodes: NodeTable, rows: Rows) -> Rows:
+    def _leave_out(self, rows: Rows) -> Rows:
         """Note which rows are ignored; returns the others."""
         self._ignored = None
         if not self._require_all:
             return rows
-        ignored = np.zeros(rows.size, dtype=np.bool_)
-        for each in self._constraints:
-            ignored |= nodes.label(each.constraint.topology_key).ids.take(rows) < 0
+        ignored = self._columns[0].ids.take(rows) < 0
+        for column in self._columns[1:]:
+            ignored |= column.ids.take(rows) < 0
         if not ignored.any():
             return rows
         self._ignored = ignored
         return rows[~ignored]
 
 
-def _source(each: CountedConstraint, census: PodCensus) -> NDArray[np.integer]:
-    """Counts by row for hostnames, where only the node itself matters, else by domain."""
-    if each.constraint.topology_key == HOSTNAME:
-        return each.counter(census).amounts
+class _Part:
+    """What one constraint adds. Of a hostname, only the node itself matters: counts by row."""
+
+    __slots__ = ("_column", "_counts", "_offset", "_weight", "key")
+
+    def __init__(
+        self, each: CountedConstraint, column: LabelColumn, census: PodCensus, rows: Rows
+    ) -> None:
+        self.key = each.constraint.topology_key
+        self._column = column
+        self._offset = float(each.constraint.max_skew - 1)
+        self._counts: NDArray[Any]
+        if self.key == HOSTNAME:
+            self._counts = each.counter(census).amounts
+            size = int(rows.size)
+        else:
+            self._counts = _by_domain(each, census)
+            size = _domains(column, rows)
+        self._weight = math.log(size + 2)
+
+    def rate(self, rows: Rows) -> NDArray[np.float64]:
+        ids = self._column.ids.take(rows)
+        counts = self._counts.take(rows if self.key == HOSTNAME else ids)
+        rated: NDArray[np.float64] = counts * self._weight
+        rated += self._offset
+        if ids.item(ids.argmin()) < 0:
+            rated[ids < 0] = 0.0
+        return rated
+
+    def rate_one(self, node: NodeInfo) -> float:
+        own = self.key == HOSTNAME
+        at = node.row if own else self._column.numbers[node.labels[self.key]]
+        return float(self._counts.item(at)) * self._weight + self._offset
+
+
+def _by_domain(each: CountedConstraint, census: PodCensus) -> NDArray[np.int64]:
     tally = each.tally(census)
     empty = tally.column.numbers.get("")
     if empty is None or not tally.unlabelled:
@@ -108,17 +145,13 @@ def _source(each: CountedConstraint, census: PodCensus) -> NDArray[np.integer]:
     return amounts
 
 
-def _size(each: CountedConstraint, nodes: NodeTable, rows: Rows) -> int:
-    """How many domains the rows have."""
-    key = each.constraint.topology_key
-    if key == HOSTNAME:
-        return int(rows.size)
-    column = nodes.label(key)
-    found = np.bincount(column.ids.take(rows) + 1, minlength=1)
-    size = int((found > 0).sum())
+def _domains(column: LabelColumn, rows: Rows) -> int:
+    """How many domains the rows have; that of nodes without the label is the empty one."""
+    found = np.bincount(column.ids.take(rows) + 1, minlength=len(column.values) + 1)
     empty = column.numbers.get("")
-    both = found[0] and empty is not None and empty + 1 < found.size and found[empty + 1]
-    return size - 1 if both else size
+    if empty is not None and found[0]:
+        found[empty + 1] = 0
+    return int(np.count_nonzero(found))
 
 
 def _rounded(values: NDArray[np.float64]) -> Scores:

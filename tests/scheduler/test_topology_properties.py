@@ -1,0 +1,301 @@
+"""Spreading and affinity on random clusters that change: whatever happens, the plugins say what
+the definition says.
+"""
+
+import copy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubescene.scheduler.domains.census import PodCensus
+from kubescene.testing.builders import make_node, make_pod, merged
+from kubescene.types import JsonObject
+from scheduler import plain_topology as plain
+from scheduler.neighbourhood import Neighbourhood
+
+KEYS = st.sampled_from([plain.ZONE, plain.HOSTNAME, "rack"])
+APPS, TIERS = st.sampled_from(["web", "db"]), st.sampled_from(["front", "back"])
+NAMESPACES = st.sampled_from(["red", "blue"])
+NODE_NAMES = st.sampled_from([f"n{number}" for number in range(5)])
+POD_NAMES = st.sampled_from([f"p{number}" for number in range(8)])
+LABELS = st.fixed_dictionaries({}, optional={"app": APPS, "tier": TIERS})
+EXPRESSIONS = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(["app", "tier"]),
+            "operator": st.sampled_from(["In", "NotIn"]),
+            "values": st.lists(st.one_of(APPS, TIERS), min_size=1, max_size=2),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(["app", "tier"]),
+            "operator": st.sampled_from(["Exists", "DoesNotExist"]),
+        }
+    ),
+)
+SELECTORS = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {}, optional={"matchLabels": LABELS, "matchExpressions": st.lists(EXPRESSIONS, max_size=1)}
+    ),
+)
+TERMS = st.fixed_dictionaries(
+    {"topologyKey": KEYS, "labelSelector": SELECTORS},
+    optional={
+        "namespaces": st.lists(NAMESPACES, min_size=1, max_size=1),
+        "namespaceSelector": SELECTORS,
+    },
+)
+WEIGHTED = st.fixed_dictionaries({"weight": st.integers(1, 100), "podAffinityTerm": TERMS})
+CONSTRAINTS = st.fixed_dictionaries(
+    {
+        "maxSkew": st.integers(1, 2),
+        "topologyKey": KEYS,
+        "whenUnsatisfiable": st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
+        "labelSelector": SELECTORS,
+    },
+    optional={
+        "minDomains": st.integers(1, 3),
+        "nodeAffinityPolicy": st.sampled_from(["Honor", "Ignore"]),
+        "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"]),
+        "matchLabelKeys": st.just(["tier"]),
+    },
+)
+STANZAS = st.fixed_dictionaries(
+    {},
+    optional={
+        plain.REQUIRED: st.lists(TERMS, max_size=2),
+        plain.PREFERRED: st.lists(WEIGHTED, max_size=2),
+    },
+)
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "topologySpreadConstraints": st.lists(CONSTRAINTS, max_size=2),
+        "affinity": st.fixed_dictionaries(
+            {}, optional={"podAffinity": STANZAS, "podAntiAffinity": STANZAS}
+        ),
+        "nodeSelector": st.fixed_dictionaries({"rack": st.sampled_from(["r1", "r2"])}),
+        "tolerations": st.just([{"operator": "Exists"}]),
+    },
+)
+NODE_LABELS = st.fixed_dictionaries(
+    {},
+    optional={
+        plain.ZONE: st.sampled_from(["a", "b", ""]),
+        plain.HOSTNAME: st.sampled_from(["h1", "h2", "h3"]),
+        "rack": st.sampled_from(["r1", "r2"]),
+    },
+)
+TAINTS = st.lists(st.just({"key": "k", "effect": "NoSchedule"}), max_size=1)
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> JsonObject:
+    made = make_pod(draw(POD_NAMES), draw(NAMESPACES)).labels(draw(LABELS))
+    return merged(made.build(), {"spec": draw(SPECS)})
+
+
+EVENTS = st.one_of(
+    st.tuples(st.just("node"), NODE_NAMES, NODE_LABELS, TAINTS),
+    st.tuples(st.just("node gone"), NODE_NAMES),
+    st.tuples(st.just("refresh")),
+    st.tuples(st.just("pod"), pods(), NODE_NAMES),
+    st.tuples(st.just("pod gone"), NAMESPACES, POD_NAMES),
+    st.tuples(st.just("labels"), NAMESPACES, POD_NAMES, LABELS),
+    st.tuples(st.just("terminating"), NAMESPACES, POD_NAMES),
+    st.tuples(st.just("namespace"), NAMESPACES, LABELS),
+    st.tuples(st.just("service"), st.sampled_from(["s1", "s2"]), NAMESPACES, LABELS),
+    st.tuples(st.just("ask"), pods()),
+)
+ARGUMENTS = st.sampled_from(
+    [
+        ({}, {}),
+        (
+            {"defaultingType": "List", "defaultConstraints": plain.SYSTEM_DEFAULTS},
+            {"hardPodAffinityWeight": 0},
+        ),
+        (
+            {
+                "defaultingType": "List",
+                "defaultConstraints": [
+                    {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+                ],
+            },
+            {"hardPodAffinityWeight": 7, "ignorePreferredTermsOfExistingPods": True},
+        ),
+    ]
+)
+
+
+def happens(world: Neighbourhood, event: tuple[Any, ...]) -> None:
+    kind, *rest = event
+    if kind == "node":
+        name, labels, taints = rest
+        node = make_node(name).labels(labels)
+        for taint in taints:
+            node = node.taint(taint["key"], effect=taint["effect"])
+        world.set_node(node)
+    elif kind == "node gone":
+        world.remove_node(rest[0])
+    elif kind == "refresh":
+        world.table.refresh()
+    elif kind == "pod":
+        world.add(rest[0], rest[1])
+    elif kind == "pod gone":
+        world.remove(f"{rest[0]}/{rest[1]}")
+    elif kind == "labels":
+        world.update(f"{rest[0]}/{rest[1]}", {"metadata": {"labels": rest[2]}})
+    elif kind == "terminating":
+        stamp = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+        world.update(f"{rest[0]}/{rest[1]}", {"metadata": stamp})
+    elif kind == "namespace":
+        world.namespace(rest[0], rest[1])
+    elif kind == "service":
+        world.service(rest[0], rest[1], rest[2])
+    else:
+        agrees(world, rest[0])
+
+
+def agrees(world: Neighbourhood, obj: JsonObject) -> None:
+    """Filter and Score of both plugins, in both forms, are those of the definition."""
+    cluster, pod = world.plain(), world.pod(obj)
+    assert world.filter(world.spread, pod) == plain.spread_filter(cluster, obj)
+    assert world.filter(world.affinity, pod) == plain.affinity_filter(cluster, obj)
+    for feasible in (range(len(cluster.nodes)), range(0, len(cluster.nodes), 2)):
+        if feasible:
+            expected = plain.spread_scores(cluster, obj, feasible)
+            assert world.scores(world.spread, pod, feasible) == expected
+            expected = plain.affinity_scores(cluster, obj, feasible)
+            assert world.scores(world.affinity, pod, feasible) == expected
+
+
+def counted(census: PodCensus) -> Any:
+    """All that a census knows, without regard to order."""
+    census.sync()
+    groups = {key: dict(group.nodes) for key, group in census._label_groups.items()}
+    return groups, {key: dict(group.nodes) for key, group in census._term_groups.items()}
+
+
+@settings(deadline=None, max_examples=250)
+@given(ARGUMENTS, st.lists(EVENTS, min_size=4, max_size=30), st.lists(pods(), max_size=3))
+def test_whatever_happened_the_answers_are_those_of_the_definition(
+    arguments: tuple[Any, Any], events: list[tuple[Any, ...]], asked: list[JsonObject]
+) -> None:
+    world = Neighbourhood(spread=arguments[0], affinity=arguments[1])
+    for event in events:
+        happens(world, event)
+    for obj in asked:
+        agrees(world, obj)
+    world.table.refresh()
+    assert counted(world.table.shared(PodCensus)) == counted(PodCensus(world.table))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(EVENTS, min_size=4, max_size=30), st.lists(pods(), min_size=1, max_size=6))
+def test_counters_that_fall_asleep_change_nothing(
+    events: list[tuple[Any, ...]], asked: list[JsonObject]
+) -> None:
+    world = Neighbourhood()
+    census = world.table.shared(PodCensus)
+    for event in events:
+        happens(world, event)
+        for counter in [*census._counters.values()][::2]:
+            census._put_to_sleep(counter)
+    for obj in asked:
+        agrees(world, obj)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(EVENTS, min_size=4, max_size=20), st.lists(EVENTS, max_size=10), pods())
+def test_a_copied_world_counts_on_by_itself(
+    events: list[tuple[Any, ...]], more: list[tuple[Any, ...]], asked: JsonObject
+) -> None:
+    world = Neighbourhood()
+    for event in events:
+        happens(world, event)
+    fork = copy.deepcopy(world)
+    for event in more:
+        happens(fork, event)
+    agrees(fork, asked)
+    agrees(world, asked)
+
+
+@st.composite
+def suppositions(draw: st.DrawFn) -> tuple[list[JsonObject], list[str]]:
+    """Pods that come, by the node they come to, and keys of pods that go."""
+    came = [merged(draw(pods()), {"metadata": {"name": f"new{at}"}}) for at in range(2)]
+    return came, [f"{draw(NAMESPACES)}/{draw(POD_NAMES)}" for _ in range(3)]
+
+
+def selects_something(obj: JsonObject) -> bool:
+    """PTS-7: an empty selector does count supposed pods, and only these."""
+    constraints = obj["spec"].get("topologySpreadConstraints") or []
+    return not any(
+        not (each["labelSelector"] or {"matchLabels": 1}).get("matchLabels")
+        and not (each["labelSelector"] or {"matchExpressions": 1}).get("matchExpressions")
+        for each in constraints
+    )
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(EVENTS, min_size=6, max_size=30), pods(), suppositions(), NODE_NAMES)
+def test_supposing_equals_doing_and_leaves_no_trace(
+    events: list[tuple[Any, ...]],
+    asked: JsonObject,
+    changes: tuple[list[JsonObject], list[str]],
+    node: str,
+) -> None:
+    world = Neighbourhood()
+    for event in events:
+        if event[0] != "terminating":
+            happens(world, event)
+    world.table.refresh()
+    if world.table.row_of(node) is None or not selects_something(asked):
+        return
+    pod = world.pod(asked)
+    before = [world.filter(each, pod) for each in (world.spread, world.affinity)]
+    states = [world.begin(each, pod) for each in (world.spread, world.affinity)]
+    clones = [None if state is None else state.clone().clone() for state in states]
+    supposed(world, pod, clones, changes, node)
+    told = [
+        None if clone is None else world.judged(each, clone, pod)
+        for each, clone in zip((world.spread, world.affinity), clones, strict=True)
+    ]
+    kept = [
+        None if state is None else world.judged(each, state, pod)
+        for each, state in zip((world.spread, world.affinity), states, strict=True)
+    ]
+    assert kept == before
+    for key in changes[1]:
+        if world.placed.get(key, ("", None))[0] == node:
+            world.remove(key)
+    for obj in changes[0]:
+        world.add(obj, node)
+    if told[0] is not None:
+        assert told[0] == plain.spread_filter(world.plain(), asked)
+    # Where PreFilter skips, supposed pods go unnoticed (C-2).
+    if told[1] is not None:
+        expected = plain.affinity_filter(world.plain(), asked)
+        assert told[1] == (expected or [""] * len(world.table))
+
+
+def supposed(
+    world: Neighbourhood,
+    pod: Any,
+    clones: list[Any],
+    changes: tuple[list[JsonObject], list[str]],
+    node: str,
+) -> None:
+    """Tell both plugins, in clones of their states, of pods that go and come."""
+    info = world.table.info(node)
+    for plugin, clone in zip((world.spread, world.affinity), clones, strict=True):
+        if clone is None:
+            continue
+        for key in dict.fromkeys(changes[1]):
+            if world.placed.get(key, ("", None))[0] == node:
+                plugin.remove_pod(clone, pod, world.placed[key][1], info)
+        for obj in changes[0]:
+            plugin.add_pod(clone, pod, world.pod(obj), info)
