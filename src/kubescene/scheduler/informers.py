@@ -6,7 +6,7 @@ event for the pods that wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
@@ -51,6 +51,7 @@ class Informer:
         self._resource = RESOURCES.get(gvk, gvk)
         self._notify = notify
         self._objects: dict[tuple[str, str], ReadOnlyObject] = {}
+        self._followers: list[Callable[[Change], None]] = []
         self._synced = False
         self.version = 0
         self.spec_version = 0
@@ -71,6 +72,9 @@ class Informer:
     def __len__(self) -> int:
         return len(self._objects)
 
+    def follow(self, follower: Callable[[Change], None]) -> None:
+        self._followers.append(follower)
+
     def changed(self, change: Change) -> None:
         key, objects = change.record.key, self._objects
         before = objects.get(key)
@@ -81,6 +85,8 @@ class Informer:
             objects[key] = after
         self.version += 1
         self.spec_version += not _same_but_for_status(before, after)
+        for follower in self._followers:
+            follower(change)
         if self._synced and self._resource not in (EventResource.POD, EventResource.NODE):
             self._notify(ClusterEvent(self._resource, _ACTIONS[change.type]), change)
 
@@ -92,6 +98,8 @@ class Informers:
         self._client = client
         self._notify = notify
         self._informers: dict[GroupVersionKind, Informer] = {}
+        self.shared: dict[Any, Any] = {}
+        """What plugins of several profiles share, by what makes it."""
 
     def lister(self, gvk: GroupVersionKind) -> Informer:
         """The objects of a kind; a kind that does not exist is the API's error."""
