@@ -40,7 +40,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def occurrences(pattern: str, text: str, limit: int = -1) -> list[str]:
-    """Where the pattern occurs in the text, one after the other; up to ``limit`` if not negative."""
+    """Where the pattern occurs in the text, one after the other; the first ``limit``."""
     compiled = _compiled(pattern).pattern
     found: list[str] = []
     for match in compiled.finditer(text) if compiled is not None and limit else ():

@@ -201,7 +201,7 @@ def is_ip(text: Value) -> bool:
 
 @KUBERNETES.function("ip.isCanonical", BOOL)
 def ip_is_canonical(text: Value) -> bool:
-    return str(ip(text)) == text
+    return bool(str(ip(text)) == text)
 
 
 @KUBERNETES.method("family", INT)

@@ -21,8 +21,10 @@ _PATTERN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _RESERVED = frozenset(
-    "as break const continue else for function if import let loop package namespace return var "
-    "void while".split()  # noqa: SIM905
+    (
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"),
+        *("loop", "package", "namespace", "return", "var", "void", "while"),
+    )
 )
 _SIMPLE = {
     "a": "\a",
