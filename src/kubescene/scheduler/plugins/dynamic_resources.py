@@ -181,7 +181,7 @@ class DynamicResources(
         held: PodClaims | None = state.find(NAME)
         return SUCCESS if held is None else self._binder.pre_bind(held, pod, node)
 
-    def would_allocate(self, state: CycleState, node: str) -> list[list[str]]:
+    def allocations(self, state: CycleState, pod: PodInfo, node: str) -> list[list[str]]:
         """What the pod of this cycle would get on a node that passed Filter: for each of its claims
         that is not allocated, ``request=driver/pool/device`` in order of the allocation.
         """
