@@ -58,6 +58,7 @@ class DeviceCluster:
         self._promises: dict[str, ReadOnlyObject] = {}
         self._extended: dict[str, tuple[str, str]] = {}
         self._stamps = RowStamps()
+        self._nodes = handle.nodes
         classes, slices = handle.lister(DEVICE_CLASS), handle.lister(RESOURCE_SLICE)
         for each in classes.list():
             self.classes.take(each)
@@ -102,6 +103,7 @@ class DeviceCluster:
     def _class_changed(self, change: Change) -> None:
         self.classes.changed(change)
         self._stamps.touch(None)
+        self._nodes.touch_all()  # NodeResourcesFit leaves resources to devices by class
 
     def _slice_changed(self, change: Change) -> None:
         self._stamps.touch(self.inventory.changed(change))
