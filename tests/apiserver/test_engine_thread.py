@@ -16,7 +16,8 @@ from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.client import Reader
-from kubescene.clock import MINUTE, SECOND, Clock, ScaledClock, VirtualClock, WallClock
+from kubescene.clock import MINUTE, SECOND, ScaledClock, VirtualClock, WallClock
+from kubescene.clock.clocks import PacedClock
 from kubescene.cluster import Cluster
 from kubescene.control import IDLE, Controller, ControllerContext, Progress, Slot
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
@@ -180,7 +181,7 @@ class Flaky:
 
 @pytest.mark.parametrize("clock", [WallClock(), VirtualClock()], ids=["wall", "virtual"])
 def test_a_controller_that_fails_tries_again_later_each_time(
-    clock: Clock, caplog: pytest.LogCaptureFixture
+    clock: PacedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = EngineThread(Cluster(clock=clock), controllers=False)
     engine.start()

@@ -165,7 +165,7 @@ def test_scenarios_play_in_the_order_of_their_creation(live: Http) -> None:
     play(live, simple("z"))
     for name in ("c", "a", "b"):
         create(live, ScenarioBuilder(name).create(config_map(f"of-{name}")).done())
-    begun = []
+    begun: list[str] = []
     with live.watch(f"{SCENARIOS}?watch=true&resourceVersion=0") as events:
         live.delete(f"{SCENARIOS}/z")
         while len(begun) < 3:

@@ -67,9 +67,9 @@ def constraints(cluster: PlainCluster, pod: JsonObject, action: str) -> list[Jso
             each["selector"] = selector.adding(*extra.requirements)
         return found
     merged: dict[str, str] = {}
-    for namespace, selector in cluster.services:
-        if namespace == namespace_of(pod) and from_labels(selector).matches(labels):
-            merged |= selector
+    for namespace, selected in cluster.services:
+        if namespace == namespace_of(pod) and from_labels(selected).matches(labels):
+            merged |= selected
     for each in found:
         each["selector"] = from_labels(merged)
     return found if merged else []

@@ -39,6 +39,17 @@ def matches(pattern: str, text: str) -> bool:
     return compiled is None or compiled.search(text) is not None
 
 
+def occurrences(pattern: str, text: str, limit: int = -1) -> list[str]:
+    """Where the pattern occurs in the text, one after the other; the first ``limit``."""
+    compiled = _compiled(pattern).pattern
+    found: list[str] = []
+    for match in compiled.finditer(text) if compiled is not None and limit else ():
+        found.append(match.group())
+        if len(found) == limit:
+            break
+    return found
+
+
 def problem(pattern: str) -> str:
     """Why the text is no pattern, in Go's words; empty if it is one."""
     return _compiled(pattern).problem

@@ -1,6 +1,7 @@
 """The `Handle` of one profile: what its plugins may ask of the scheduler."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client
@@ -12,6 +13,7 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import NO_EXTENDERS, Extenders
 from kubescene.scheduler.informers import Informer, Informers
+from kubescene.scheduler.interfaces import Handle
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
@@ -19,6 +21,8 @@ from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.trying import TryingOut
 from kubescene.scheduler.waiting import WaitingRoom
+
+T = TypeVar("T")
 
 
 class SchedulerHandle:
@@ -60,6 +64,12 @@ class SchedulerHandle:
 
     def lister(self, gvk: GroupVersionKind) -> Informer:
         return self._informers.lister(gvk)
+
+    def shared(self, make: Callable[[Handle], T]) -> T:
+        found: T | None = self._informers.shared.get(make)
+        if found is None:
+            found = self._informers.shared[make] = make(self)
+        return found
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         if self._queue is None:

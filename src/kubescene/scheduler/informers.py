@@ -6,7 +6,7 @@ event for the pods that wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
@@ -52,6 +52,7 @@ class Informer:
         self._resource = RESOURCES.get(gvk, gvk)
         self._notify = notify
         self._objects: dict[tuple[str, str], ReadOnlyObject] = {}
+        self._followers: list[Callable[[Change], None]] = []
         self._synced = False
         self.version = 0
         self.spec_version = 0
@@ -76,6 +77,9 @@ class Informer:
     def follow(self) -> LogReader[tuple[str, str]]:
         return LogReader(self._log)
 
+    def tell(self, follower: Callable[[Change], None]) -> None:
+        self._followers.append(follower)
+
     def changed(self, change: Change) -> None:
         key, objects = change.record.key, self._objects
         before = objects.get(key)
@@ -87,6 +91,8 @@ class Informer:
         self.version += 1
         self.spec_version += not _same_but_for_status(before, after)
         self._log.add(key)
+        for follower in self._followers:
+            follower(change)
         if self._synced and self._resource not in (EventResource.POD, EventResource.NODE):
             self._notify(ClusterEvent(self._resource, _ACTIONS[change.type]), change)
 
@@ -98,6 +104,8 @@ class Informers:
         self._client = client
         self._notify = notify
         self._informers: dict[GroupVersionKind, Informer] = {}
+        self.shared: dict[Any, Any] = {}
+        """What plugins of several profiles share, by what makes it."""
 
     @property
     def version(self) -> int:

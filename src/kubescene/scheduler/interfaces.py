@@ -53,7 +53,7 @@ removes them.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.status import Code, Status
 from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.types import ReadOnlyObject
+
+T = TypeVar("T")
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0
@@ -150,6 +152,13 @@ class Lister(Protocol):
 
     def follow(self) -> Keys:
         """Read which objects change from now on."""
+        ...
+
+    def tell(self, follower: Callable[[Change], None]) -> None:
+        """Be told of every change from now on: when `get` knows of it, before pods that wait do.
+
+        Keep a bound method here, no closure: worlds are copied.
+        """
         ...
 
 
@@ -323,6 +332,13 @@ class Handle(Protocol):
 
     def lister(self, gvk: GroupVersionKind) -> Lister:
         """The objects of a kind. The first call starts a watch; ask when the plugin is made."""
+        ...
+
+    def shared(self, make: Callable[["Handle"], T]) -> T:
+        """What the profiles of a scheduler have in common: the first call makes it.
+
+        ``make`` is a class or a plain function; who asks with the same one gets the same object.
+        """
         ...
 
     def activate(self, pods: Iterable[PodInfo]) -> None:

@@ -328,6 +328,13 @@ class NodeTable:
         for row in rows:
             self._touch(self.pod_versions, row)
 
+    def touch_all(self) -> None:
+        """Let everybody judge all rows anew: something else than the nodes has changed for them."""
+        self._version += 1
+        self.versions[:] = self.spec_versions[:] = self._version
+        self._touched_from = self.changes + 1
+        self._touched.clear()
+
     def _ensure(self, resource: str) -> None:
         if resource not in self._requested:
             self._requested[resource] = _zeros(len(self.infos))

@@ -67,8 +67,14 @@ class Preparing:
             if status.code is Code.SKIP:
                 state.skipped_filters |= {extension.name}
             elif not _goes_on(outcome, extension, status, names):
+                state.skipped_filters -= self._not_asked(extension.name)
                 break
         return outcome
+
+    def _not_asked(self, last: str) -> frozenset[str]:
+        """The plugins that had no turn, since one ended it all: they skipped nothing (M-6)."""
+        names = [each.name for each in self._framework.pre_filter]
+        return frozenset(names[names.index(last) + 1 :])
 
     def _pre_score(self, state: CycleState, pod: PodInfo, rows: Rows, concern: Concern) -> str:
         for extension in concern.pre_score:

@@ -1,67 +1,234 @@
-"""DynamicResources: devices for pods that name resource claims.
+"""DynamicResources: devices for pods that name resource claims, or extended resources that stand
+for devices.
 
-Every pod that finds no node hears of this plugin: its PostFilter looks for claims whose devices
-could be given back, and says so when a pod has none. Its Score is 0 on every node for such pods.
+A claim that is allocated says where it can be used. For claims that are not, PreFilter looks at
+what they ask for, Filter searches devices on each node (`scheduler.devices`), Reserve promises the
+devices of the chosen node, and PreBind writes them into the claims and waits until devices that
+have to be made ready are. PostFilter gives devices back that keep a pod from being placed.
+
+Pods without any of this are not this plugin's concern, but every pod that finds no node hears of
+it: PostFilter says that there are no claims to deallocate.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from kubescene.api.changes import Change
+from kubescene.clock import MINUTE
+from kubescene.clock.timestamps import parse_duration
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.devices.cluster import DeviceCluster
+from kubescene.scheduler.devices.extended import backed_resources
+from kubescene.scheduler.devices.filtering import ClaimFilter
+from kubescene.scheduler.devices.pod_claims import (
+    ClaimError,
+    PodClaims,
+    allocation_of,
+    find_claims,
+)
+from kubescene.scheduler.devices.preparing import prepare
+from kubescene.scheduler.devices.reserving import ClaimBinder
 from kubescene.scheduler.interfaces import (
+    Action,
+    ClusterEvent,
+    ClusterFilterPlugin,
     ClusterScorePlugin,
+    Codes,
     EnqueueExtensions,
     EventRegistration,
+    EventResource,
     FilterDiagnosis,
+    FilterPlugin,
     Handle,
+    Hint,
+    NormalizePlugin,
     Plugin,
     PostFilterPlugin,
     PostFilterResult,
+    PreBindAnswer,
+    PreBindPlugin,
+    PreEnqueuePlugin,
     PreFilterPlugin,
-    Reads,
+    ReservePlugin,
     Rows,
     ScorePlugin,
     Scores,
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SKIP, Status
+from kubescene.scheduler.normalizing import normalize_by_maximum
+from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
+
+NAME = "DynamicResources"
+BINDING_TIMEOUT = 10 * MINUTE
 
 NO_CLAIMS = PostFilterResult(Status.unschedulable("no new claims to deallocate"))
 NOT_FOUND = PostFilterResult(Status.error("not found"))
 
 
 class DynamicResources(
-    PreFilterPlugin, PostFilterPlugin, ScorePlugin, ClusterScorePlugin, EnqueueExtensions
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    FilterPlugin,
+    ClusterFilterPlugin,
+    PostFilterPlugin,
+    ScorePlugin,
+    ClusterScorePlugin,
+    NormalizePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+    EnqueueExtensions,
 ):
-    name = "DynamicResources"
-    reads = Reads.NODE
-    prepares_by_class = True
+    name = NAME
+    normalizes_alone = True
+
+    def __init__(self, handle: Handle, binding_timeout: int = BINDING_TIMEOUT) -> None:
+        self._cluster = handle.shared(DeviceCluster)
+        self._filter = ClaimFilter(self._cluster, handle.clock, binding_timeout)
+        self._binder = ClaimBinder(self._cluster, self._filter, handle, binding_timeout)
+
+    # -- whom it concerns ------------------------------------------------------------------
+
+    @property
+    def concern_version(self) -> int:
+        return self._cluster.classes.version
+
+    def concerns(self, signature: PodSignature) -> bool:
+        if signature.claims:
+            return True
+        return backed_resources(signature.pod_class.requests, self._cluster.classes)
+
+    def concerns_scoring(self, signature: PodSignature) -> bool:
+        return self.concerns(signature)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """D-1: a pod waits outside the queue until all of its claims exist and are its own."""
+        if not pod.spec.claims:
+            return SUCCESS
+        try:
+            find_claims(pod, self._cluster.claims)
+        except ClaimError as error:
+            return Status.unresolvable(str(error))
+        return SUCCESS
+
+    # -- finding a node --------------------------------------------------------------------
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[Status, frozenset[str] | None]:
-        return SKIP, None  # D-2
+        """D-2"""
+        if not self.concerns(pod.signature):
+            return SKIP, None
+        held = PodClaims()
+        state.write(NAME, held)
+        return prepare(pod, self._cluster, held), None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """D-3"""
+        return self._filter.judge(_held(state), pod, node)
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        held = _held(state)
+        codes = self._filter.judge_all(held, pod, nodes, rows)
+        state.filter_errors |= any(each.code is Code.ERROR for each in held.statuses)
+        return codes
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        return _held(state).status(code)
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
     ) -> PostFilterResult:
         """D-4; M-6 if another PreFilter turned the pod away before this one had its turn."""
-        return NO_CLAIMS if self.name in state.skipped_filters else NOT_FOUND
+        held: PodClaims | None = state.find(NAME)
+        if held is not None and not held.is_empty:
+            return PostFilterResult(self._binder.make_room(held, pod))
+        return NO_CLAIMS if held is not None or NAME in state.skipped_filters else NOT_FOUND
 
-    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        return np.zeros(rows.size, dtype=np.int64)  # D-5
+    # -- choosing a node -------------------------------------------------------------------
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        return 0
+        held: PodClaims | None = state.find(NAME)
+        return 0 if held is None else self._filter.score(held, node)
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """D-5: the better the alternatives that a node leaves, the better the node."""
+        held: PodClaims | None = state.find(NAME)
+        if held is None or not self._filter.can_differ(held):
+            return np.zeros(rows.size, dtype=np.int64)
+        scores = [self._filter.score(held, nodes.infos[row]) for row in rows.tolist()]
+        return np.array(scores, dtype=np.int64)
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return normalize_by_maximum(scores)
+
+    # -- taking the devices ----------------------------------------------------------------
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        held: PodClaims | None = state.find(NAME)
+        return SUCCESS if held is None else self._binder.reserve(held, node)
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        held: PodClaims | None = state.find(NAME)
+        if held is not None:
+            self._binder.unreserve(held, pod)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> PreBindAnswer:
+        held: PodClaims | None = state.find(NAME)
+        return SUCCESS if held is None else self._binder.pre_bind(held, pod, node)
+
+    def allocations(self, state: CycleState, pod: PodInfo, node: str) -> list[list[str]]:
+        """What the pod of this cycle would get on a node that passed Filter: for each of its claims
+        that is not allocated, ``request=driver/pool/device`` in order of the allocation.
+        """
+        return self._binder.would_allocate(_held(state), node)
+
+    # -- what may help ---------------------------------------------------------------------
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        return []
+        node = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
+        known = Action.ADD | Action.UPDATE
+        generated = Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        after_claim = partial(_after_claim_change, self._cluster)
+        return [
+            EventRegistration(ClusterEvent(EventResource.NODE, node)),
+            EventRegistration(ClusterEvent(EventResource.RESOURCE_CLAIM, known), after_claim),
+            EventRegistration(ClusterEvent(EventResource.POD, generated), self._after_generation),
+            EventRegistration(ClusterEvent(EventResource.DEVICE_CLASS, known)),
+            EventRegistration(ClusterEvent(EventResource.RESOURCE_SLICE, known)),
+        ]
+
+    def _after_generation(self, pod: PodInfo, change: Change) -> Hint:
+        """The pod got its claims, all of them."""
+        if change.record.uid != pod.uid:
+            return Hint.SKIP
+        return Hint.QUEUE if self.pre_enqueue(pod).ok else Hint.SKIP
+
+
+def _after_claim_change(cluster: DeviceCluster, pod: PodInfo, change: Change) -> Hint:
+    """A claim gave its devices back, or it is one of the pod and something happened to it."""
+    try:
+        used = find_claims(pod, cluster.claims)
+    except ClaimError:
+        return Hint.SKIP
+    before, after = change.previous_object, change.object
+    if before is not None and allocation_of(before) is not None and allocation_of(after) is None:
+        return Hint.QUEUE
+    if not any(each["metadata"]["uid"] == change.record.uid for each in used):
+        return Hint.SKIP
+    if before is None or (before.get("status") or {}) != (after.get("status") or {}):
+        return Hint.QUEUE
+    return Hint.SKIP
+
+
+def _held(state: CycleState) -> PodClaims:
+    return state.read(NAME, PodClaims)
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
-    del arguments, handle
-    return DynamicResources()
+    timeout = arguments.get("bindingTimeout")
+    return DynamicResources(handle, BINDING_TIMEOUT if timeout is None else parse_duration(timeout))

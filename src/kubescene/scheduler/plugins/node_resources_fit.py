@@ -24,6 +24,8 @@ from kubescene.api.resource_requests import (
     pod_requests,
 )
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses
+from kubescene.scheduler.devices.cluster import DeviceCluster
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -112,11 +114,13 @@ class NodeResourcesFit(
         weights: Sequence[tuple[str, int]],
         strategy: ScoringStrategy | None = None,
         ignored: Ignored | None = None,
+        classes: DeviceClasses | None = None,
     ) -> None:
         self._weights = tuple(each for each in weights if is_counted(each[0]))
         self._strategy = strategy or LeastAllocated()
         self._ignored = ignored
         self._ignoring = Memo(self._without_ignored)
+        self._classes = classes or DeviceClasses()
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -132,7 +136,8 @@ class NodeResourcesFit(
         return Checks(tuple(each for each in amounts if not self._ignored.covers(each[0])))
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        code = shortages(self._checks(pod), node.allocatable, node.requested)
+        checks = self._checks(pod)
+        code = shortages(checks, node.allocatable, node.requested, self._classes)
         return self.describe(state, pod, code) if code else SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
@@ -141,9 +146,11 @@ class NodeResourcesFit(
         for bit, (resource, amount) in enumerate(self._checks(pod).amounts, 1):
             offered = nodes.allocatable(resource).take(rows)
             short = (amount > offered - nodes.requested(resource).take(rows)).nonzero()[0]
+            if short.size and self._classes.of_resource(resource) is not None:
+                short = short[offered[short] > 0]  # DynamicResources sees to the others: F-13
             if short.size:
                 codes[short] |= 1 << bit
-                codes[amount > offered] |= _UNRESOLVABLE
+                codes[short[amount > offered[short]]] |= _UNRESOLVABLE
         return codes
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
@@ -193,10 +200,34 @@ class NodeResourcesFit(
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)
         deleted = ClusterEvent(EventResource.POD, Action.DELETE)
         scaled_down = ClusterEvent(EventResource.POD, Action.UPDATE_POD_SCALE_DOWN)
+        device_class = ClusterEvent(EventResource.DEVICE_CLASS, Action.ADD | Action.UPDATE)
         return [
             EventRegistration(deleted, _after_pod_deletion, by_signature=True),
             EventRegistration(scaled_down, _after_scale_down, by_signature=True),
-            EventRegistration(node, _after_node_change, by_signature=True),
+            EventRegistration(node, self._after_node_change, by_signature=True),
+            EventRegistration(device_class, _after_class_change, by_signature=True),
+        ]
+
+    def _after_node_change(self, pod: PodInfo, change: Change) -> Hint:
+        """A node came or offers something else: would the pod fit if the node were empty?"""
+        offered = node_allocatable(change.object)
+        checks = self._left(pod, offered)
+        if any(amount > offered.get(name, 0) for name, amount in checks) or not offered[PODS]:
+            return Hint.SKIP
+        if change.previous_object is None or len(checks) < len(checks_of(pod).amounts):
+            return Hint.QUEUE
+        before = node_allocatable(change.previous_object)
+        names = (PODS, *(name for name, _ in checks))
+        grew = any(offered.get(name, 0) > before.get(name, 0) for name in names)
+        return Hint.QUEUE if grew else Hint.SKIP
+
+    def _left(self, pod: PodInfo, offered: Amounts) -> list[tuple[str, int]]:
+        """What a node itself has to offer; devices stand for the rest."""
+        classes = self._classes
+        return [
+            (name, amount)
+            for name, amount in checks_of(pod).amounts
+            if offered.get(name, 0) or classes.of_resource(name) is None
         ]
 
 
@@ -215,12 +246,19 @@ def make_checks(requests: Amounts) -> Checks:
     )
 
 
-def shortages(checks: Checks, allocatable: Amounts, requested: Amounts) -> int:
-    """0 if the pod fits, else one bit per shortage; the highest bit says that it never will."""
+def shortages(
+    checks: Checks, allocatable: Amounts, requested: Amounts, classes: DeviceClasses
+) -> int:
+    """0 if the pod fits, else one bit per shortage; the highest bit says that it never will.
+
+    A resource that the node does not offer and a class of devices backs is no shortage (F-13).
+    """
     code = int(requested[PODS] >= allocatable[PODS])
     for bit, (resource, amount) in enumerate(checks.amounts, 1):
         offered = allocatable.get(resource, 0)
         if amount > offered - requested.get(resource, 0):
+            if not offered and classes.of_resource(resource) is not None:
+                continue
             code |= 1 << bit
             if amount > offered:
                 code |= _UNRESOLVABLE
@@ -265,22 +303,19 @@ def _asks_less(before: ReadOnlyObject, after: ReadOnlyObject, pod: PodInfo) -> b
     return any(old.get(name, 0) > new.get(name, 0) for name, _ in checks_of(pod).amounts)
 
 
-def _after_node_change(pod: PodInfo, change: Change) -> Hint:
-    """A node came or offers something else: would the pod fit if the node were empty?"""
-    offered = node_allocatable(change.object)
-    checks = checks_of(pod)
-    if any(amount > offered.get(name, 0) for name, amount in checks.amounts) or not offered[PODS]:
+def _after_class_change(pod: PodInfo, change: Change) -> Hint:
+    """A class of devices backs a resource that the pod asks for, and did not before."""
+    after = DeviceClass(change.object)
+    before = None if change.previous_object is None else DeviceClass(change.previous_object)
+    names = {after.resource} if after.resource else set()
+    if before is None:
+        names.add(after.implicit_resource)
+    elif before.resource == after.resource:
         return Hint.SKIP
-    if change.previous_object is None:
-        return Hint.QUEUE
-    before = node_allocatable(change.previous_object)
-    names = (PODS, *(name for name, _ in checks.amounts))
-    grew = any(offered.get(name, 0) > before.get(name, 0) for name in names)
-    return Hint.QUEUE if grew else Hint.SKIP
+    return Hint.SKIP if names.isdisjoint(pod.requests) else Hint.QUEUE
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
-    del handle
     strategy = arguments.get("scoringStrategy") or {}
     resources = strategy.get("resources") or _DEFAULT_RESOURCES
     ignored = Ignored(
@@ -291,4 +326,5 @@ def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
         [(each["name"], each.get("weight") or 1) for each in resources],
         make_strategy(strategy),
         ignored if ignored.resources or ignored.groups else None,
+        handle.shared(DeviceCluster).classes,
     )

@@ -30,7 +30,7 @@ from kubescene.api.schemas import api_type
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
-from kubescene.errors import NotFoundError
+from kubescene.errors import ConflictError, NotFoundError
 from kubescene.store import Store
 from kubescene.testing.goldens.claim_writes import ClaimWrites
 from kubescene.testing.goldens.volume_writes import VolumeWrites
@@ -121,8 +121,12 @@ class ReplayClient:
     ) -> Record:
         del options
         ref = ObjectRef.to(obj)
+        version = obj["metadata"].get("resourceVersion")
+        if version is not None and version != str(self._record(ref).revision):
+            raise ConflictError(f"{ref} has been modified")
+        record = self._put(ref, obj, subresource)
         self._note("update" + subresource.title(), ref, obj)
-        return self._put(ref, obj, subresource)
+        return record
 
     def patch(
         self,
@@ -134,8 +138,9 @@ class ReplayClient:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         del options
+        record = self._put(ref, _patched(self.get(ref), ref, patch, patch_type), subresource)
         self._note("patch" + subresource.title(), ref, patch)
-        return self._put(ref, _patched(self.get(ref), ref, patch, patch_type), subresource)
+        return record
 
     def delete(
         self,
@@ -196,7 +201,9 @@ class ReplayClient:
             handler(Change(ChangeType.ADDED, record, None, self.store))
         return self.store.subscribe(handler, (resource,))
 
-    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
+    def watch_all(
+        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+    ) -> Subscription:
         del quiet
         return self.store.subscribe(handler)
 

@@ -39,8 +39,16 @@ class Effects:
             self._client.volumes.bind(_claim(claim), volume)
         for claim, node in (volumes.get("provisioned") or {}).items():
             self._client.volumes.provision(_claim(claim), node)
-        if "bindError" not in outcome:
+        if "bindError" in outcome:
+            self.hold(key, outcome["node"])
+        else:
             self._client.bind(pod_ref(key), outcome["node"])
+
+    def hold(self, key: str, node: str) -> None:
+        """A pod whose binding failed keeps the nomination that it got before PreBind (E-7)."""
+        pod = self._world.pod(key)
+        _nominate(pod.setdefault("status", {}), node)
+        self._world.update(pod)
 
     def _fail(self, key: str, outcome: Mapping[str, Any]) -> None:
         if victims := (outcome.get("preemption") or {}).get("victims"):

@@ -79,6 +79,8 @@ class IsolatedReplay:
         if _is_tie(made[0], theirs):
             return True
         Outcome(made[0], self._comparison).compare(theirs, _scored(want))
+        if "bindError" in theirs:
+            Effects(self._world).hold(want["pod"], theirs["node"])
         return False
 
     def _compare_order(self, theirs: list[str]) -> None:

@@ -1,0 +1,298 @@
+"""What can be said about an expression before it runs: names, fields, and types as far as known.
+
+Lighter than the checker of cel-go: where a type is open, the value decides at run time.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kubescene.cel.errors import CompileError
+from kubescene.cel.functions import Function
+from kubescene.cel.nodes import (
+    Bind,
+    Call,
+    Conditional,
+    Element,
+    ExistsOne,
+    Filter,
+    Has,
+    Index,
+    ListLiteral,
+    Literal,
+    Logic,
+    MapLiteral,
+    Name,
+    Negation,
+    Node,
+    Operation,
+    OptionalMap,
+    Quantifier,
+    Select,
+    Transform,
+)
+from kubescene.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+    fits,
+    joined,
+    list_of,
+    map_of,
+    optional_of,
+)
+from kubescene.cel.values import UInt
+
+_LITERALS: Mapping[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    UInt: UINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    type(None): NULL,
+}
+_NUMBERS = (INT, UINT, DOUBLE)
+_SUMS: Mapping[str, Mapping[tuple[Type, Type], Type]] = {
+    "+": {
+        (STRING, STRING): STRING,
+        (BYTES, BYTES): BYTES,
+        (DURATION, DURATION): DURATION,
+        (TIMESTAMP, DURATION): TIMESTAMP,
+        (DURATION, TIMESTAMP): TIMESTAMP,
+    },
+    "-": {
+        (DURATION, DURATION): DURATION,
+        (TIMESTAMP, DURATION): TIMESTAMP,
+        (TIMESTAMP, TIMESTAMP): DURATION,
+    },
+}
+
+TYPE_NAMES = (
+    "bool",
+    "bytes",
+    "double",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "type",
+    "uint",
+)
+"""Names that stand for a type where no variable has them."""
+
+Names = Mapping[str, Type]
+
+
+class Checker:
+    """Finds the type of an expression, or what is wrong with it."""
+
+    def __init__(
+        self, source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]
+    ) -> None:
+        self._source = source
+        self._functions = functions
+        self._methods = methods
+
+    def type_of(self, node: Node, names: Names) -> Type:
+        return _RULES[type(node)](self, node, names)
+
+    def _literal(self, node: Literal, names: Names) -> Type:
+        return _LITERALS[type(node.value)]
+
+    def _name(self, node: Name, names: Names) -> Type:
+        if node.name in names:
+            return names[node.name]
+        if node.name in TYPE_NAMES:
+            return TYPE
+        raise self._error(f"undeclared reference to '{node.name}' (in container '')", node)
+
+    def _select(self, node: Select, names: Names) -> Type:
+        operand = self.type_of(node.operand, names)
+        found = self._field(operand, node.field, node)
+        return optional_of(found) if node.is_optional else found
+
+    def _field(self, operand: Type, field: str, node: Node) -> Type:
+        if operand.name == "optional_type":
+            inner = self._field(operand.parts[0], field, node)
+            return optional_of(inner)
+        if operand.fields is not None:
+            found = operand.field(field)
+            if found is None:
+                raise self._error(f"undefined field '{field}'", node)
+            return found
+        if operand.name == "map":
+            return operand.parts[1]
+        if operand.is_open:
+            return DYN
+        raise self._error(f"type '{operand}' does not support field selection", node)
+
+    def _has(self, node: Has, names: Names) -> Type:
+        self._field(self.type_of(node.operand, names), node.field, node)
+        return BOOL
+
+    def _index(self, node: Index, names: Names) -> Type:
+        operand, key = self.type_of(node.operand, names), self.type_of(node.key, names)
+        optional = node.is_optional
+        if operand.name == "optional_type":
+            operand, optional = operand.parts[0], True
+        if operand.name == "map" and fits(operand.parts[0], key):
+            found = operand.parts[1]
+        elif operand.name == "list" and (key == INT or key.is_open):
+            found = operand.parts[0]
+        elif operand.is_open:
+            found = DYN
+        else:
+            raise self._no_overload("_[_]", node, operand, key)
+        return optional_of(found) if optional else found
+
+    def _operation(self, node: Operation, names: Names) -> Type:
+        left, right = self.type_of(node.left, names), self.type_of(node.right, names)
+        if node.operator in ("==", "!="):
+            if not fits(left, right):
+                raise self._no_overload(f"_{node.operator}_", node, left, right)
+            return BOOL
+        if node.operator == "in":
+            return self._membership(node, left, right)
+        if node.operator in ("<", "<=", ">", ">="):
+            numbers = left in _NUMBERS and right in _NUMBERS
+            if not numbers and not fits(left, right):
+                raise self._no_overload(f"_{node.operator}_", node, left, right)
+            return BOOL
+        return self._arithmetic(node, left, right)
+
+    def _membership(self, node: Operation, left: Type, right: Type) -> Type:
+        if right.is_open or (right.name in ("list", "map") and fits(left, right.parts[0])):
+            return BOOL
+        raise self._no_overload("@in", node, left, right)
+
+    def _arithmetic(self, node: Operation, left: Type, right: Type) -> Type:
+        if left.is_open or right.is_open:
+            return DYN
+        if left == right and left in _NUMBERS and (left, node.operator) != (DOUBLE, "%"):
+            return left
+        if node.operator == "+" and left.name == right.name == "list":
+            return left if left == right else list_of()
+        found = _SUMS.get(node.operator, {}).get((left, right))
+        if found is None:
+            raise self._no_overload(f"_{node.operator}_", node, left, right)
+        return found
+
+    def _negation(self, node: Negation, names: Names) -> Type:
+        operand = self.type_of(node.operand, names)
+        wanted = (BOOL,) if node.operator == "!" else (INT, DOUBLE, DURATION)
+        if not operand.is_open and operand not in wanted:
+            raise self._no_overload(f"{node.operator}_", node, operand)
+        return BOOL if node.operator == "!" else operand
+
+    def _logic(self, node: Logic, names: Names) -> Type:
+        left, right = self.type_of(node.left, names), self.type_of(node.right, names)
+        if not (fits(left, BOOL) and fits(right, BOOL)):
+            raise self._no_overload("_||_" if node.decisive else "_&&_", node, left, right)
+        return BOOL
+
+    def _conditional(self, node: Conditional, names: Names) -> Type:
+        condition = self.type_of(node.condition, names)
+        then, otherwise = self.type_of(node.then, names), self.type_of(node.otherwise, names)
+        if not fits(condition, BOOL) or not fits(then, otherwise):
+            raise self._no_overload("_?_:_", node, condition, then, otherwise)
+        return joined([then, otherwise])
+
+    def _list(self, node: ListLiteral, names: Names) -> Type:
+        return list_of(joined([self._element(each, names) for each in node.elements]))
+
+    def _map(self, node: MapLiteral, names: Names) -> Type:
+        keys = [self.type_of(each.key, names) for each in node.elements if each.key is not None]
+        return map_of(joined(keys), joined([self._element(each, names) for each in node.elements]))
+
+    def _element(self, element: Element, names: Names) -> Type:
+        found = self.type_of(element.value, names)
+        if element.is_optional and found.name == "optional_type":
+            return found.parts[0]
+        return found
+
+    def _call(self, node: Call, names: Names) -> Type:
+        types = [self.type_of(each, names) for each in node.arguments]
+        table = self._methods if node.is_method else self._functions
+        if node.name in ("value", "orValue") and node.is_method and types[0].parts:
+            return types[0].parts[0]
+        if node.name == "optional.of":
+            return optional_of(types[0])
+        return table[node.name].result
+
+    def _quantifier(self, node: Quantifier | ExistsOne, names: Names) -> Type:
+        self._predicate(node.predicate, self._inside(node, names))
+        return BOOL
+
+    def _filter(self, node: Filter, names: Names) -> Type:
+        inside = self._inside(node, names)
+        self._predicate(node.predicate, inside)
+        return list_of(inside[node.name])
+
+    def _transform(self, node: Transform, names: Names) -> Type:
+        inside = self._inside(node, names)
+        if node.predicate is not None:
+            self._predicate(node.predicate, inside)
+        return list_of(self.type_of(node.transform, inside))
+
+    def _predicate(self, node: Node, names: Names) -> None:
+        found = self.type_of(node, names)
+        if not fits(found, BOOL):
+            raise self._error(f"expected type 'bool' but found '{found}'", node)
+
+    def _inside(self, node: Any, names: Names) -> Names:
+        """The names that a macro's body sees."""
+        over = self.type_of(node.range, names)
+        if over.name not in ("list", "map") and not over.is_open:
+            text = f"expression of type '{over}' cannot be range of a comprehension"
+            raise self._error(f"{text} (must be list, map, or dynamic)", node.range)
+        return {**names, node.name: over.parts[0] if over.parts else DYN}
+
+    def _bind(self, node: Bind, names: Names) -> Type:
+        return self.type_of(node.result, {**names, node.name: self.type_of(node.value, names)})
+
+    def _optional_map(self, node: OptionalMap, names: Names) -> Type:
+        target = self.type_of(node.target, names)
+        inner = target.parts[0] if target.name == "optional_type" else DYN
+        made = self.type_of(node.result, {**names, node.name: inner})
+        return made if node.flat else optional_of(made)
+
+    def _no_overload(self, function: str, node: Node, *types: Type) -> CompileError:
+        listed = ", ".join(map(str, types))
+        return self._error(
+            f"found no matching overload for '{function}' applied to '({listed})'", node
+        )
+
+    def _error(self, problem: str, node: Node) -> CompileError:
+        return CompileError(problem, self._source, node.offset)
+
+
+_RULES: Mapping[type[Node], Callable[[Checker, Any, Names], Type]] = {
+    Literal: Checker._literal,
+    Name: Checker._name,
+    Select: Checker._select,
+    Has: Checker._has,
+    Index: Checker._index,
+    Operation: Checker._operation,
+    Negation: Checker._negation,
+    Logic: Checker._logic,
+    Conditional: Checker._conditional,
+    ListLiteral: Checker._list,
+    MapLiteral: Checker._map,
+    Call: Checker._call,
+    Quantifier: Checker._quantifier,
+    ExistsOne: Checker._quantifier,
+    Filter: Checker._filter,
+    Transform: Checker._transform,
+    Bind: Checker._bind,
+    OptionalMap: Checker._optional_map,
+}

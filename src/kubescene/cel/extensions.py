@@ -1,0 +1,250 @@
+"""What Kubernetes adds: strings, lists, sets, regular expressions, optional values."""
+
+from collections.abc import Callable
+from functools import reduce
+from itertools import pairwise
+
+from kubescene.api import patterns
+from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.formatting import formatted, quoted
+from kubescene.cel.functions import Library
+from kubescene.cel.operators import add, compare
+from kubescene.cel.types import BOOL, DYN, INT, STRING, list_of, optional_of
+from kubescene.cel.values import NONE, Optional, Value, equal, is_list
+
+EXTENSIONS = Library()
+
+
+# -- strings -----------------------------------------------------------------------------------
+
+
+@EXTENSIONS.method("charAt", STRING, 2)
+def char_at(text: Value, at: Value) -> str:
+    position = _number(at)
+    if not 0 <= position <= len(_text(text)):
+        raise EvaluationError(f"index out of range: {position}")
+    return _text(text)[position : position + 1]
+
+
+@EXTENSIONS.method("indexOf", INT, 2, 3)
+def index_of(value: Value, part: Value, start: Value = 0) -> int:
+    if is_list(value):
+        return next((at for at, each in enumerate(value) if equal(each, part)), -1)
+    text, begin = _text(value), _number(start)
+    if not 0 <= begin <= len(text):
+        raise EvaluationError(f"index out of range: {begin}")
+    return text.find(_text(part), begin)
+
+
+@EXTENSIONS.method("lastIndexOf", INT, 2, 3)
+def last_index_of(value: Value, part: Value, start: Value = None) -> int:
+    if is_list(value):
+        found = [at for at, each in enumerate(value) if equal(each, part)]
+        return found[-1] if found else -1
+    text = _text(value)
+    if start is None:
+        return text.rfind(_text(part))
+    begin = _number(start)
+    if not 0 <= begin <= len(text):
+        raise EvaluationError(f"index out of range: {begin}")
+    return text.rfind(_text(part), 0, begin + len(part))
+
+
+@EXTENSIONS.method("lowerAscii", STRING)
+def lower_ascii(text: Value) -> str:
+    return "".join(each.lower() if each.isascii() else each for each in _text(text))
+
+
+@EXTENSIONS.method("upperAscii", STRING)
+def upper_ascii(text: Value) -> str:
+    return "".join(each.upper() if each.isascii() else each for each in _text(text))
+
+
+@EXTENSIONS.method("replace", STRING, 3, 4)
+def replace(text: Value, old: Value, new: Value, count: Value = -1) -> str:
+    return _text(text).replace(_text(old), _text(new), max(_number(count), -1))
+
+
+@EXTENSIONS.method("split", list_of(STRING), 2, 3)
+def split(text: Value, separator: Value, limit: Value = -1) -> list[str]:
+    most = _number(limit)
+    if most == 0:
+        return []
+    if not _text(separator):
+        parts = [*_text(text)]
+        return parts if not 0 < most < len(parts) else [*parts[: most - 1], text[most - 1 :]]
+    return _text(text).split(separator, most - 1 if most > 0 else -1)
+
+
+@EXTENSIONS.method("substring", STRING, 2, 3)
+def substring(text: Value, start: Value, end: Value = None) -> str:
+    first, last = _number(start), len(_text(text)) if end is None else _number(end)
+    if not 0 <= first <= len(text):
+        raise EvaluationError(f"index out of range: {first}")
+    if not 0 <= last <= len(text):
+        raise EvaluationError(f"index out of range: {last}")
+    if first > last:
+        raise EvaluationError(f"invalid substring range. start: {first}, end: {last}")
+    return _text(text)[first:last]
+
+
+@EXTENSIONS.method("trim", STRING)
+def trim(text: Value) -> str:
+    return _text(text).strip()
+
+
+@EXTENSIONS.method("reverse", STRING)
+def reverse(text: Value) -> str:
+    return _text(text)[::-1]
+
+
+@EXTENSIONS.method("join", STRING, 1, 2)
+def join(parts: Value, separator: Value = "") -> str:
+    return _text(separator).join(_text(each) for each in _list(parts))
+
+
+@EXTENSIONS.method("format", STRING, 2)
+def format_text(text: Value, values: Value) -> str:
+    return formatted(_text(text), _list(values))
+
+
+@EXTENSIONS.function("strings.quote", STRING)
+def quote(text: Value) -> str:
+    return quoted(_text(text))
+
+
+# -- regular expressions -----------------------------------------------------------------------
+
+
+@EXTENSIONS.method("find", STRING, 2)
+def find(text: Value, pattern: Value) -> str:
+    found = find_all(text, pattern, 1)
+    return found[0] if found else ""
+
+
+@EXTENSIONS.method("findAll", list_of(STRING), 2, 3)
+def find_all(text: Value, pattern: Value, limit: Value = -1) -> list[str]:
+    if problem := patterns.problem(_text(pattern)):
+        raise EvaluationError(problem)
+    return patterns.occurrences(pattern, _text(text), _number(limit))
+
+
+# -- lists and sets ----------------------------------------------------------------------------
+
+
+@EXTENSIONS.method("isSorted", BOOL)
+def is_sorted(values: Value) -> bool:
+    listed = _list(values)
+    return all(compare(left, right) <= 0 for left, right in pairwise(listed))
+
+
+@EXTENSIONS.method("sum", DYN)
+def total(values: Value) -> Value:
+    return reduce(add, _list(values)) if _list(values) else 0
+
+
+@EXTENSIONS.method("min", DYN)
+def smallest(values: Value) -> Value:
+    return _extreme(values, _smaller, "min")
+
+
+@EXTENSIONS.method("max", DYN)
+def largest(values: Value) -> Value:
+    return _extreme(values, _larger, "max")
+
+
+@EXTENSIONS.function("sets.contains", BOOL, 2)
+def sets_contains(values: Value, parts: Value) -> bool:
+    return all(_holds(values, each) for each in _list(parts))
+
+
+@EXTENSIONS.function("sets.equivalent", BOOL, 2)
+def sets_equivalent(left: Value, right: Value) -> bool:
+    return bool(sets_contains(left, right) and sets_contains(right, left))
+
+
+@EXTENSIONS.function("sets.intersects", BOOL, 2)
+def sets_intersects(left: Value, right: Value) -> bool:
+    return any(_holds(left, each) for each in _list(right))
+
+
+def _extreme(values: Value, better: Callable[[Value, Value], Value], name: str) -> Value:
+    if not _list(values):
+        raise EvaluationError(f"{name} called on empty list")
+    return reduce(better, values)
+
+
+def _smaller(left: Value, right: Value) -> Value:
+    return right if compare(right, left) < 0 else left
+
+
+def _larger(left: Value, right: Value) -> Value:
+    return right if compare(right, left) > 0 else left
+
+
+def _holds(values: Value, value: Value) -> bool:
+    return any(equal(value, each) for each in _list(values))
+
+
+# -- optional values ---------------------------------------------------------------------------
+
+
+@EXTENSIONS.function("optional.of", optional_of())
+def optional(value: Value) -> Optional:
+    return Optional((value,))
+
+
+@EXTENSIONS.function("optional.none", optional_of(), 0)
+def none() -> Optional:
+    return NONE
+
+
+@EXTENSIONS.function("optional.ofNonZeroValue", optional_of())
+def of_non_zero(value: Value) -> Optional:
+    return Optional((value,)) if value else NONE
+
+
+@EXTENSIONS.method("hasValue", BOOL)
+def has_value(value: Value) -> bool:
+    return bool(_optional(value).values)
+
+
+@EXTENSIONS.method("value", DYN)
+def value_of(value: Value) -> Value:
+    return _optional(value).value
+
+
+@EXTENSIONS.method("orValue", DYN, 2)
+def or_value(value: Value, otherwise: Value) -> Value:
+    held = _optional(value)
+    return held.value if held.values else otherwise
+
+
+@EXTENSIONS.method("or", optional_of(), 2)
+def or_else(value: Value, otherwise: Value) -> Optional:
+    held = _optional(value)
+    return held if held.values else _optional(otherwise)
+
+
+def _optional(value: Value) -> Optional:
+    if isinstance(value, Optional):
+        return value
+    raise no_such_overload()
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    raise no_such_overload()
+
+
+def _number(value: Value) -> int:
+    if type(value) is int:
+        return value
+    raise no_such_overload()
+
+
+def _list(value: Value) -> list[Value]:
+    if is_list(value):
+        return value  # type: ignore[no-any-return]
+    raise no_such_overload()

@@ -1,0 +1,354 @@
+"""Quantities, semantic versions, IP addresses and URLs."""
+
+import re
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Never, TypeAlias
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from kubescene.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError, from_value, parse
+from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.functions import Library
+from kubescene.cel.types import (
+    BOOL,
+    CIDR,
+    DOUBLE,
+    INT,
+    IP,
+    QUANTITY,
+    SEMVER,
+    STRING,
+    URL,
+    list_of,
+    map_of,
+)
+from kubescene.cel.values import Semver, Value
+
+KUBERNETES = Library()
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+_UNIT = 10**9
+_NUMBER = r"(0|[1-9][0-9]*)"
+_MARKS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_MARKS}))?(?:\+({_MARKS}))?", re.ASCII)
+
+
+# -- quantities --------------------------------------------------------------------------------
+
+
+@KUBERNETES.function("quantity", QUANTITY)
+def quantity(text: Value) -> Quantity:
+    try:
+        return parse(_text(text))
+    except QuantityError as error:
+        raise EvaluationError(str(error)) from None
+
+
+@KUBERNETES.function("isQuantity", BOOL)
+def is_quantity(text: Value) -> bool:
+    try:
+        parse(_text(text))
+    except QuantityError:
+        return False
+    return True
+
+
+@KUBERNETES.method("sign", INT)
+def sign(value: Value) -> int:
+    nanos = _quantity(value).nanos
+    return (nanos > 0) - (nanos < 0)
+
+
+@KUBERNETES.method("isInteger", BOOL)
+def is_integer(value: Value) -> bool:
+    whole, rest = divmod(_quantity(value).nanos, _UNIT)
+    return not rest and MIN_INT64 <= whole <= MAX_INT64
+
+
+@KUBERNETES.method("asInteger", INT)
+def as_integer(value: Value) -> int:
+    if not is_integer(value):
+        raise EvaluationError("cannot convert value to integer")
+    return _quantity(value).nanos // _UNIT
+
+
+@KUBERNETES.method("asApproximateFloat", DOUBLE)
+def as_float(value: Value) -> float:
+    return _quantity(value).nanos / _UNIT
+
+
+@KUBERNETES.method("add", QUANTITY, 2)
+def add_quantity(left: Value, right: Value) -> Quantity:
+    return _quantity(left) + _as_quantity(right)
+
+
+@KUBERNETES.method("sub", QUANTITY, 2)
+def subtract_quantity(left: Value, right: Value) -> Quantity:
+    return _quantity(left) - _as_quantity(right)
+
+
+def _quantity(value: Value) -> Quantity:
+    if isinstance(value, Quantity):
+        return value
+    raise no_such_overload()
+
+
+def _as_quantity(value: Value) -> Quantity:
+    return from_value(value) if type(value) is int else _quantity(value)
+
+
+# -- order, of quantities and of versions ------------------------------------------------------
+
+
+@KUBERNETES.method("compareTo", INT, 2)
+def compare_to(left: Value, right: Value) -> int:
+    if isinstance(left, Semver) and isinstance(right, Semver):
+        return (left.key > right.key) - (left.key < right.key)
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return (left > right) - (left < right)
+    raise no_such_overload()
+
+
+@KUBERNETES.method("isGreaterThan", BOOL, 2)
+def is_greater(left: Value, right: Value) -> bool:
+    return bool(compare_to(left, right) > 0)
+
+
+@KUBERNETES.method("isLessThan", BOOL, 2)
+def is_less(left: Value, right: Value) -> bool:
+    return bool(compare_to(left, right) < 0)
+
+
+# -- semantic versions -------------------------------------------------------------------------
+
+
+@KUBERNETES.function("semver", SEMVER, 1, 2)
+def semver(text: Value, normalize: Value = False) -> Semver:
+    found = parse_semver(_normalized(_text(text)) if normalize is True else _text(text))
+    if found is None:
+        raise EvaluationError(f'invalid semantic version "{text}"')
+    return found
+
+
+@KUBERNETES.function("isSemver", BOOL, 1, 2)
+def is_semver(text: Value, normalize: Value = False) -> bool:
+    return parse_semver(_normalized(_text(text)) if normalize is True else _text(text)) is not None
+
+
+@KUBERNETES.method("major", INT)
+def major(value: Value) -> int:
+    return _semver(value).major
+
+
+@KUBERNETES.method("minor", INT)
+def minor(value: Value) -> int:
+    return _semver(value).minor
+
+
+@KUBERNETES.method("patch", INT)
+def patch(value: Value) -> int:
+    return _semver(value).patch
+
+
+def parse_semver(text: str) -> Semver | None:
+    """A version in its strict form, or None."""
+    match = _SEMVER.fullmatch(text)
+    if match is None:
+        return None
+    marks = match[4].split(".") if match[4] else []
+    if any(each.isdecimal() and len(each) > 1 and each[0] == "0" for each in marks):
+        return None
+    pre = tuple(int(each) if each.isdecimal() else each for each in marks)
+    return Semver(int(match[1]), int(match[2]), int(match[3]), pre)
+
+
+def _normalized(text: str) -> str:
+    """Without a leading "v", with three numbers, without leading zeros."""
+    core, mark, rest = _split_core(text.removeprefix("v"))
+    numbers = [each.lstrip("0") or "0" if each.isdecimal() else each for each in core.split(".")]
+    if len(numbers) > 3 or (len(numbers) < 3 and mark):
+        return text
+    return ".".join([*numbers, *["0"] * (3 - len(numbers))]) + mark + rest
+
+
+def _split_core(text: str) -> tuple[str, str, str]:
+    at = min((text.index(each) for each in "-+" if each in text), default=len(text))
+    return text[:at], text[at : at + 1], text[at + 1 :]
+
+
+def _semver(value: Value) -> Semver:
+    if isinstance(value, Semver):
+        return value
+    raise no_such_overload()
+
+
+# -- IP addresses and networks -----------------------------------------------------------------
+
+
+@KUBERNETES.function("ip", IP)
+def ip(text: Value) -> Address:
+    found = _address(_text(text))
+    if found is None:
+        raise EvaluationError(f'IP Address "{text}" parse error during conversion from string')
+    return found
+
+
+@KUBERNETES.function("isIP", BOOL)
+def is_ip(text: Value) -> bool:
+    return _address(_text(text)) is not None
+
+
+@KUBERNETES.function("ip.isCanonical", BOOL)
+def ip_is_canonical(text: Value) -> bool:
+    return bool(str(ip(text)) == text)
+
+
+@KUBERNETES.method("family", INT)
+def family(value: Value) -> int:
+    return value.version if isinstance(value, Address) else _refuse()
+
+
+@KUBERNETES.method("isUnspecified", BOOL)
+def is_unspecified(value: Value) -> bool:
+    return value.is_unspecified if isinstance(value, Address) else _refuse()
+
+
+@KUBERNETES.method("isLoopback", BOOL)
+def is_loopback(value: Value) -> bool:
+    return value.is_loopback if isinstance(value, Address) else _refuse()
+
+
+@KUBERNETES.method("isGlobalUnicast", BOOL)
+def is_global_unicast(value: Value) -> bool:
+    if not isinstance(value, Address):
+        raise no_such_overload()
+    special = value.is_multicast or value.is_unspecified or value.is_loopback or value.is_link_local
+    return not special and value != IPv4Address("255.255.255.255")
+
+
+@KUBERNETES.function("cidr", CIDR)
+def cidr(text: Value) -> Network:
+    found = _network(_text(text))
+    if found is None:
+        raise EvaluationError(
+            f'network address parse error during conversion from string: "{text}"'
+        )
+    return found
+
+
+@KUBERNETES.function("isCIDR", BOOL)
+def is_cidr(text: Value) -> bool:
+    return _network(_text(text)) is not None
+
+
+@KUBERNETES.method("containsIP", BOOL, 2)
+def contains_ip(network: Value, address: Value) -> bool:
+    inner = ip(address) if isinstance(address, str) else address
+    if not isinstance(network, Network) or not isinstance(inner, Address):
+        raise no_such_overload()
+    return inner in network
+
+
+@KUBERNETES.method("containsCIDR", BOOL, 2)
+def contains_cidr(network: Value, other: Value) -> bool:
+    inner = cidr(other) if isinstance(other, str) else other
+    if isinstance(network, IPv4Network) and isinstance(inner, IPv4Network):
+        return inner.subnet_of(network)
+    if isinstance(network, IPv6Network) and isinstance(inner, IPv6Network):
+        return inner.subnet_of(network)
+    return False if isinstance(network, Network) and isinstance(inner, Network) else _refuse()
+
+
+@KUBERNETES.method("prefixLength", INT)
+def prefix_length(network: Value) -> int:
+    return network.prefixlen if isinstance(network, Network) else _refuse()
+
+
+def _address(text: str) -> Address | None:
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return None
+    mapped = isinstance(found, IPv6Address) and found.ipv4_mapped is not None
+    return None if mapped or "%" in text else found
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
+# -- URLs --------------------------------------------------------------------------------------
+
+
+@KUBERNETES.function("url", URL)
+def url(text: Value) -> SplitResult:
+    found = _url(_text(text))
+    if found is None:
+        raise EvaluationError(f'URL parse error during conversion from string: "{text}"')
+    return found
+
+
+@KUBERNETES.function("isURL", BOOL)
+def is_url(text: Value) -> bool:
+    return _url(_text(text)) is not None
+
+
+@KUBERNETES.method("getScheme", STRING)
+def get_scheme(value: Value) -> str:
+    return _split(value).scheme
+
+
+@KUBERNETES.method("getHost", STRING)
+def get_host(value: Value) -> str:
+    return _split(value).netloc.rpartition("@")[2]
+
+
+@KUBERNETES.method("getHostname", STRING)
+def get_hostname(value: Value) -> str:
+    return re.sub(r":[0-9]*$", "", get_host(value)).strip("[]")
+
+
+@KUBERNETES.method("getPort", STRING)
+def get_port(value: Value) -> str:
+    match = re.search(r":([0-9]*)$", get_host(value))
+    return match[1] if match else ""
+
+
+@KUBERNETES.method("getEscapedPath", STRING)
+def get_escaped_path(value: Value) -> str:
+    return _split(value).path
+
+
+@KUBERNETES.method("getQuery", map_of(STRING, list_of(STRING)))
+def get_query(value: Value) -> dict[str, list[str]]:
+    return parse_qs(_split(value).query, keep_blank_values=True)
+
+
+def _url(text: str) -> SplitResult | None:
+    try:
+        found = urlsplit(text)
+        _ = found.port
+    except ValueError:
+        return None
+    absolute = bool(found.scheme) or text.startswith("/")
+    return found if absolute and " " not in found.netloc else None
+
+
+def _split(value: Value) -> SplitResult:
+    if isinstance(value, SplitResult):
+        return value
+    raise no_such_overload()
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    raise no_such_overload()
+
+
+def _refuse() -> Never:
+    raise no_such_overload()

@@ -1,0 +1,437 @@
+"""The parts of a compiled expression. Each knows how to find its value.
+
+Nodes are immutable and hold nothing of the world, so programs are shared by all copies of one.
+An `EvaluationError` stands for a value that does not exist; ``&&``, ``||``, ``all`` and ``exists``
+can do without one of their values, as the language demands.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.cel.errors import CostExceededError, EvaluationError, no_such_overload
+from kubescene.cel.operators import OPERATORS, has_key, negate
+from kubescene.cel.values import (
+    NONE,
+    Optional,
+    Value,
+    is_list,
+    is_number,
+    size_of,
+    type_name,
+)
+
+_CHARACTERS_PER_UNIT = 10
+
+
+class Meter:
+    """How much an evaluation may still do."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+
+    def charge(self, cost: int) -> None:
+        self.left -= cost
+        if self.left < 0:
+            raise CostExceededError
+
+
+class Scope:
+    """The names that an expression may use where it stands."""
+
+    __slots__ = ("_names", "_outer", "meter")
+
+    def __init__(
+        self, names: Mapping[str, Value], meter: Meter, outer: "Scope | None" = None
+    ) -> None:
+        self._names = names
+        self._outer = outer
+        self.meter = meter
+
+    def value(self, name: str) -> Value:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope._names:
+                return scope._names[name]
+            scope = scope._outer
+        raise EvaluationError(f"no such attribute(s): {name}")
+
+    def inner(self, name: str, value: Value) -> "Scope":
+        return Scope({name: value}, self.meter, self)
+
+
+class DefaultMap(dict[str, Value]):
+    """A map in which every key can be selected; those it lacks have a default value."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, values: Mapping[str, Value], default: Value) -> None:
+        super().__init__(values)
+        self.default = default
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of an expression; ``offset`` is where it stands in the text."""
+
+    offset: int
+
+    def evaluate(self, scope: Scope) -> Value:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    value: Value
+
+    def evaluate(self, scope: Scope) -> Value:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    name: str
+
+    def evaluate(self, scope: Scope) -> Value:
+        return scope.value(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """``operand.field``; of something optional, the result is optional as well."""
+
+    operand: Node
+    field: str
+    is_optional: bool = False
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        return _taken(self.operand.evaluate(scope), self.field, self.is_optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """``operand[key]``"""
+
+    operand: Node
+    key: Node
+    is_optional: bool = False
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        operand = self.operand.evaluate(scope)
+        return _taken(operand, self.key.evaluate(scope), self.is_optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Has(Node):
+    """``has(operand.field)``"""
+
+    operand: Node
+    field: str
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        operand = self.operand.evaluate(scope)
+        if isinstance(operand, Optional):
+            return bool(operand.values) and _found(operand.value, self.field)
+        return _found(operand, self.field)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Node):
+    """An operator with two sides, both of which must have a value."""
+
+    operator: str
+    left: Node
+    right: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        left, right = self.left.evaluate(scope), self.right.evaluate(scope)
+        scope.meter.charge(1 + (size_of(left) + size_of(right)) // _CHARACTERS_PER_UNIT)
+        return OPERATORS[self.operator](left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(Node):
+    """``!operand`` or ``-operand``"""
+
+    operator: str
+    operand: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        value = self.operand.evaluate(scope)
+        if self.operator == "-":
+            return negate(value)
+        return not _truth(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Logic(Node):
+    """``&&`` and ``||``: one side may decide alone, even if the other one has no value."""
+
+    decisive: bool
+    left: Node
+    right: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        verdict = _Verdict(self.decisive)
+        if verdict.reached(self.left, scope) or verdict.reached(self.right, scope):
+            return self.decisive
+        return verdict.otherwise()
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Node):
+    condition: Node
+    then: Node
+    otherwise: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        chosen = self.then if _truth(self.condition.evaluate(scope)) else self.otherwise
+        return chosen.evaluate(scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of a list or map; an optional one is left out if it has no value."""
+
+    value: Node
+    key: Node | None = None
+    is_optional: bool = False
+
+    def evaluated(self, scope: Scope) -> Iterator[Value]:
+        value = self.value.evaluate(scope)
+        if not self.is_optional:
+            yield value
+        elif isinstance(value, Optional):
+            yield from value.values
+        else:
+            raise EvaluationError("cannot initialize optional list element from non-optional value")
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral(Node):
+    elements: tuple[Element, ...]
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1 + len(self.elements))
+        return [value for element in self.elements for value in element.evaluated(scope)]
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral(Node):
+    elements: tuple[Element, ...]
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1 + len(self.elements))
+        made: dict[Any, Value] = {}
+        for element in self.elements:
+            assert element.key is not None
+            key = element.key.evaluate(scope)
+            if not isinstance(key, str | int):
+                raise EvaluationError(f"unsupported key type: {type_name(key)}")
+            if has_key(made, key):
+                raise EvaluationError(f"Failed with repeated key {key}")
+            for value in element.evaluated(scope):
+                made[key] = value
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A function or method; the target of a method is its first argument."""
+
+    name: str
+    function: Callable[..., Value]
+    arguments: tuple[Node, ...]
+    is_method: bool
+
+    def evaluate(self, scope: Scope) -> Value:
+        arguments = [each.evaluate(scope) for each in self.arguments]
+        scope.meter.charge(1 + sum(map(size_of, arguments)) // _CHARACTERS_PER_UNIT)
+        made = self.function(*arguments)
+        scope.meter.charge(size_of(made) // _CHARACTERS_PER_UNIT)
+        return made
+
+
+# -- macros: they bind a name and evaluate a part of the expression for it ---------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Macro(Node):
+    """``range.macro(name, ...)``"""
+
+    range: Node
+    name: str
+
+    def scopes(self, scope: Scope) -> Iterator[Scope]:
+        """One scope per element of a list or key of a map."""
+        for element in _elements(self.range.evaluate(scope)):
+            scope.meter.charge(2)
+            yield scope.inner(self.name, element)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier(Macro):
+    """``all`` is decided by the first false, ``exists`` by the first true."""
+
+    decisive: bool
+    predicate: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        verdict = _Verdict(self.decisive)
+        for each in self.scopes(scope):
+            if verdict.reached(self.predicate, each):
+                return self.decisive
+        return verdict.otherwise()
+
+
+@dataclass(frozen=True, slots=True)
+class ExistsOne(Macro):
+    predicate: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        return sum(_truth(self.predicate.evaluate(each)) for each in self.scopes(scope)) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Macro):
+    predicate: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        scopes = self.scopes(scope)
+        return [each.value(self.name) for each in scopes if _truth(self.predicate.evaluate(each))]
+
+
+@dataclass(frozen=True, slots=True)
+class Transform(Macro):
+    """``map``, perhaps of those elements only for which a predicate holds."""
+
+    predicate: Node | None
+    transform: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        return [
+            self.transform.evaluate(each)
+            for each in self.scopes(scope)
+            if self.predicate is None or _truth(self.predicate.evaluate(each))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Node):
+    """``cel.bind(name, value, result)``"""
+
+    name: str
+    value: Node
+    result: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        return self.result.evaluate(scope.inner(self.name, self.value.evaluate(scope)))
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalMap(Node):
+    """``target.optMap(name, result)``; ``flat`` if the result is optional already."""
+
+    target: Node
+    name: str
+    result: Node
+    flat: bool
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(1)
+        target = self.target.evaluate(scope)
+        if not isinstance(target, Optional):
+            raise no_such_overload()
+        if not target.values:
+            return NONE
+        made = self.result.evaluate(scope.inner(self.name, target.value))
+        return made if self.flat else Optional((made,))
+
+
+class _Verdict:
+    """Many truths of which one may decide; errors count only if none does."""
+
+    __slots__ = ("_decisive", "_error")
+
+    def __init__(self, decisive: bool) -> None:
+        self._decisive = decisive
+        self._error: EvaluationError | None = None
+
+    def reached(self, node: Node, scope: Scope) -> bool:
+        scope.meter.charge(1)
+        try:
+            return _truth(node.evaluate(scope)) is self._decisive
+        except CostExceededError:
+            raise
+        except EvaluationError as error:
+            self._error = self._error or error
+            return False
+
+    def otherwise(self) -> bool:
+        if self._error is not None:
+            raise self._error
+        return not self._decisive
+
+
+def _truth(value: Value) -> bool:
+    if type(value) is bool:
+        return value
+    raise no_such_overload()
+
+
+def _elements(value: Value) -> Sequence[Value]:
+    if is_list(value):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, Mapping):
+        return [*value]
+    raise no_such_overload()
+
+
+def _taken(operand: Value, key: Value, is_optional: bool) -> Value:
+    if isinstance(operand, Optional):
+        if not operand.values:
+            return NONE
+        operand, is_optional = operand.value, True
+    if not is_optional:
+        return _at(operand, key)
+    return Optional((_at(operand, key),)) if _found(operand, key) else NONE
+
+
+def _found(operand: Value, key: Value) -> bool:
+    if isinstance(operand, DefaultMap):
+        return True
+    if isinstance(operand, Mapping):
+        return has_key(operand, key)
+    if is_list(operand) and is_number(key):
+        return bool(key == int(key) and 0 <= key < len(operand))
+    raise no_such_overload()
+
+
+def _at(operand: Value, key: Value) -> Value:
+    if isinstance(operand, Mapping):
+        if has_key(operand, key):
+            return operand[key]
+        if isinstance(operand, DefaultMap) and isinstance(key, str):
+            return operand.default
+        raise EvaluationError(f"no such key: {_shown(key)}")
+    if not is_list(operand):
+        raise no_such_overload()
+    if not is_number(key) or key != int(key):
+        raise EvaluationError(f"unsupported index type '{type_name(key)}' in list")
+    if not 0 <= key < len(operand):
+        raise EvaluationError(f"index out of bounds: {int(key)}")
+    return operand[int(key)]
+
+
+def _shown(key: Value) -> str:
+    if type(key) is bool:
+        return "true" if key else "false"
+    return str(key)

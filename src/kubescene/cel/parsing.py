@@ -1,0 +1,256 @@
+"""From tokens to nodes, by recursive descent. Macros become nodes of their own here."""
+
+from collections.abc import Mapping
+
+from kubescene.cel.errors import CompileError
+from kubescene.cel.functions import Function
+from kubescene.cel.lexing import Kind, Token, tokens_of
+from kubescene.cel.macros import GLOBAL_MACROS, METHOD_MACROS
+from kubescene.cel.nodes import (
+    Call,
+    Conditional,
+    Element,
+    Index,
+    ListLiteral,
+    Literal,
+    Logic,
+    MapLiteral,
+    Name,
+    Negation,
+    Node,
+    Operation,
+    Select,
+)
+from kubescene.cel.values import MAX_INT, UInt
+
+MOST_CHARACTERS = 100_000
+DEEPEST = 60
+"""How deep an expression may be nested; each level takes a dozen calls."""
+
+_RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
+_NAMESPACES = frozenset(("optional", "cel", "sets", "strings", "ip"))
+_EXPECTED = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
+    "BYTES, IDENTIFIER}"
+)
+
+
+def parse(source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]) -> Node:
+    """The expression, or a `CompileError`."""
+    if len(source) > MOST_CHARACTERS:
+        sizes = f"size: {len(source)}, limit {MOST_CHARACTERS}"
+        text = f"expression code point size exceeds limit: {sizes}"
+        raise CompileError(text, source[:80], 0)
+    return _Parser(source, functions, methods).whole()
+
+
+class _Parser:
+    def __init__(
+        self, source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]
+    ) -> None:
+        self._source = source
+        self._functions = functions
+        self._methods = methods
+        self._tokens = tokens_of(source)
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Node:
+        node = self._expression()
+        if self._token.kind is not Kind.END:
+            raise self._unexpected("extraneous", "<EOF>")
+        return node
+
+    # -- operators, from those that bind least ---------------------------------------------
+
+    def _expression(self) -> Node:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self.error(f"expression recursion limit exceeded: {DEEPEST}", self._token.offset)
+        node = self._disjunction()
+        if sign := self._take("?"):
+            then = self._disjunction()
+            self._expect(":")
+            node = Conditional(sign.offset, node, then, self._expression())
+        self._depth -= 1
+        return node
+
+    def _disjunction(self) -> Node:
+        node = self._conjunction()
+        while sign := self._take("||"):
+            node = Logic(sign.offset, True, node, self._conjunction())
+        return node
+
+    def _conjunction(self) -> Node:
+        node = self._relation()
+        while sign := self._take("&&"):
+            node = Logic(sign.offset, False, node, self._relation())
+        return node
+
+    def _relation(self) -> Node:
+        node = self._sum()
+        while sign := self._take(*_RELATIONS):
+            node = Operation(sign.offset, sign.text, node, self._sum())
+        return node
+
+    def _sum(self) -> Node:
+        node = self._product()
+        while sign := self._take("+", "-"):
+            node = Operation(sign.offset, sign.text, node, self._product())
+        return node
+
+    def _product(self) -> Node:
+        node = self._unary()
+        while sign := self._take("*", "/", "%"):
+            node = Operation(sign.offset, sign.text, node, self._unary())
+        return node
+
+    def _unary(self) -> Node:
+        """Signs in front of a value; two of a kind cancel each other."""
+        sign = self._take("!", "-")
+        if sign is None:
+            return self._member()
+        count = 1
+        while self._take(sign.text):
+            count += 1
+        token = self._token
+        if sign.text == "-" and count % 2 and token.kind is Kind.VALUE and _is_number(token.value):
+            self._at += 1
+            return self._suffixes(Literal(sign.offset, -token.value))
+        operand = self._member()
+        return Negation(sign.offset, sign.text, operand) if count % 2 else operand
+
+    # -- what stands behind a value ----------------------------------------------------------
+
+    def _member(self) -> Node:
+        return self._suffixes(self._primary())
+
+    def _suffixes(self, node: Node) -> Node:
+        while sign := self._take(".", "["):
+            optional = self._take("?") is not None
+            if sign.text == "[":
+                node = Index(sign.offset, node, self._expression(), optional)
+                self._expect("]")
+            else:
+                node = self._selection(sign, node, optional)
+        return node
+
+    def _selection(self, sign: Token, operand: Node, optional: bool) -> Node:
+        name = self._name(quoted=True)
+        opening = None if optional or name.kind is Kind.QUOTED_NAME else self._take("(")
+        if opening is None:
+            return Select(sign.offset, operand, name.text, optional)
+        arguments = self._arguments()
+        if isinstance(operand, Name) and operand.name in _NAMESPACES:
+            return self._global(opening, f"{operand.name}.{name.text}", arguments)
+        macro = METHOD_MACROS.get((name.text, len(arguments)))
+        if macro is not None:
+            return macro(self, opening.offset, operand, *arguments)
+        method = self._methods.get(name.text)
+        self._check(method, name.text, opening, len(arguments) + 1)
+        assert method is not None
+        return Call(opening.offset, name.text, method.call, (operand, *arguments), True)
+
+    def _global(self, opening: Token, name: str, arguments: list[Node]) -> Node:
+        macro = GLOBAL_MACROS.get((name, len(arguments)))
+        if macro is not None:
+            return macro(self, opening.offset, *arguments)
+        function = self._functions.get(name)
+        self._check(function, name, opening, len(arguments))
+        assert function is not None
+        return Call(opening.offset, name, function.call, tuple(arguments), False)
+
+    def _check(self, function: Function | None, name: str, opening: Token, count: int) -> None:
+        if function is None:
+            text = f"undeclared reference to '{name}' (in container '')"
+            raise self.error(text, opening.offset)
+        if not function.least <= count <= function.most:
+            text = f"found no matching overload for '{name}' applied to {count} arguments"
+            raise self.error(text, opening.offset)
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _primary(self) -> Node:
+        token = self._token
+        if token.kind is Kind.VALUE:
+            self._at += 1
+            if type(token.value) is int and token.value > MAX_INT:
+                raise self.error("invalid int literal", token.offset)
+            return Literal(token.offset, token.value)
+        if self._take("("):
+            node = self._expression()
+            self._expect(")")
+            return node
+        if self._take("["):
+            return ListLiteral(token.offset, tuple(self._elements("]", keyed=False)))
+        if self._take("{"):
+            return MapLiteral(token.offset, tuple(self._elements("}", keyed=True)))
+        self._take(".")
+        if self._token.kind is not Kind.NAME:
+            raise self._unexpected("mismatched", _EXPECTED)
+        name = self._name()
+        if opening := self._take("("):
+            return self._global(opening, name.text, self._arguments())
+        if self._token.text == "{":
+            raise self.error(
+                f"undeclared reference to '{name.text}' (in container '')", name.offset
+            )
+        return Name(name.offset, name.text)
+
+    def _elements(self, closing: str, *, keyed: bool) -> list[Element]:
+        elements: list[Element] = []
+        while not self._take(closing):
+            optional = self._take("?") is not None
+            key = self._expression() if keyed else None
+            if keyed:
+                self._expect(":")
+            elements.append(Element(self._expression(), key, optional))
+            if not self._take(",") and self._token.text != closing:
+                raise self._unexpected("mismatched", f"{{'{closing}', ','}}")
+        return elements
+
+    def _arguments(self) -> list[Node]:
+        arguments: list[Node] = []
+        while not self._take(")"):
+            if arguments:
+                self._expect(",")
+            arguments.append(self._expression())
+        return arguments
+
+    # -- tokens ------------------------------------------------------------------------------
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self, *signs: str) -> Token | None:
+        token = self._tokens[self._at]
+        if token.kind is not Kind.SIGN or token.text not in signs:
+            return None
+        self._at += 1
+        return token
+
+    def _expect(self, sign: str) -> None:
+        if self._take(sign) is None:
+            raise self._unexpected("mismatched", f"'{sign}'")
+
+    def _name(self, *, quoted: bool = False) -> Token:
+        token = self._token
+        if token.kind is Kind.NAME or (quoted and token.kind is Kind.QUOTED_NAME):
+            self._at += 1
+            return token
+        if quoted and token.text == "in":
+            self._at += 1
+            return token._replace(kind=Kind.NAME)
+        raise self._unexpected("mismatched", "IDENTIFIER")
+
+    def _unexpected(self, how: str, expected: str) -> CompileError:
+        text = f"Syntax error: {how} input '{self._token.text}' expecting {expected}"
+        return self.error(text, self._token.offset)
+
+    def error(self, problem: str, offset: int) -> CompileError:
+        return CompileError(problem, self._source, offset)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool | UInt)

@@ -1,0 +1,53 @@
+"""Compiled expressions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubescene.cel.checking import TYPE_NAMES, Checker
+from kubescene.cel.extensions import EXTENSIONS
+from kubescene.cel.functions import together
+from kubescene.cel.kubernetes import KUBERNETES
+from kubescene.cel.nodes import Meter, Node, Scope
+from kubescene.cel.parsing import parse
+from kubescene.cel.standard import STANDARD
+from kubescene.cel.types import Type
+from kubescene.cel.values import TypeValue, Value
+
+DEFAULT_COST = 1_000_000
+"""How much an evaluation may do; the limit that Kubernetes has for device selectors."""
+
+_FUNCTIONS = together(STANDARD.functions, EXTENSIONS.functions, KUBERNETES.functions)
+_METHODS = together(STANDARD.methods, EXTENSIONS.methods, KUBERNETES.methods)
+_TYPES: Mapping[str, Value] = {name: TypeValue(name) for name in TYPE_NAMES}
+
+
+class Program:
+    """An expression that was checked. Immutable; copies of a world share it."""
+
+    __slots__ = ("_root", "result", "source")
+
+    def __init__(self, source: str, root: Node, result: Type) -> None:
+        self.source = source
+        self.result = result
+        self._root = root
+
+    def evaluate(self, names: Mapping[str, Value], cost: int = DEFAULT_COST) -> Value:
+        """The value of the expression; raises `EvaluationError` if it has none."""
+        meter = Meter(cost)
+        return self._root.evaluate(Scope(names, meter, Scope(_TYPES, meter)))
+
+    def __copy__(self) -> "Program":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Program":
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Program {self.source}>"
+
+
+def compile_expression(source: str, names: Mapping[str, Type]) -> Program:
+    """Check an expression that may use these names; raises `CompileError`."""
+    root = parse(source, _FUNCTIONS, _METHODS)
+    result = Checker(source, _FUNCTIONS, _METHODS).type_of(root, names)
+    return Program(source, root, result)

@@ -1,0 +1,380 @@
+"""The standard library: conversions, sizes, strings, regular expressions, time."""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from kubescene.api import patterns
+from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.functions import Library
+from kubescene.cel.operators import moment, signed, span, unsigned
+from kubescene.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+)
+from kubescene.cel.values import (
+    NANOS,
+    Duration,
+    Timestamp,
+    TypeValue,
+    UInt,
+    Value,
+    is_list,
+    is_number,
+    type_name,
+)
+
+STANDARD = Library()
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": NANOS,
+    "m": 60 * NANOS,
+    "h": 3600 * NANOS,
+}
+_DURATION = re.compile(r"([+-]?)((?:[0-9]+(?:\.[0-9]*)?(?:ns|us|µs|ms|s|m|h))+|0)", re.ASCII)
+_DURATION_PART = re.compile(r"([0-9]+)(?:\.([0-9]*))?(ns|us|µs|ms|s|m|h)", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
+
+
+@STANDARD.function("size", INT)
+@STANDARD.method("size", INT)
+def size(value: Value) -> int:
+    if isinstance(value, str | bytes | Mapping) or is_list(value):
+        return len(value)
+    raise no_such_overload()
+
+
+@STANDARD.function("type", TYPE)
+def type_of(value: Value) -> TypeValue:
+    return TypeValue(type_name(value))
+
+
+@STANDARD.function("dyn", DYN)
+def dyn(value: Value) -> Value:
+    return value
+
+
+# -- conversions -------------------------------------------------------------------------------
+
+
+@STANDARD.function("int", INT)
+def to_int(value: Value) -> int:
+    if isinstance(value, str):
+        if not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII):
+            raise EvaluationError(f'strconv.ParseInt: parsing "{value}": invalid syntax')
+        return signed(int(value))
+    if isinstance(value, float):
+        return _truncated(value)
+    if isinstance(value, Timestamp):
+        return value.nanos // NANOS
+    if isinstance(value, Duration):
+        return value.nanos
+    if is_number(value):
+        return signed(int(value))
+    raise no_such_overload()
+
+
+@STANDARD.function("uint", UINT)
+def to_uint(value: Value) -> UInt:
+    if isinstance(value, str):
+        if not re.fullmatch(r"[0-9]+", value, re.ASCII):
+            raise EvaluationError(f'strconv.ParseUint: parsing "{value}": invalid syntax')
+        return unsigned(int(value))
+    if isinstance(value, float):
+        if math.isnan(value) or math.isinf(value):
+            raise EvaluationError("unsigned integer overflow")
+        return unsigned(int(value))
+    if is_number(value):
+        return unsigned(int(value))
+    raise no_such_overload()
+
+
+@STANDARD.function("double", DOUBLE)
+def to_double(value: Value) -> float:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            text = f'strconv.ParseFloat: parsing "{value}": invalid syntax'
+            raise EvaluationError(text) from None
+    if is_number(value):
+        return float(value)
+    raise no_such_overload()
+
+
+@STANDARD.function("bool", BOOL)
+def to_bool(value: Value) -> bool:
+    if type(value) is bool:
+        return value
+    if isinstance(value, str):
+        if value in ("1", "t", "T", "true", "TRUE", "True"):
+            return True
+        if value in ("0", "f", "F", "false", "FALSE", "False"):
+            return False
+        raise EvaluationError(f'strconv.ParseBool: parsing "{value}": invalid syntax')
+    raise no_such_overload()
+
+
+@STANDARD.function("string", STRING)
+def to_string(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            text = "invalid UTF-8 in bytes, cannot convert to string"
+            raise EvaluationError(text) from None
+    if isinstance(value, Timestamp):
+        return timestamp_text(value)
+    if isinstance(value, Duration):
+        return duration_text(value)
+    raise no_such_overload()
+
+
+@STANDARD.function("bytes", BYTES)
+def to_bytes(value: Value) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    raise no_such_overload()
+
+
+@STANDARD.function("duration", DURATION)
+def to_duration(value: Value) -> Duration:
+    if isinstance(value, Duration):
+        return value
+    if type(value) is int:
+        return span(value)
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
+        nanos = sum(_part_nanos(*part.groups()) for part in _DURATION_PART.finditer(match[2]))
+        return span(-nanos if match[1] == "-" else nanos)
+    if isinstance(value, str):
+        raise EvaluationError(f'time: invalid duration "{value}"')
+    raise no_such_overload()
+
+
+@STANDARD.function("timestamp", TIMESTAMP)
+def to_timestamp(value: Value) -> Timestamp:
+    if isinstance(value, Timestamp):
+        return value
+    if type(value) is int:
+        return moment(value * NANOS)
+    if not isinstance(value, str):
+        raise no_such_overload()
+    match = _TIMESTAMP.fullmatch(value)
+    try:
+        if match is None:
+            raise ValueError
+        return _moment(match)
+    except (ValueError, OverflowError):
+        text = f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse'
+        raise EvaluationError(text) from None
+
+
+def _truncated(value: float) -> int:
+    if math.isnan(value) or not -(2.0**63) < value < 2.0**63:
+        raise EvaluationError("integer overflow")
+    return int(value)
+
+
+def _part_nanos(whole: str, fraction: str | None, unit: str) -> int:
+    scale = _UNITS[unit]
+    part = int((fraction or "0").ljust(18, "0")[:18]) * scale // 10**18
+    return int(whole) * scale + part
+
+
+def _moment(match: re.Match[str]) -> Timestamp:
+    year, month, day, hour, minute, second = (int(match[at]) for at in range(1, 7))
+    base = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    zone = match[8]
+    shift = 0 if zone in "Zz" else _minutes(zone)
+    fraction = int((match[7] or "0").ljust(9, "0"))
+    seconds = (base - _EPOCH) // timedelta(seconds=1) - shift * 60
+    return moment(seconds * NANOS + fraction)
+
+
+def _minutes(offset: str) -> int:
+    minutes = int(offset[-5:-3]) * 60 + int(offset[-2:])
+    return -minutes if offset[0] == "-" else minutes
+
+
+def float_text(value: float) -> str:
+    """A double as Go prints it in its shortest form."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    text = repr(value)
+    mantissa, mark, exponent = text.partition("e")
+    mantissa = mantissa.removesuffix(".0")
+    if not mark:
+        return mantissa
+    return (
+        f"{mantissa}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-').zfill(2)}"
+    )
+
+
+def duration_text(value: Duration) -> str:
+    """In seconds."""
+    sign = "-" if value.nanos < 0 else ""
+    seconds, nanos = divmod(abs(value.nanos), NANOS)
+    fraction = f".{nanos:09}".rstrip("0") if nanos else ""
+    return f"{sign}{seconds}{fraction}s"
+
+
+def timestamp_text(value: Timestamp) -> str:
+    seconds, nanos = divmod(value.nanos, NANOS)
+    fraction = f".{nanos:09}".rstrip("0") if nanos else ""
+    return f"{(_EPOCH + timedelta(seconds=seconds)):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+# -- text --------------------------------------------------------------------------------------
+
+
+@STANDARD.method("contains", BOOL, 2)
+def contains(text: Value, part: Value) -> bool:
+    return _text(part) in _text(text)
+
+
+@STANDARD.method("startsWith", BOOL, 2)
+def starts_with(text: Value, part: Value) -> bool:
+    return _text(text).startswith(_text(part))
+
+
+@STANDARD.method("endsWith", BOOL, 2)
+def ends_with(text: Value, part: Value) -> bool:
+    return _text(text).endswith(_text(part))
+
+
+@STANDARD.function("matches", BOOL, 2)
+@STANDARD.method("matches", BOOL, 2)
+def matches(text: Value, pattern: Value) -> bool:
+    if problem := patterns.problem(_text(pattern)):
+        raise EvaluationError(problem)
+    return patterns.matches(pattern, _text(text))
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    raise no_such_overload()
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+class _Clock(NamedTuple):
+    """A point in time as people in a place read it."""
+
+    date: datetime
+    nanos: int
+
+
+def _read(value: Value, zone: Value) -> _Clock:
+    if not isinstance(value, Timestamp):
+        raise no_such_overload()
+    seconds, nanos = divmod(value.nanos, NANOS)
+    date = _EPOCH + timedelta(seconds=seconds)
+    return _Clock(date + _shift(date, zone), nanos)
+
+
+def _shift(date: datetime, zone: Value) -> timedelta:
+    if match := _OFFSET.fullmatch(_text(zone)):
+        return timedelta(minutes=_minutes(f"{match[1] or '+'}{match[2]}:{match[3]}"))
+    try:
+        shift = date.astimezone(ZoneInfo(zone)).utcoffset()
+    except (LookupError, ValueError, OSError):
+        raise EvaluationError(f"unknown time zone {zone}") from None
+    return shift or timedelta()
+
+
+@STANDARD.method("getFullYear", INT, 1, 2)
+def full_year(value: Value, zone: Value = "UTC") -> int:
+    return _read(value, zone).date.year
+
+
+@STANDARD.method("getMonth", INT, 1, 2)
+def month(value: Value, zone: Value = "UTC") -> int:
+    return _read(value, zone).date.month - 1
+
+
+@STANDARD.method("getDate", INT, 1, 2)
+def date_of(value: Value, zone: Value = "UTC") -> int:
+    return _read(value, zone).date.day
+
+
+@STANDARD.method("getDayOfMonth", INT, 1, 2)
+def day_of_month(value: Value, zone: Value = "UTC") -> int:
+    return _read(value, zone).date.day - 1
+
+
+@STANDARD.method("getDayOfWeek", INT, 1, 2)
+def day_of_week(value: Value, zone: Value = "UTC") -> int:
+    return _read(value, zone).date.isoweekday() % 7
+
+
+@STANDARD.method("getDayOfYear", INT, 1, 2)
+def day_of_year(value: Value, zone: Value = "UTC") -> int:
+    return _read(value, zone).date.timetuple().tm_yday - 1
+
+
+@STANDARD.method("getHours", INT, 1, 2)
+def hours(value: Value, zone: Value = "UTC") -> int:
+    if isinstance(value, Duration):
+        return _units(value, 3600 * NANOS)
+    return _read(value, zone).date.hour
+
+
+@STANDARD.method("getMinutes", INT, 1, 2)
+def minutes(value: Value, zone: Value = "UTC") -> int:
+    if isinstance(value, Duration):
+        return _units(value, 60 * NANOS)
+    return _read(value, zone).date.minute
+
+
+@STANDARD.method("getSeconds", INT, 1, 2)
+def seconds(value: Value, zone: Value = "UTC") -> int:
+    if isinstance(value, Duration):
+        return _units(value, NANOS)
+    return _read(value, zone).date.second
+
+
+@STANDARD.method("getMilliseconds", INT, 1, 2)
+def milliseconds(value: Value, zone: Value = "UTC") -> int:
+    if isinstance(value, Duration):
+        return _units(value, 1_000_000)
+    return _read(value, zone).nanos // 1_000_000
+
+
+def _units(value: Duration, unit: int) -> int:
+    """Whole units, toward zero."""
+    count = abs(value.nanos) // unit
+    return -count if value.nanos < 0 else count

@@ -1,0 +1,139 @@
+"""The values that expressions work on, as Python objects.
+
+int64 is ``int``, uint64 is `UInt`, double is ``float``; bool, string, bytes, null, list and map are
+their Python counterparts. Values are never changed. What has no counterpart is defined here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from kubescene.api.quantity import Quantity
+from kubescene.cel.errors import EvaluationError
+
+MAX_INT = 2**63 - 1
+MIN_INT = -(2**63)
+MAX_UINT = 2**64 - 1
+NANOS = 1_000_000_000
+
+Value: TypeAlias = Any
+
+
+class UInt(int):
+    """An unsigned number of 64 bits."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A point in time: nanoseconds since 1970 in UTC."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value: what ``type(x)`` gives."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be missing: ``optional.of(x)`` and ``optional.none()``."""
+
+    values: tuple[Value, ...] = ()
+
+    @property
+    def value(self) -> Value:
+        if not self.values:
+            raise EvaluationError("optional.none() dereference")
+        return self.values[0]
+
+
+NONE = Optional()
+
+
+@dataclass(frozen=True, slots=True)
+class Semver:
+    """A semantic version, ordered by precedence; build metadata does not count."""
+
+    major: int
+    minor: int
+    patch: int
+    pre: tuple[int | str, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Versions are ordered as these are."""
+        marks = tuple((0, each, "") if isinstance(each, int) else (1, 0, each) for each in self.pre)
+        return (self.major, self.minor, self.patch, not self.pre, marks)
+
+
+_TYPE_NAMES: Mapping[type, str] = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    TypeValue: "type",
+    Optional: "optional_type",
+    Quantity: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+}
+
+
+def type_name(value: Value) -> str:
+    """The name of a value's type, as ``type(x)`` prints it."""
+    found = _TYPE_NAMES.get(type(value))
+    if found is not None:
+        return found
+    return (
+        "list" if is_list(value) else "map" if isinstance(value, Mapping) else type(value).__name__
+    )
+
+
+def is_list(value: Value) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and type(value) is not bool
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Equality of any two values: numbers by what they are worth, others only within a type."""
+    if type(left) is bool or type(right) is bool:
+        return left is right
+    if is_number(left):
+        return is_number(right) and bool(left == right)
+    if is_list(left):
+        return is_list(right) and len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, Mapping):
+        return isinstance(right, Mapping) and _equal_maps(left, right)
+    if isinstance(left, Optional):
+        return isinstance(right, Optional) and equal(left.values, right.values)
+    return type(left) is type(right) and bool(left == right)
+
+
+def _equal_maps(left: Mapping[Any, Value], right: Mapping[Any, Value]) -> bool:
+    if len(left) != len(right):
+        return False
+    return all(key in right and equal(value, right[key]) for key, value in left.items())
+
+
+def size_of(value: Value) -> int:
+    """How much there is of a value: what working through it costs."""
+    return len(value) if isinstance(value, str | bytes | Sequence | Mapping) else 1

@@ -1,0 +1,228 @@
+"""Reserve, PreBind and PostFilter: devices are promised, written into claims, and given back."""
+
+from kubescene.api.kinds import POD
+from kubescene.clock import SECOND
+from kubescene.errors import ApiError
+from kubescene.recording import NORMAL, Notice, regarding_record
+from kubescene.scheduler.devices.allocator import Granted
+from kubescene.scheduler.devices.cluster import DeviceCluster
+from kubescene.scheduler.devices.conditions import (
+    BindingFailedError,
+    is_overdue,
+    is_ready,
+    needs_binding,
+)
+from kubescene.scheduler.devices.extended import IN_MEMORY, NodeClaim
+from kubescene.scheduler.devices.filtering import ClaimFilter
+from kubescene.scheduler.devices.pod_claims import (
+    PodClaims,
+    allocation_of,
+    is_reserved_for,
+    reserved_for,
+)
+from kubescene.scheduler.devices.results import allocation_result
+from kubescene.scheduler.devices.writes import ClaimWriteError, ClaimWriter
+from kubescene.scheduler.interfaces import Handle, PreBindAnswer
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.types import ReadOnlyObject
+
+POLL_INTERVAL = 5 * SECOND
+"""How often devices that are being made ready are looked at."""
+
+_WAIT = Status(Code.WAIT)
+
+
+class ClaimBinder:
+    """Takes devices for pods that have a node, and gives them back."""
+
+    def __init__(
+        self, cluster: DeviceCluster, filter: ClaimFilter, handle: Handle, timeout: int
+    ) -> None:
+        self._cluster = cluster
+        self._filter = filter
+        self._handle = handle
+        self._timeout = timeout
+        self._writer = ClaimWriter(handle.client, handle.clock)
+
+    # -- Reserve ---------------------------------------------------------------------------
+
+    def reserve(self, held: PodClaims, node: str) -> Status:
+        """Promise the devices that Filter found."""
+        if not held.open:
+            return SUCCESS
+        granted, variant = self._granted(held, node)
+        if granted is None:
+            if held.open == [held.extended_at]:
+                return SUCCESS
+            return Status.error("claim allocation not found for node")
+        held.variant = variant
+        specs = (*held.specs, variant.spec) if variant is not None else held.specs
+        for at, position in enumerate(held.open):
+            allocation = allocation_result(
+                specs[at],
+                granted.claims[at],
+                granted.chosen[at],
+                node,
+                classes=self._cluster.classes.by_name,
+                new_share=self._new_share,
+            )
+            held.allocations[position] = allocation
+            self._cluster.promise(self._uid(held, position), allocation)
+        return SUCCESS
+
+    def _granted(self, held: PodClaims, node: str) -> tuple[Granted | None, NodeClaim | None]:
+        info = self._handle.nodes.info(node)
+        return (None, None) if info is None else self._filter.granted(held, info)
+
+    def _uid(self, held: PodClaims, position: int) -> str:
+        """What a promise is known by; a claim in memory has no uid of its own."""
+        metadata = held.claims[position]["metadata"]
+        if metadata["name"] != IN_MEMORY:
+            uid: str = metadata["uid"]
+            return uid
+        if not held.extended_uid:
+            held.extended_uid = self._new_share()
+        return held.extended_uid
+
+    def _new_share(self) -> str:
+        """A random id in the form of a UUID."""
+        random = self._handle.random
+        text = f"{random.next_u64():016x}{random.next_u64():016x}"
+        variant = "89ab"[int(text[16], 16) % 4]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+
+    # -- PreBind ---------------------------------------------------------------------------
+
+    def pre_bind(self, held: PodClaims, pod: PodInfo, node: str) -> PreBindAnswer:
+        """Write what was promised, then wait for devices that have to be made ready."""
+        if not held.is_written:
+            try:
+                self._write(held, pod)
+            except ClaimWriteError as error:
+                return Status.error(str(error))
+            held.is_written = True
+            if not any(map(needs_binding, held.claims)):
+                return SUCCESS
+            self._tell(pod, node)
+            held.waiting_since = self._handle.clock.now()
+        if not held.waiting_since:
+            return SUCCESS
+        return self._await(held)
+
+    def _write(self, held: PodClaims, pod: PodInfo) -> None:
+        for position, claim in enumerate(held.claims):
+            if not is_reserved_for(claim, pod):
+                self._bind(held, position, pod)
+
+    def _bind(self, held: PodClaims, position: int, pod: PodInfo) -> None:
+        claim, allocation = held.claims[position], held.allocations.get(position)
+        is_extended = position == held.extended_at
+        if is_extended and allocation is None:
+            return
+        uid = self._uid(held, position)
+        variant = held.variant if is_extended else None
+        try:
+            if variant is not None and claim["metadata"]["name"] == IN_MEMORY:
+                spec = {"devices": {"requests": variant.requests} if variant.requests else {}}
+                claim = held.claims[position] = self._writer.create({**claim, "spec": spec})
+            written = self._writer.bind(claim, allocation, pod)
+        finally:
+            self._cluster.end_promise(uid)
+        if variant is not None:
+            self._writer.report(pod, written, variant.mappings)
+        held.claims[position] = written
+
+    def _await(self, held: PodClaims) -> PreBindAnswer:
+        """Look at the claims every few seconds, as upstream does."""
+        now = self._handle.clock.now()
+        waited = now - held.waiting_since
+        if waited >= self._timeout:
+            return Status.error("device binding timeout: context deadline exceeded")
+        if waited % POLL_INTERVAL == 0:
+            status = self._looked_at(held, now)
+            if status is not None:
+                return status
+        rest = POLL_INTERVAL - waited % POLL_INTERVAL
+        return _WAIT, min(rest, self._timeout - waited)
+
+    def _looked_at(self, held: PodClaims, now: int) -> Status | None:
+        """Whether all devices are ready; None if not yet."""
+        for position, claim in enumerate(held.claims):
+            metadata = claim["metadata"]
+            newest = self._cluster.claims.get(metadata["name"], metadata.get("namespace", ""))
+            if newest is None:
+                return Status.error("object not found")
+            held.claims[position] = newest
+            try:
+                ready = is_ready(newest)
+            except BindingFailedError as error:
+                return Status.error(str(error))
+            if not ready:
+                if is_overdue(newest, self._timeout, now):
+                    return Status.error(f"device binding timeout: claim={metadata['name']}")
+                return None
+        return SUCCESS
+
+    def _tell(self, pod: PodInfo, node: str) -> None:
+        if not self._handle.events.on:
+            return
+        text = f"waiting for binding conditions for device on node {node}"
+        about = regarding_record(pod.record, POD)
+        notice = Notice(
+            about, NORMAL, "BindingConditionsPending", text, pod.scheduler_name, action="Scheduling"
+        )
+        self._handle.events.tell(notice)
+
+    # -- giving back -----------------------------------------------------------------------
+
+    def unreserve(self, held: PodClaims, pod: PodInfo) -> None:
+        """The pod will not be bound: end promises and reservations."""
+        for position, claim in enumerate(held.claims):
+            if position == held.extended_at:
+                continue
+            self._cluster.end_promise(claim["metadata"].get("uid", ""))
+            if allocation_of(claim) is not None and is_reserved_for(claim, pod):
+                self._writer.unreserve(claim, pod)
+        if held.extended_at >= 0:
+            self._cluster.end_promise(held.extended_uid)
+            claim = held.claims[held.extended_at]
+            if claim["metadata"]["name"] != IN_MEMORY:
+                self._delete(claim)
+
+    def make_room(self, held: PodClaims, pod: PodInfo) -> Status:
+        """D-4: deallocate the first claim that kept the pod from a node, if nobody else uses it."""
+        for position in sorted(held.unavailable):
+            claim = held.claims[position]
+            if position == held.extended_at:
+                continue
+            if all(each.get("uid") == pod.uid for each in reserved_for(claim)):
+                try:
+                    self._writer.deallocate(claim)
+                except (ApiError, ClaimWriteError) as error:
+                    return Status.error(str(error))
+                return Status.unschedulable("deallocation of ResourceClaim completed")
+        if held.extended is not None and held.extended.is_left_over:
+            problem = self._delete(held.claims[held.extended_at])
+            if problem:
+                return Status.error(problem)
+            return Status.unschedulable("deletion of ResourceClaim completed")
+        return Status.unschedulable("still not schedulable")
+
+    def _delete(self, claim: ReadOnlyObject) -> str:
+        try:
+            self._writer.delete(claim)
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    # -- for those who want to know --------------------------------------------------------
+
+    def would_allocate(self, held: PodClaims, node: str) -> list[list[str]]:
+        granted, _ = self._granted(held, node)
+        if granted is None:
+            return []
+        return [
+            [f"{each.request.full_name}={each.device.id}" for each in taken]
+            for taken in granted.claims
+        ]
