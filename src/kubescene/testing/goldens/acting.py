@@ -204,7 +204,7 @@ class ReplayClient:
     def watch_all(
         self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
     ) -> Subscription:
-        del quiet
+        del quiet, patient
         return self.store.subscribe(handler)
 
     def changed_since(self, revision: int) -> bool:
