@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     ClusterScorePlugin,
@@ -27,7 +28,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, Status
 
 NO_CLAIMS = PostFilterResult(Status.unschedulable("no new claims to deallocate"))
@@ -60,6 +62,9 @@ class DynamicResources(
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return []
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return None if signature.claims else signing.NOTHING
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:

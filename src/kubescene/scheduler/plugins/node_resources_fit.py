@@ -23,6 +23,7 @@ from kubescene.api.resource_requests import (
     node_allocatable,
     pod_requests,
 )
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -52,7 +53,8 @@ from kubescene.scheduler.plugins.scoring_strategies import (
     ScoringStrategy,
     make_strategy,
 )
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo
+from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.types import ReadOnlyObject
 
@@ -198,6 +200,9 @@ class NodeResourcesFit(
             EventRegistration(scaled_down, _after_scale_down, by_signature=True),
             EventRegistration(node, _after_node_change, by_signature=True),
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.resources(signature)
 
 
 def checks_of(pod: PodInfo) -> Checks:
