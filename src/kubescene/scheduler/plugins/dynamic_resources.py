@@ -19,6 +19,7 @@ import numpy as np
 from kubescene.api.changes import Change
 from kubescene.clock import MINUTE
 from kubescene.clock.timestamps import parse_duration
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.cluster import DeviceCluster
 from kubescene.scheduler.devices.extended import backed_resources
@@ -65,6 +66,7 @@ from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 
 NAME = "DynamicResources"
 BINDING_TIMEOUT = 10 * MINUTE
+from kubescene.scheduler.signing import Part
 
 NO_CLAIMS = PostFilterResult(Status.unschedulable("no new claims to deallocate"))
 NOT_FOUND = PostFilterResult(Status.error("not found"))
@@ -227,6 +229,9 @@ def _after_claim_change(cluster: DeviceCluster, pod: PodInfo, change: Change) ->
 
 def _held(state: CycleState) -> PodClaims:
     return state.read(NAME, PodClaims)
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return None if signature.claims else signing.NOTHING
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
