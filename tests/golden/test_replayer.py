@@ -49,7 +49,7 @@ ALTERED = {
     Aspect.CLAIMS_AFTER: ("claims", "attempts/*/outcome/claims/after"),
     Aspect.EXTENDERS: ("extenders", "attempts/*/outcome/extenders/*/request/Pod"),
     Aspect.QUEUES: ("queueing", "steps/*/queues"),
-    Aspect.MEMBERS: ("gangs", "steps/*/attempts/*/members/*/outcome/message"),
+    Aspect.MEMBERS: ("gangs", "steps/*/attempts/*/members/*/pod"),
     Aspect.GROUP: ("gangs", "steps/*/attempts/*/condition/reason"),
     Aspect.DELETED: ("gangs", "steps/*/attempts/*/deleted"),
 }

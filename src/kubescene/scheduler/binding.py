@@ -27,6 +27,7 @@ from kubescene.scheduler.waiting import Waiting, WaitingRoom
 from kubescene.scheduler.waiting_places import QueuedPod
 
 LONGEST_PERMIT_WAIT = 15 * MINUTE
+ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 
 
 class Stage(IntEnum):
@@ -120,6 +121,19 @@ class Binding:
                 return outcome
         return _STEPS[self.stage](self)
 
+    def rehearse(self) -> Status:
+        """Reserve and Permit, for those who want to know how it would go; take back with `undo`.
+
+        Success, ``WAIT`` if a plugin would have the pod wait, or what goes wrong.
+        """
+        status = self._reserve_all()
+        if not status.ok:
+            return status
+        status, waits = self._permit_all()
+        if not waits:
+            return status
+        return Status(Code.WAIT, (*status.reasons, ASKED_TO_WAIT))
+
     def abandon(self, message: str) -> None:
         """The pod is gone: whatever it waits for, it need not wait any longer."""
         if self._waiting is not None:
@@ -143,26 +157,38 @@ class Binding:
     # -- the stages: each goes on to the next ----------------------------------------------
 
     def _reserve(self) -> Status | None:
+        status = self._reserve_all()
+        return self._permit() if status.ok else status
+
+    def _reserve_all(self) -> Status:
         for extension in self._concern.reserve:
             status: Status = self._call(extension)
             if not status.ok:
                 return _named(status, extension, "Reserve")
-        return self._permit()
+        return SUCCESS
 
     def _permit(self) -> Status | None:
-        """All Permit plugins run; those that ask to wait do so together."""
-        waits: dict[str, int | None] = {}
-        for extension in self._concern.permit:
-            status, wait = self._call(extension)
-            if status.code is Code.WAIT:
-                waits[extension.name] = min(wait, LONGEST_PERMIT_WAIT)
-            elif not status.ok:
-                return _named(status, extension, "Permit")
+        status, waits = self._permit_all()
+        if not waits and not status.ok:
+            return status
         self.stage = Stage.PERMITTED
         if not waits:
             return self._pre_bind()
         self._wait(waits, self._too_long_at_permit)
         return None
+
+    def _permit_all(self) -> tuple[Status, dict[str, int | None]]:
+        """All Permit plugins run; those that ask to wait do so together."""
+        waits: dict[str, int | None] = {}
+        last = SUCCESS
+        for extension in self._concern.permit:
+            status, wait = self._call(extension)
+            if status.code is Code.WAIT:
+                waits[extension.name] = min(wait, LONGEST_PERMIT_WAIT)
+                last = status
+            elif not status.ok:
+                return _named(status, extension, "Permit"), {}
+        return last, waits
 
     def _pre_bind(self) -> Status | None:
         self.stage = Stage.PRE_BIND

@@ -5,9 +5,11 @@ extension point that they implement.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
+from kubescene.scheduler.feature_gates import DEFAULT_GATES, GANG_SCHEDULING, FeatureGates
 from kubescene.scheduler.pods import DEFAULT_SCHEDULER
 from kubescene.scheduler.points import points_of
 
@@ -35,25 +37,41 @@ DEFAULT_PLUGINS = (
 )
 
 
-def default_plugins() -> tuple[EnabledPlugin, ...]:
+GATED_PLUGINS = ((GANG_SCHEDULING, EnabledPlugin("GangScheduling")),)
+"""Plugins that join at the end when their feature gate is on."""
+
+
+def default_plugins(gates: FeatureGates = DEFAULT_GATES) -> tuple[EnabledPlugin, ...]:
     """Those of the default plugins that exist here."""
     # Late, so that a plugin module may import from this package without a cycle.
     from kubescene.scheduler.plugins import BUILT_IN
 
-    return tuple(each for each in DEFAULT_PLUGINS if each.name in BUILT_IN)
+    gated = [plugin for gate, plugin in GATED_PLUGINS if gates.enabled(gate)]
+    return tuple(each for each in (*DEFAULT_PLUGINS, *gated) if each.name in BUILT_IN)
 
 
-def default_profile(scheduler_name: str = DEFAULT_SCHEDULER) -> Profile:
+def default_profile(
+    scheduler_name: str = DEFAULT_SCHEDULER, gates: FeatureGates = DEFAULT_GATES
+) -> Profile:
     """The plugins of kube-scheduler v1.36 that exist here, in its order and with its weights."""
-    return Profile(scheduler_name, _default_points())
+    return Profile(scheduler_name, _default_points(gates))
+
+
+def gated_profile(profile: Profile, gates: FeatureGates) -> Profile:
+    """The same profile; the default one is the one that these gates make."""
+    if profile.points is not _default_points(DEFAULT_GATES):
+        return profile
+    return replace(profile, points=_default_points(gates))
 
 
 @cache
-def _default_points() -> Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]]:
+def _default_points(
+    gates: FeatureGates,
+) -> Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]]:
     # Late, so that a plugin module may import from this package without a cycle.
     from kubescene.scheduler.plugins import BUILT_IN
 
-    standing = {each: points_of(BUILT_IN[each.name].plugin) for each in default_plugins()}
+    standing = {each: points_of(BUILT_IN[each.name].plugin) for each in default_plugins(gates)}
     return {
         point: tuple(each for each, points in standing.items() if point in points)
         for point in ExtensionPoint

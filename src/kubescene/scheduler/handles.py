@@ -12,11 +12,13 @@ from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import NO_EXTENDERS, Extenders
+from kubescene.scheduler.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.informers import Informer, Informers
 from kubescene.scheduler.interfaces import Handle
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pod_groups import PodGroups
+from kubescene.scheduler.pods import Identified, PodInfo
 from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.trying import TryingOut
@@ -42,6 +44,8 @@ class SchedulerHandle:
         events: Recorder,
         extenders: Extenders = NO_EXTENDERS,
         evictions: Evictions | None = None,
+        pod_groups: PodGroups | None = None,
+        feature_gates: FeatureGates = DEFAULT_GATES,
     ) -> None:
         self.scheduler_name = scheduler_name
         self.client = client
@@ -52,6 +56,8 @@ class SchedulerHandle:
         self.waiting_pods = waiting_pods
         self.events = events
         self.extenders = extenders
+        self.pod_groups = PodGroups(()) if pod_groups is None else pod_groups
+        self.feature_gates = feature_gates
         self._evictions = evictions
         self._informers = informers
         self._cycle: Cycle | None = None
@@ -71,7 +77,7 @@ class SchedulerHandle:
             found = self._informers.shared[make] = make(self)
         return found
 
-    def activate(self, pods: Iterable[PodInfo]) -> None:
+    def activate(self, pods: Iterable[Identified]) -> None:
         if self._queue is None:
             raise ConfigurationError("a plugin cannot activate pods while it is being made")
         self._queue.activate(pods)

@@ -65,9 +65,11 @@ from kubescene.clock import Clock, Stream
 from kubescene.recording import Recorder
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall, Extenders
+from kubescene.scheduler.feature_gates import FeatureGates
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_groups import PodGroups
+from kubescene.scheduler.pods import Identified, PodInfo, PodSignature
 from kubescene.scheduler.status import Code, Status
 from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.types import ReadOnlyObject
@@ -322,6 +324,14 @@ class Handle(Protocol):
     @property
     def extenders(self) -> Extenders: ...
 
+    @property
+    def pod_groups(self) -> PodGroups:
+        """The pods of each group; nobody is in them unless the gate GenericWorkload is on."""
+        ...
+
+    @property
+    def feature_gates(self) -> FeatureGates: ...
+
     def is_evicting_for(self, pod: PodInfo) -> bool:
         """Whether pods are just being removed to make room for this one."""
         ...
@@ -341,7 +351,7 @@ class Handle(Protocol):
         """
         ...
 
-    def activate(self, pods: Iterable[PodInfo]) -> None:
+    def activate(self, pods: Iterable[Identified]) -> None:
         """Pods that wait for an event or the end of a backoff are to be tried at once."""
         ...
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.config import Backoff, Profile
-from kubescene.scheduler.defaults import default_profile
+from kubescene.scheduler.defaults import default_profile, gated_profile
 from kubescene.scheduler.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.interfaces import PluginFactory
 from kubescene.scheduler.registry import PluginRegistry, default_registry
 from kubescene.timeline.explanations import Explain
@@ -24,7 +25,8 @@ class SchedulerOptions:
 
     ``plugins`` are factories by name that join the built-in ones; those in ``added`` stand in every
     profile of a configuration that does not speak of them. ``explain`` is as the world wants it
-    unless it is said here. Extenders are asked through ``extender_caller``.
+    unless it is said here. Extenders are asked through ``extender_caller``. A profile that is the
+    default one has the plugins which the ``feature_gates`` add to it.
     """
 
     profiles: tuple[Profile, ...] = field(default_factory=_default_profiles)
@@ -34,12 +36,15 @@ class SchedulerOptions:
     extenders: tuple[Extender, ...] = ()
     extender_caller: ExtenderCaller | None = None
     added: tuple[str, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 
     def __post_init__(self) -> None:
         if not self.profiles:
             raise ConfigurationError("a scheduler needs at least one profile")
+        gated = tuple(gated_profile(each, self.feature_gates) for each in self.profiles)
+        object.__setattr__(self, "profiles", gated)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SchedulerOptions":
         return self

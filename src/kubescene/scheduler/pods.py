@@ -16,7 +16,7 @@ Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it ane
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import orjson
 
@@ -87,6 +87,13 @@ class Shared:
         return self
 
 
+class Identified(Protocol):
+    """Whatever is known by a uid."""
+
+    @property
+    def uid(self) -> str: ...
+
+
 class PodClass(Shared):
     """What pods with the same scheduling-relevant spec have in common.
 
@@ -115,6 +122,11 @@ class PodClass(Shared):
         self.host_ports: tuple[HostPort, ...] = host_ports(spec)
 
 
+def group_of(spec: ReadOnlyObject) -> str:
+    """The name of a pod's group; empty if it has none."""
+    return str((spec.get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
 class PodSpec(Shared):
     """What is read from the spec of a pod, apart from its node.
 
@@ -126,6 +138,7 @@ class PodSpec(Shared):
         "alike",
         "claims",
         "gates",
+        "group",
         "is_own",
         "pod_class",
         "preemption_policy",
@@ -142,6 +155,7 @@ class PodSpec(Shared):
         self.scheduler_name: str = spec.get("schedulerName") or DEFAULT_SCHEDULER
         self.gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
         self.preemption_policy: str = spec.get("preemptionPolicy") or ""
+        self.group = group_of(spec)
         self.volumes: Sequence[ReadOnlyObject] = _copied(volumes)
         self.claims: Sequence[ReadOnlyObject] = _copied(claims)
         self.is_own = any("ephemeral" in each for each in self.volumes) or any(
@@ -152,6 +166,7 @@ class PodSpec(Shared):
             self.priority,
             self.scheduler_name,
             spec.get("preemptionPolicy"),
+            self.group,
             orjson.dumps([volumes, claims]) if volumes or claims else b"",
         )
 
@@ -165,6 +180,7 @@ class PodSignature(Shared):
 
     __slots__ = (
         "claims",
+        "group",
         "labels",
         "namespace",
         "owner",
@@ -184,6 +200,7 @@ class PodSignature(Shared):
         self.scheduler_name = spec.scheduler_name
         self.owner = record.owner
         self.preemption_policy = spec.preemption_policy
+        self.group = spec.group
         self.volumes = spec.volumes
         self.claims = spec.claims
 
@@ -339,6 +356,11 @@ class PodInfo:
     def object(self) -> JsonObject:
         """The decoded pod, made anew at each call."""
         return self.record.decode()
+
+    @property
+    def group(self) -> str:
+        """The name of the pod group that it belongs to; empty if it belongs to none."""
+        return self.spec.group
 
     def assumed(self, node: str) -> "PodInfo":
         """The same pod as it will be once it is bound to ``node``."""

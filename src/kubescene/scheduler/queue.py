@@ -26,8 +26,9 @@ from kubescene.api.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
 from kubescene.scheduler.cluster_events import Hints, Interest
 from kubescene.scheduler.config import Backoff
+from kubescene.scheduler.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.interfaces import ClusterEvent, Hint
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import Identified, PodInfo
 from kubescene.scheduler.status import Status
 from kubescene.scheduler.waiting_places import (
     Group,
@@ -59,6 +60,7 @@ class SchedulingQueue:
         hints: Mapping[str, Hints],
         backoff: Backoff | None = None,
         *,
+        gates: FeatureGates = DEFAULT_GATES,
         unschedulable_limit: int = UNSCHEDULABLE_LIMIT,
         leftover_period: int = LEFTOVER_PERIOD,
     ) -> None:
@@ -67,9 +69,12 @@ class SchedulingQueue:
         self._pre_enqueue = pre_enqueue
         self._hints = hints
         self._backoff = backoff or Backoff()
+        self._pops_early = gates.pop_from_backoff
+        self._has_groups = gates.generic_workload
         self.unschedulable_limit = unschedulable_limit
         self.leftover_period = leftover_period
         self._last_timestamp = 0
+        self._entries = Tickets()
         tickets = Tickets()
         self._active = Heap(Place.ACTIVE, tickets)
         self._rejected = Heap(Place.BACKOFF, tickets)
@@ -86,7 +91,7 @@ class SchedulingQueue:
     @property
     def has_work(self) -> bool:
         """Whether `pop` would return a pod now."""
-        return self._active.size > 0 or self._rejected.size > 0
+        return self._active.size > 0 or (self._pops_early and self._rejected.size > 0)
 
     @property
     def is_listening(self) -> bool:
@@ -109,9 +114,12 @@ class SchedulingQueue:
 
     def next_flush(self) -> int | None:
         """When `flush` may next have something to do; None if nobody waits for time to pass."""
-        instants = []
-        if (failed := self._failed.peek()) is not None:
-            instants.append(self.backoff_expiry(failed) + SECOND)
+        waiting = (self._failed,) if self._pops_early else (self._failed, self._rejected)
+        instants = [
+            (self.backoff_expiry(first) // SECOND + 1) * SECOND
+            for first in (heap.peek() for heap in waiting)
+            if first is not None
+        ]
         if (oldest := self._unschedulable.oldest()) is not None:
             instants.append(self._leftover_at(oldest))
         return min(instants, default=None)
@@ -122,15 +130,17 @@ class SchedulingQueue:
         return (limit // self.leftover_period + 1) * self.leftover_period
 
     def backoff_expiry(self, entry: QueuedPod) -> int:
-        """Whole seconds: the end of the pod's backoff, rounded down."""
+        """The end of the pod's backoff, in whole seconds if pods may be taken early."""
         failures = entry.consecutive_errors or entry.unschedulable_count
-        end = entry.timestamp + self._backoff.seconds(failures) * SECOND
-        return end // SECOND * SECOND
+        return self._aligned(entry.timestamp + self._backoff.seconds(failures) * SECOND)
+
+    def _aligned(self, instant: int) -> int:
+        return instant // SECOND * SECOND if self._pops_early else instant
 
     def is_backing_off(self, entry: QueuedPod) -> bool:
         if not (entry.consecutive_errors or entry.unschedulable_count):
             return False
-        return self.backoff_expiry(entry) >= self._clock.now() // SECOND * SECOND
+        return self.backoff_expiry(entry) >= self._aligned(self._clock.now())
 
     # -- pods come, change and go ----------------------------------------------------------
 
@@ -176,18 +186,17 @@ class SchedulingQueue:
 
     def pop(self) -> QueuedPod | None:
         """Take the next pod: an active one, or else the first to end its backoff."""
-        entry = self._active.pop() or self._rejected.pop()
+        entry = self._active.pop() or (self._rejected.pop() if self._pops_early else None)
         return None if entry is None else self._begin(entry)
 
     def take(self, uid: str) -> QueuedPod | None:
-        """Take one pod, wherever it waits; None if it waits nowhere."""
+        """Take one pod, wherever it waits; None if it waits nowhere or something gates it."""
         entry = self._pods.get(uid)
         if entry is None or entry.place is Place.IN_FLIGHT:
             return None
-        if entry.place is Place.UNSCHEDULABLE:
-            self._unschedulable.remove(entry)
-        else:
-            self._heaps[entry.place].discard(entry)
+        if entry.place is not Place.ACTIVE and not self._wake(entry):
+            return None
+        self._active.discard(entry)
         return self._begin(entry)
 
     def _begin(self, entry: QueuedPod) -> QueuedPod:
@@ -227,6 +236,9 @@ class SchedulingQueue:
     def _replay(self, entry: QueuedPod, arrived: list[tuple[ClusterEvent, Change]]) -> Strategy:
         if not entry.rejected:
             return Strategy.AFTER_BACKOFF
+        if self._has_groups and entry.pod.group:
+            # What helps one pod may not help its group: upstream does not tell, and tries again.
+            return Strategy.AFTER_BACKOFF
         strategies = (self._strategy(entry, event, change) for event, change in arrived)
         return max(strategies, key=_strength, default=Strategy.SKIP)
 
@@ -258,23 +270,27 @@ class SchedulingQueue:
             if entry.pod.uid != except_uid:
                 self._requeue(entry, strategy)
 
-    def activate(self, pods: Iterable[PodInfo]) -> int:
+    def activate(self, pods: Iterable[Identified]) -> int:
         """Pods are to be tried at once, whatever they wait for; returns how many moved."""
         moved = 0
         for pod in pods:
             entry = self._pods.get(pod.uid)
-            if entry is None or entry.place in (Place.ACTIVE, Place.IN_FLIGHT):
-                continue
-            if entry.place in self._heaps:
-                self._heaps[entry.place].discard(entry)
-            moved += self._activate(entry)
+            if entry is not None and entry.place not in (Place.ACTIVE, Place.IN_FLIGHT):
+                moved += self._wake(entry)
         return moved
+
+    def _wake(self, entry: QueuedPod) -> bool:
+        """Make a pod ready that waits elsewhere, unless something gates it."""
+        if entry.place not in self._heaps:
+            return self._activate(entry)
+        self._heaps[entry.place].discard(entry)
+        return self._end_backoff(entry)
 
     def retry_failed(self) -> int:
         """Make pods that wait after an error ready at once; returns how many."""
         moved = 0
         while (entry := self._failed.pop()) is not None:
-            self._activate(entry)
+            self._end_backoff(entry)
             moved += 1
         return moved
 
@@ -288,7 +304,7 @@ class SchedulingQueue:
         for heap in (self._rejected, self._failed):
             while (entry := heap.peek()) is not None and not self.is_backing_off(entry):
                 heap.pop()
-                self._activate(entry)
+                self._end_backoff(entry)
         oldest = self._unschedulable.oldest()
         if oldest is not None and self._leftover_at(oldest) <= now:
             self._flush_leftovers(now)
@@ -350,16 +366,29 @@ class SchedulingQueue:
     def _activate(self, entry: QueuedPod) -> bool:
         if self._gate(entry):
             return False
-        self._unschedulable.remove(entry)
-        self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
+        self._make_active(entry)
         return True
 
+    def _end_backoff(self, entry: QueuedPod) -> bool:
+        """PreEnqueue is asked before a backoff if it may end early, and otherwise after it."""
+        if not self._pops_early:
+            return self._activate(entry)
+        self._make_active(entry)
+        return True
+
+    def _make_active(self, entry: QueuedPod) -> None:
+        self._unschedulable.remove(entry)
+        entry.entered = entry.entered or self._entries.draw()
+        self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
+
     def _back_off(self, entry: QueuedPod) -> bool:
-        if self._gate(entry):
+        if self._pops_early and self._gate(entry):
             return False
         self._unschedulable.remove(entry)
         expiry = self.backoff_expiry(entry)
-        if entry.rejected:
+        if entry.rejected and not self._pops_early:
+            self._rejected.push(entry, (expiry,))
+        elif entry.rejected:
             self._rejected.push(entry, (expiry, self._sort_key(entry.pod, entry.timestamp)))
         else:
             self._failed.push(entry, expiry)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.kinds import POD_GROUP
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record
 from kubescene.client.interfaces import ObjectRef
@@ -34,9 +35,12 @@ from kubescene.scheduler.cluster_events import (
 )
 from kubescene.scheduler.config import Profile
 from kubescene.scheduler.cycle import Cycle, Deciding, Decision, StartIndex
+from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
 from kubescene.scheduler.failures import failure_patch, refuse
+from kubescene.scheduler.group_conditions import group_condition
+from kubescene.scheduler.group_trials import GroupTrial, final_decision
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import NODE, POD, Informers
 from kubescene.scheduler.interfaces import ClusterEvent
@@ -44,6 +48,7 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.parking import Parked
+from kubescene.scheduler.pod_groups import PodGroups
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.runtime import EVERY_EVENT, Framework
@@ -87,11 +92,13 @@ class Scheduler:
             nominations=self.nominations,
             waiting_pods=self.waiting_pods,
         )
+        self._gates = options.feature_gates
+        self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
         self._bindings = Parked()
         self._asking: list[Binding] = []
-        self._deciding: tuple[QueuedPod, Deciding] | None = None
+        self._deciding: tuple[QueuedPod, Deciding | GroupTrial] | None = None
         self._timer: Scheduled | None = None
         self._cycles: dict[str, Cycle] = {}
         self._handles: list[SchedulerHandle] = []
@@ -99,6 +106,9 @@ class Scheduler:
             self._cycles[profile.scheduler_name] = self._make_cycle(profile, options, context)
         self.queue = self._make_queue(options)
         self._client.watch(NODE, self._node_changed)
+        if self._gates.generic_workload:
+            self._informers.lister(POD_GROUP)
+            self._client.watch(POD, self.pod_groups.changed, quiet=True)
         self._client.watch(POD, self._pod_changed)
 
     def _make_cycle(
@@ -119,6 +129,8 @@ class Scheduler:
             events=context.recorder,
             extenders=self._extenders,
             evictions=self._evictions,
+            pod_groups=self.pod_groups,
+            feature_gates=options.feature_gates,
         )
         cycle = Cycle(
             Framework(profile, options.registry(), handle),
@@ -145,7 +157,9 @@ class Scheduler:
         hints = {
             name: Hints({**framework.events(), **others}) for name, framework in frameworks.items()
         }
-        queue = SchedulingQueue(self._clock, sort, self._pre_enqueue, hints, options.backoff)
+        queue = SchedulingQueue(
+            self._clock, sort, self._pre_enqueue, hints, options.backoff, gates=self._gates
+        )
         for handle in self._handles:
             handle.connect(queue=queue)
         for each in hints.values():
@@ -250,22 +264,35 @@ class Scheduler:
 
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
-        if pod.terminating or pod.uid in self._placed:
-            if pod.terminating and self._recorder.on:
-                self._recorder.tell(notices.skipped(pod))
-            self.queue.done(entry)
+        if self._gates.generic_workload and pod.group:
+            return self._attempt_group(entry)
+        if self._is_skipped(entry):
             return False
-        # Nobody listens, nobody explains; somebody may come at any time.
-        explain = self._explain if self._instruments.pod_attempted else None
         cycle = self._cycles[pod.scheduler_name]
-        return self._decide(entry, cycle.begin(pod, explain, self.queue.cycle))
+        return self._decide(entry, cycle.begin(pod, self._wanted(), self.queue.cycle))
+
+    def _is_skipped(self, entry: QueuedPod) -> bool:
+        """Whether a pod needs no attempt any more; then it is done with."""
+        pod = entry.pod
+        if not pod.terminating and pod.uid not in self._placed:
+            return False
+        if pod.terminating and self._recorder.on:
+            self._recorder.tell(notices.skipped(pod))
+        self.queue.done(entry)
+        return True
+
+    def _wanted(self) -> Explain | None:
+        """Nobody listens, nobody explains; somebody may come at any time."""
+        return self._explain if self._instruments.pod_attempted else None
 
     def _next_answered(self) -> Binding | None:
         """The first binding whose extender has answered."""
         return next((each for each in self._asking if not each.is_waiting()), None)
 
-    def _resume(self, entry: QueuedPod, deciding: Deciding) -> bool:
+    def _resume(self, entry: QueuedPod, deciding: Deciding | GroupTrial) -> bool:
         """Go on with a decision, unless the pod has gone or found a node in the meantime."""
+        if isinstance(deciding, GroupTrial):
+            return self._try_group(deciding)
         if self.queue.get(entry.pod.uid) is entry:
             return self._decide(entry, deciding)
         self.queue.done(entry)
@@ -278,6 +305,72 @@ class Scheduler:
         decision = deciding.decision
         return self._place(entry, decision) if decision.node else self._failed(entry, decision)
 
+    # -- pod groups ------------------------------------------------------------------------
+
+    def _attempt_group(self, entry: QueuedPod) -> bool:
+        """Attempt all waiting pods of a group; the one that was popped brings the others along."""
+        entries = [each for each in self._gathered(entry) if not self._is_skipped(each)]
+        if not entries:
+            return False
+        name = entries[0].pod.scheduler_name
+        for each in entries:
+            if each.pod.scheduler_name != name:
+                return self._refuse_group(entries, name, each.pod.scheduler_name)
+        trial = GroupTrial(
+            entries, self._cycles[name], self.pod_groups, self._make_binding, self._wanted()
+        )
+        return self._try_group(trial)
+
+    def _gathered(self, entry: QueuedPod) -> list[QueuedPod]:
+        """The more important first, then in the order in which they first became ready."""
+        mates = self.pod_groups.get(entry.pod.namespace, entry.pod.group).unscheduled()
+        taken = [self.queue.take(mate.uid) for mate in mates if mate.uid != entry.pod.uid]
+        return sorted([entry, *(each for each in taken if each)], key=_order_in_group)
+
+    def _refuse_group(self, entries: list[QueuedPod], name: str, other: str) -> bool:
+        text = (
+            "all pods in a single pod group should have the same .spec.schedulerName set, got: "
+            f'"{other}" and "{name}"'
+        )
+        wrote = [self._failed(each, Decision(CycleState()).fail(text)) for each in entries]
+        return any(wrote)
+
+    def _try_group(self, trial: GroupTrial) -> bool:
+        try:
+            done = trial.run()
+        except Exception:
+            trial.revert()
+            for member in trial.members:
+                self._recover(member.entry)
+            raise
+        if not done:
+            self._deciding = (trial.entry, trial)
+            return False
+        return self._submit_group(trial)
+
+    def _submit_group(self, trial: GroupTrial) -> bool:
+        """The group is decided about: bind its pods, or put them back."""
+        wrote = False
+        for member in trial.members:
+            decision = final_decision(member, trial.verdict)
+            if decision.node and self.queue.get(member.entry.pod.uid) is member.entry:
+                wrote |= self._place(member.entry, decision)
+            else:
+                wrote |= self._failed(member.entry, decision)
+        return self._tell_group(trial) or wrote
+
+    def _tell_group(self, trial: GroupTrial) -> bool:
+        """Write the condition of the group, if the verdict is news."""
+        pod = trial.entry.pod
+        group = self._informers.lister(POD_GROUP).get(pod.group, pod.namespace)
+        if group is None:
+            return False
+        condition = group_condition(group, trial.verdict, format_time(self._clock.now()))
+        if condition is None:
+            return False
+        ref = ObjectRef(POD_GROUP, pod.group, pod.namespace)
+        return self._patch(ref, {"conditions": [condition]}) is not None
+
     # -- success ---------------------------------------------------------------------------
 
     def _place(self, entry: QueuedPod, decision: Decision) -> bool:
@@ -286,16 +379,21 @@ class Scheduler:
         assumed = pod.assumed(decision.node)
         self._placed[pod.uid] = assumed
         self.nodes.add_pod(assumed, decision.node)
-        binding = Binding(
+        if pod.group:
+            self.nominations.remove(pod)
+            self.pod_groups.assume(pod.namespace, pod.group, pod.uid)
+        return self._bind(self._make_binding(entry, decision, assumed))
+
+    def _make_binding(self, entry: QueuedPod, decision: Decision, assumed: PodInfo) -> Binding:
+        return Binding(
             entry,
             decision,
             assumed,
-            self._cycles[pod.scheduler_name].framework,
+            self._cycles[assumed.scheduler_name].framework,
             room=self.waiting_pods,
             timers=self._timers,
             extenders=self._extenders,
         )
-        return self._bind(binding)
 
     def _bind(self, binding: Binding) -> bool:
         """Go on with a binding; what goes wrong turns the decision into a failure."""
@@ -350,6 +448,8 @@ class Scheduler:
             return False
         del self._placed[assumed.uid]
         self.nodes.remove_pod(assumed, assumed.node)
+        if assumed.group:
+            self.pod_groups.forget(assumed.namespace, assumed.group, assumed.uid)
         return True
 
     def _room_was_made(self, assumed: PodInfo, *, except_uid: str = "") -> None:
@@ -382,7 +482,9 @@ class Scheduler:
 
     def _evict(self, preemptor: PodInfo, decision: Decision) -> None:
         """The victims go; if one of them cannot, the preemptor has to think again. [PR-14]"""
-        if not self._evictions.run(preemptor, decision.nominated or "", decision.victims):
+        record = decision.preemption
+        node = decision.nominated or "" if record is None else record.node
+        if not self._evictions.run(preemptor, node, decision.victims):
             self.queue.activate([preemptor])
 
     def _tell_status(self, entry: QueuedPod, decision: Decision) -> Record | None:
@@ -397,13 +499,15 @@ class Scheduler:
         return record
 
     def _patch_status(self, pod: PodInfo, patch: JsonObject) -> Record | None:
-        ref = ObjectRef(POD, pod.name, pod.namespace)
+        return self._patch(ObjectRef(POD, pod.name, pod.namespace), patch)
+
+    def _patch(self, ref: ObjectRef, patch: JsonObject) -> Record | None:
         try:
             return self._client.patch(
                 ref, {"status": patch}, patch_type=PatchType.STRATEGIC, subresource="status"
             )
         except ApiError:
-            # As upstream: the attempt stands, the pod may have gone in the meantime.
+            # As upstream: the attempt stands, the object may have gone in the meantime.
             return None
 
     def _report(self, pod: PodInfo, decision: Decision, record: Record) -> None:
@@ -531,6 +635,8 @@ class Scheduler:
         if before is None:
             self.nominations.add(pod, pod.nominated_node)
             self.queue.add(pod)
+            if self._gates.gang_scheduling:
+                self._notify(POD_ADDED, change)
             return
         self._renominate(pod, before, change)
         self.queue.update(pod, change, pod_events(before, change.object))
@@ -564,6 +670,10 @@ class Scheduler:
         interested = self.queue.interested(binding.pod.scheduler_name, event)
         if plugin and any(each.plugin == plugin for each in interested):
             binding.ask_again(plugin)
+
+
+def _order_in_group(entry: QueuedPod) -> tuple[int, int]:
+    return -entry.pod.priority, entry.entered
 
 
 class Decoding:

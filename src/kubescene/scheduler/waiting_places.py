@@ -42,6 +42,7 @@ class QueuedPod:
         "aged",
         "attempts",
         "consecutive_errors",
+        "entered",
         "flushed_at",
         "gated_by",
         "group",
@@ -66,6 +67,8 @@ class QueuedPod:
         self.unschedulable_plugins: frozenset[str] = frozenset()
         self.pending_plugins: frozenset[str] = frozenset()
         self.gated_by = ""
+        self.entered = 0
+        """When it first became active, as a number in ascending order; 0 if it never did."""
         self.flushed_at = 0
         self.place = Place.ACTIVE
         self.ticket = 0

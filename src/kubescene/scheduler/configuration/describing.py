@@ -26,7 +26,7 @@ def describe(options: SchedulerOptions) -> ReadOnlyObject:
 
 
 def _defaults(options: SchedulerOptions) -> list[EnabledPlugin]:
-    return [*default_plugins(), *map(EnabledPlugin, options.added)]
+    return [*default_plugins(options.feature_gates), *map(EnabledPlugin, options.added)]
 
 
 def _profile(profile: Profile, options: SchedulerOptions) -> JsonObject:

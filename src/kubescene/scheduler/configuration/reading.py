@@ -97,7 +97,9 @@ def configured(decoded: JsonObject, base: SchedulerOptions) -> SchedulerOptions:
     """What a decoded configuration makes of other options."""
     plugins = {**base.plugins, **_installed(decoded, base)}
     registry = replace(base, plugins=plugins).registry()
-    complete = with_defaults(decoded, [*default_plugins(), *_added(decoded, base.added)])
+    complete = with_defaults(
+        decoded, [*default_plugins(base.feature_gates), *_added(decoded, base.added)]
+    )
     check(complete).raise_if_any()
     ignore_managed(complete)
     return replace(

@@ -8,6 +8,7 @@ from kubescene.scheduler.plugins import (
     default_binder,
     default_preemption,
     dynamic_resources,
+    gang_scheduling,
     image_locality,
     inter_pod_affinity,
     node_affinity,
@@ -61,4 +62,5 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "NodeDeclaredFeatures": BuiltIn(
         node_declared_features.NodeDeclaredFeatures, node_declared_features.make
     ),
+    "GangScheduling": BuiltIn(gang_scheduling.GangScheduling, gang_scheduling.make),
 }

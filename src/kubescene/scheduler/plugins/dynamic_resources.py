@@ -62,11 +62,11 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 
 NAME = "DynamicResources"
 BINDING_TIMEOUT = 10 * MINUTE
-from kubescene.scheduler.signing import Part
 
 NO_CLAIMS = PostFilterResult(Status.unschedulable("no new claims to deallocate"))
 NOT_FOUND = PostFilterResult(Status.error("not found"))
@@ -151,6 +151,9 @@ class DynamicResources(
             return PostFilterResult(self._binder.make_room(held, pod))
         return NO_CLAIMS if held is not None or NAME in state.skipped_filters else NOT_FOUND
 
+    def sign(self, signature: PodSignature) -> Part | None:
+        return None if self.concerns(signature) else signing.NOTHING
+
     # -- choosing a node -------------------------------------------------------------------
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -229,9 +232,6 @@ def _after_claim_change(cluster: DeviceCluster, pod: PodInfo, change: Change) ->
 
 def _held(state: CycleState) -> PodClaims:
     return state.read(NAME, PodClaims)
-
-    def sign(self, signature: PodSignature) -> Part | None:
-        return None if signature.claims else signing.NOTHING
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:

@@ -2,6 +2,7 @@
 
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import read_configuration
+from kubescene.scheduler.feature_gates import FeatureGates
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
@@ -12,8 +13,7 @@ class NotReplayedError(Exception):
 
 def options_of(case: JsonObject) -> SchedulerOptions:
     """Raises `ConfigurationError` for a configuration that is refused."""
-    if gates := case.get("featureGates"):
-        raise NotReplayedError(f"feature gates {', '.join(sorted(gates))}")
-    base = SchedulerOptions(explain=Explain.FULL)
+    gates = FeatureGates.of(case.get("featureGates") or {})
+    base = SchedulerOptions(explain=Explain.FULL, feature_gates=gates)
     config = case.get("schedulerConfig")
     return base if config is None else read_configuration(config, base)

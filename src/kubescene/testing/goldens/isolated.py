@@ -72,13 +72,14 @@ class IsolatedReplay:
         if RECORDED & want.keys():
             Matrix(cycle, scheduler.nominations, entry.pod, self._comparison).compare(want)
         made = self._world.attempt(want["pod"])
-        if len(made) != 1:
+        ours = made[0] if len(made) == 1 else None
+        if not isinstance(ours, Attempt):
             self._comparison.failed(Aspect.CYCLES, [each.pod for each in made], [want["pod"]])
             return False
         theirs = want["outcome"]
-        if _is_tie(made[0], theirs):
+        if _is_tie(ours, theirs):
             return True
-        Outcome(made[0], self._comparison).compare(theirs, _scored(want))
+        Outcome(ours, self._comparison).compare(theirs, _scored(want))
         if "bindError" in theirs:
             Effects(self._world).hold(want["pod"], theirs["node"])
         return False

@@ -17,7 +17,7 @@ from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError
 from kubescene.scheduler.search import NominatedFiltering
-from kubescene.scheduler.status import Status
+from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.verdicts import FilterChain
 from kubescene.testing.goldens.comparing import Aspect, Comparison
 
@@ -71,7 +71,7 @@ class Matrix:
         filtering = chain.begin(self._state, self._pod)
         judge = NominatedFiltering(filtering, self._nodes, self._nominations, self._pod)
         verdicts = judge.judge(np.array(rows, dtype=np.intp)).tolist()
-        said = {verdict: _said(filtering.describe(verdict)) for verdict in dict.fromkeys(verdicts)}
+        said = {each: _judged(filtering.describe(each)) for each in dict.fromkeys(verdicts)}
         recorded: dict[int, Any] = {
             row: {key: group[key] for key in ("plugin", "code", "reasons")}
             for group in want.get("filters") or ()
@@ -126,7 +126,7 @@ class Matrix:
         """What went wrong, or the scores."""
         fault = self._cycle.pre_score(self._state, self._pod, rows)
         if fault:
-            return _told(fault), None
+            return fault, None
         chain = ScoreChain(self._cycle.framework.scores, self._nodes)
         try:
             return "", chain.score(self._state, self._pod, rows, explain=True)
@@ -141,9 +141,12 @@ def _said(status: Status) -> dict[str, Any]:
     return {"plugin": status.plugin, "code": int(status.code), "reasons": list(status.reasons)}
 
 
-def _told(fault: str) -> str:
-    """Of a Score plugin that failed, what it said itself is recorded."""
-    return fault.partition(" failed with: ")[2] or fault
+def _judged(status: Status) -> dict[str, Any]:
+    """The same of a Filter plugin; an error is recorded in the words of the framework."""
+    if status.code is Code.ERROR:
+        text = f'running "{status.plugin}" filter plugin: {status.message}'
+        return {"plugin": status.plugin, "code": int(status.code), "reasons": [text]}
+    return _said(status)
 
 
 def _numbers(column: Any) -> list[int]:

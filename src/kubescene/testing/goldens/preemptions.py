@@ -11,5 +11,7 @@ def dry_run_of(decision: Decision) -> list[dict[str, Any]]:
     """Every node that was tried, in order: its victims, or why it does not help."""
     if decision.preemption is None:
         return []
-    rows: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(decision.preemption.tried))
+    rows: list[dict[str, Any]] = msgspec.json.decode(
+        msgspec.json.encode([*decision.preemption.tried])
+    )
     return rows

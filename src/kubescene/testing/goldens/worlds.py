@@ -7,6 +7,7 @@ an attempt reports to instruments is less than what was recorded.
 from dataclasses import dataclass
 from typing import Any
 
+from kubescene.api.kinds import POD_GROUP
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
@@ -14,6 +15,7 @@ from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
 from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.group_trials import GroupTrial, final_decision
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.scheduler import Scheduler
@@ -38,6 +40,21 @@ class Attempt:
     node_order: tuple[str, ...]
     calls: list[Call]
     claims: JsonObject
+    in_group: bool = False
+    """One of a group: its victims are told with the group."""
+
+
+@dataclass(slots=True)
+class GroupAttempt:
+    """What our scheduler did with a pod group, whose member ``pod`` was popped."""
+
+    pod: str
+    group: str
+    members: list[Attempt]
+    condition: JsonObject | None
+    deleted: list[str]
+    next_start: int
+    node_order: tuple[str, ...]
 
 
 class _Listener(Instrument):
@@ -53,7 +70,9 @@ class WitnessedScheduler(Scheduler):
     def __init__(
         self, context: ControllerContext, options: SchedulerOptions, client: ReplayClient
     ) -> None:
-        self.made: list[Attempt] = []
+        self.made: list[Attempt | GroupAttempt] = []
+        self._popped = ""
+        self._in_group: set[str] = set()
         self._witness = client
         self._chosen: dict[str, str] = {}
         super().__init__(context, options)
@@ -62,7 +81,43 @@ class WitnessedScheduler(Scheduler):
         self._chosen[entry.pod.uid] = decision.node
         return super()._place(entry, decision)
 
+    def _attempt_group(self, entry: QueuedPod) -> bool:
+        self._popped = entry.pod.key
+        return super()._attempt_group(entry)
+
+    def _submit_group(self, trial: GroupTrial) -> bool:
+        """The decisions as the verdict leaves them, and the writes that follow."""
+        order, start = tuple(self.nodes.names), self.start_index.index
+        self._in_group.update(member.entry.pod.uid for member in trial.members)
+        wrote = super()._submit_group(trial)
+        calls = self._witness.take_calls()
+        members = [
+            Attempt(
+                member.entry.pod.key,
+                decision := final_decision(member, trial.verdict),
+                decision.node,
+                member.next_start,
+                order,
+                [],
+                {},
+                in_group=True,
+            )
+            for member in trial.members
+        ]
+        group = f"{trial.entry.pod.namespace}/{trial.entry.pod.group}"
+        deleted = sorted(call.key for call in calls if call.verb == "delete")
+        condition = group_condition_of(calls)
+        self.made.append(
+            GroupAttempt(self._popped, group, members, condition, deleted, start, order)
+        )
+        return wrote
+
     def _report(self, pod: PodInfo, decision: Decision, record: Record) -> None:
+        if pod.uid in self._in_group:
+            # Told with its group.
+            self._in_group.discard(pod.uid)
+            super()._report(pod, decision, record)
+            return
         node = self._chosen.pop(pod.uid, "")
         order = tuple(self.nodes.names)
         calls = self._witness.take_calls()
@@ -112,7 +167,7 @@ class World:
 
     # -- turning the crank -----------------------------------------------------------------
 
-    def attempt(self, key: str) -> list[Attempt]:
+    def attempt(self, key: str) -> list[Attempt | GroupAttempt]:
         """One cycle for one pod, and all that follows from it."""
         uid = self.pod(key)["metadata"]["uid"]
         self.scheduler.attempt(uid)
@@ -125,10 +180,20 @@ class World:
         while self.scheduler.run_once().more | self.client.settle():
             pass
 
-    def take(self) -> list[Attempt]:
+    def take(self) -> list[Attempt | GroupAttempt]:
         """The attempts since the last look."""
         made, self.scheduler.made = self.scheduler.made, []
         return made
+
+
+def group_condition_of(calls: list[Call]) -> JsonObject | None:
+    """The condition that was written into the group; None if none was."""
+    for call in calls:
+        if call.ref.gvk == POD_GROUP:
+            condition = call.body["status"]["conditions"][0]
+            kept = {key: condition[key] for key in ("status", "reason", "message")}
+            return {key: value for key, value in kept.items() if value}
+    return None
 
 
 def pod_ref(key: str) -> ObjectRef:
