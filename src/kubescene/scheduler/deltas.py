@@ -90,6 +90,9 @@ class DeltaReader:
 
     def read(self) -> Sequence[Delta] | None:
         """What happened since the last call; None means: look at the table and count anew."""
+        end = self._log.end
+        if self._position == end:
+            return ()
         deltas = self._log.since(self._position)
-        self._position = self._log.end
+        self._position = end
         return deltas

@@ -20,6 +20,7 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import Codes, Reads, Rows, SeesPods
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
+from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
 from kubescene.scheduler.row_results import RowResults, Window
 from kubescene.scheduler.runtime import FilterExtension, PreFilterExtension
@@ -274,16 +275,19 @@ class Filtering:
         return status.by(extension.name)
 
     def _judge_by(self, extension: FilterExtension, rows: Rows, verdicts: Codes) -> None:
-        open_at = ((verdicts == 0) | (verdicts >> _SHIFT > extension.position)).nonzero()[0]
-        if not open_at.size:
+        judge = self._domain_codes if extension.reads is Reads.DOMAIN else self._codes
+        if not highest(verdicts):
+            codes = judge(extension, rows)
+            refused = codes.nonzero()[0]
+            if refused.size:
+                verdicts[refused] = _packed(extension, codes[refused])
             return
-        if extension.reads is Reads.DOMAIN:
-            codes = self._domain_codes(extension, rows.take(open_at))
-        else:
-            codes = self._codes(extension, rows.take(open_at))
-        refused = codes.nonzero()[0]
-        if refused.size:
-            verdicts[open_at[refused]] = _packed(extension, codes[refused])
+        open_at = ((verdicts == 0) | (verdicts >> _SHIFT > extension.position)).nonzero()[0]
+        if open_at.size:
+            codes = judge(extension, rows.take(open_at))
+            refused = codes.nonzero()[0]
+            if refused.size:
+                verdicts[open_at[refused]] = _packed(extension, codes[refused])
 
     def _domain_codes(self, extension: FilterExtension, rows: Rows) -> Codes:
         """The codes of a plugin that says when they may have changed."""

@@ -25,7 +25,7 @@ from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import ALL_NODES, CountedNodes, DomainTally
 from kubescene.scheduler.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import CLASSES_KEPT, PodInfo, PodSignature
 from kubescene.types import ReadOnlyObject
 
 CELLS_KEPT = 8_000_000
@@ -52,6 +52,8 @@ class PodCensus:
         self._specs: dict[str, _Spec] = {}
         self._label_groups: dict[_LabelKey, LabelGroup] = {}
         self._labelled: Filed[LabelGroup] = Filed()
+        self._known: dict[PodSignature, LabelGroup] = {}
+        """Groups of pods that carry no terms and are not being deleted."""
         self._term_groups: dict[CarriedTerm, TermGroup] = {}
         self._terms: Filed[TermGroup] = Filed()
         self._counters: dict[Matcher, RowCounter] = {}
@@ -93,6 +95,7 @@ class PodCensus:
             self._put_to_sleep(counter)
         self._label_groups.clear()
         self._labelled.clear()
+        self._known.clear()
         self._term_groups.clear()
         self._terms.clear()
         self._specs.clear()
@@ -106,14 +109,21 @@ class PodCensus:
         if self._layout != self._nodes.layout:
             self._layout = self._nodes.layout
             self.epoch += 1
+        known = self._known
         for kind, node, pods in deltas:
             if kind is DeltaKind.POD_ADDED:
-                self._add(node, pods[0], 1)
+                group = known.get(pods[0].signature)
+                if group is None or group.counters or pods[0].terminating:
+                    self._add(node, pods[0], 1)
+                else:
+                    # A pod that carries no terms comes, and nobody asks: the rule.
+                    group.nodes[node.name] = group.nodes.get(node.name, 0) + 1
             elif kind is DeltaKind.POD_REMOVED:
                 self._add(node, pods[0], -1)
             elif kind is DeltaKind.POD_CHANGED:
-                self._add(node, pods[0], -1)
-                self._add(node, pods[1], 1)
+                # Labels, or being deleted; the terms that a pod carries never change.
+                self._change(self._label_group(pods[0]), node, -1)
+                self._change(self._label_group(pods[1]), node, 1)
             elif kind is DeltaKind.NODE_CHANGED:
                 self._note_spec(node)
             elif kind is DeltaKind.NODE_JOINED:
@@ -145,10 +155,15 @@ class PodCensus:
             self.epoch += 1
 
     def _add(self, node: NodeInfo, pod: PodInfo, sign: int) -> None:
-        signature = pod.signature
-        self._change(self._label_group(pod), node, sign)
-        for carried in pod_affinity(signature).carried:
+        group = self._label_group(pod)
+        self._change(group, node, sign)
+        terms = pod_affinity(pod.signature).carried
+        for carried in terms:
             self._change(self._term_group(carried), node, sign)
+        if sign > 0 and not terms and not pod.terminating:
+            if len(self._known) >= CLASSES_KEPT:
+                self._known.clear()
+            self._known[pod.signature] = group
 
     def _change(self, group: PodGroup, node: NodeInfo, sign: int) -> None:
         if group.counters:
@@ -196,6 +211,7 @@ class PodCensus:
         elif isinstance(group, LabelGroup):
             key = (group.namespace, tuple(sorted(group.labels.items())))
             del self._label_groups[key, group.terminating]
+            self._known.clear()
             for pair in group.labels.items():
                 self._labelled.take(group, pair)
 
