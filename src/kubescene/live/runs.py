@@ -49,12 +49,12 @@ class LiveRun:
     def attach(self, own: ClusterOptions) -> None:
         """Get the world ready: the next to begin anew in it is this scenario.
 
-        What its spec does not ask for is as in a run of its own, but for what belongs to ``own``,
-        the world that is served.
+        All is as in a run of its own, but for the scheduler of the world that is served: ``own``.
+        So no Event objects are written either; they cost more than the rest of a placement.
         """
         options = cluster_options(self.scenario.object, None)
         self.seed = options.seed
-        self._cluster.prepare(replace(options, events=own.events, scheduler=own.scheduler))
+        self._cluster.prepare(replace(options, scheduler=own.scheduler))
         self._cluster.observe(*self._onlookers)
 
     def detach(self) -> None:
