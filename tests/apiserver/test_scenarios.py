@@ -477,7 +477,7 @@ def test_time_cannot_be_told_to_move_while_a_scenario_is_paused() -> None:
         http.close()
 
 
-# -- what it looks like ------------------------------------------------------------------------------
+# -- what it looks like ----------------------------------------------------------------------------
 
 
 def test_the_table_shows_phase_step_and_controller(live: Http) -> None:

@@ -192,8 +192,10 @@ class ReplayClient:
             handler(Change(ChangeType.ADDED, record, None, self.store))
         return self.store.subscribe(handler, (resource,))
 
-    def watch_all(self, handler: EventHandler, *, quiet: bool = False) -> Subscription:
-        del quiet
+    def watch_all(
+        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+    ) -> Subscription:
+        del quiet, patient
         return self.store.subscribe(handler)
 
     def changed_since(self, revision: int) -> bool:
