@@ -81,13 +81,8 @@ def run(
         from kubescene.cli.remote import check_local_options, run_on_server
         from kubescene.running import read
 
-        check_local_options(
-            {
-                "--full-status": full_status,
-                "--plugin": plugin,
-                "--scheduler-config": scheduler_config,
-            }
-        )
+        local = {"--full-status": full_status, "--plugin": plugin}
+        check_local_options({**local, "--scheduler-config": scheduler_config})
         code = run_on_server(read(file), server, out=out, seed=seed, quiet=quiet, delete=delete)
         raise typer.Exit(code)
     from kubescene.cli.run import run_scenario

@@ -22,6 +22,7 @@ from kubescene.errors import (
     BadRequestError,
     ConfigurationError,
     NotFoundError,
+    UnreachableError,
 )
 from kubescene.reports.progress import ProgressReporter
 from kubescene.reports.terminal import print_summary
@@ -132,6 +133,8 @@ def create(run: RemoteRun, scenario: JsonObject) -> None:
         ) from None
     except BadRequestError as error:
         raise ConfigurationError(f"{run.url}: {error.message}") from error
+    except UnreachableError:
+        raise
     except ApiError as error:
         raise ConfigurationError(f"{run.url} refused the scenario: {error.message}") from error
 
