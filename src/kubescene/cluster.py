@@ -257,7 +257,7 @@ class Cluster:
             raise
 
     def _use_scheduler(self, options: ClusterOptions) -> None:
-        self.options = options
+        self.options = self._own_options = options
         factory = partial(kube_scheduler, options=scheduler_options(options))
         self.registrations.replace(SCHEDULER, factory)
 
@@ -364,6 +364,11 @@ class Cluster:
         self._define()
 
     # -- lending it to a scenario --------------------------------------------------------------
+
+    @property
+    def own_options(self) -> ClusterOptions:
+        """The settings that the world has when no scenario brings others."""
+        return self._own_options
 
     def prepare(self, options: ClusterOptions) -> None:
         """What the next scenario begins with, in place of the world's own settings.

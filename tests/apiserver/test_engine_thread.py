@@ -22,7 +22,7 @@ from kubescene.cluster import Cluster
 from kubescene.control import IDLE, Controller, ControllerContext, Progress, Slot
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
-from kubescene.errors import ApiError, ConflictError, ReentrantWriteError
+from kubescene.errors import ApiError, ConflictError, InternalError, ReentrantWriteError
 from kubescene.testing import make_pod, make_priority_class, make_replica_set
 
 PODS = GroupResource("", "pods")
@@ -297,6 +297,37 @@ def test_a_controller_that_fails_once_misses_no_virtual_time() -> None:
     [ticker] = [s.controller for s in cluster.slots if isinstance(s.controller, Ticker)]
     assert ticker.stumbled
     assert [(at - clock.start) // SECOND for at in ticker.acted] == list(range(1, 11))
+    engine.stop()
+
+
+class Broken:
+    """Acts at one instant, and never manages to."""
+
+    name = "broken"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._due = False
+        context.timers.after(5 * SECOND, self._fall_due)
+
+    def _fall_due(self) -> None:
+        self._due = True
+
+    def run_once(self) -> Progress:
+        if self._due:
+            raise RuntimeError("never")
+        return IDLE
+
+
+def test_time_does_not_leave_a_controller_behind_that_never_works() -> None:
+    clock = VirtualClock()
+    cluster = Cluster(clock=clock)
+    cluster.registrations.register("broken", Broken)
+    engine = EngineThread(cluster)
+    engine.start()
+    with pytest.raises(InternalError, match="broken failed 3 times at 2026-01-01T00:00:05"):
+        asyncio.run(engine.submit_moments(lambda: cluster.advancing("10s", engine.crank)))
+    assert clock.now() == clock.start + 5 * SECOND
+    assert engine.call(lambda: 1) == 1
     engine.stop()
 
 

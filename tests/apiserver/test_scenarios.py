@@ -477,7 +477,7 @@ def test_time_cannot_be_told_to_move_while_a_scenario_is_paused() -> None:
         http.close()
 
 
-# -- what it looks like ------------------------------------------------------------------------------
+# -- what it looks like ----------------------------------------------------------------------------
 
 
 def test_the_table_shows_phase_step_and_controller(live: Http) -> None:
@@ -503,3 +503,42 @@ def test_scenarios_have_short_names_and_a_status(live: Http) -> None:
     assert found["scenarios"]["shortNames"] == ["scn"]
     assert found["scenarios"]["namespaced"] is False
     assert "scenarios/status" in found
+
+
+# -- large ones ------------------------------------------------------------------------------------
+
+
+def test_a_large_scenario_is_read_listed_patched_and_watched_like_any_other(live: Http) -> None:
+    play(live, simple(pods=400))
+    whole = get(live, "s")
+    assert len(whole["status"]["scenarioResult"]["timeline"]["1"]) > 1000
+    assert live.get(SCENARIOS).json["items"] == [{**whole, "apiVersion": whole["apiVersion"]}]
+    labelled = live.patch(f"{SCENARIOS}/s", {"metadata": {"labels": {"a": "b"}}}).json
+    assert labelled["status"] == whole["status"]
+    with live.watch(f"{SCENARIOS}?watch=true") as events:
+        assert events.next()["object"]["status"] == whole["status"]
+        live.patch(f"{SCENARIOS}/s", {"metadata": {"labels": {"a": "c"}}})
+        assert events.next()["object"]["status"] == whole["status"]
+    deleted = live.delete(f"{SCENARIOS}/s")
+    assert deleted.status == 200
+
+
+def test_a_changed_scheduler_configuration_makes_a_scenario_fail(live: Http) -> None:
+    play(live, simple())
+    page = "/simulator/v1/schedulerconfiguration"
+    reply = live.post(page, live.get(page).json)
+    assert reply.status == 202, reply.body
+    found = wait(live, "s", "Failed")
+    assert "the scheduler configuration was changed" in found["message"]
+    assert live.post(CONFIG_MAPS, config_map("c")).status == 201
+    assert play(live, simple("next").done())["phase"] == "Succeeded"
+
+
+def test_the_pages_of_a_scenario_that_nobody_played_are_not_there(live: Http) -> None:
+    for page in ("summary", "timeline", "progress"):
+        missing = live.get(f"/simulator/v1/scenarios/nobody/{page}")
+        assert missing.status == 404
+    play(live, simple().done())
+    assert live.get("/simulator/v1/scenarios/s/nothing").status == 404
+    assert live.post("/simulator/v1/scenarios/s/summary", {}).status == 405
+    assert live.get("/simulator/v1/scenarios/s/progress").json["bound"] == 2

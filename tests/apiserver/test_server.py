@@ -266,8 +266,3 @@ class TestServe:
         result = run_command(serve, "--port", str(server.port))
         assert isinstance(result.exception, ConfigurationError)
         assert "choose another --port" in str(result.exception)
-
-
-def test_scenarios_are_not_offered_while_nothing_plays_them() -> None:
-    with Server(port=0, controllers=False) as server:
-        assert "scenarios" not in {kind.plural for kind in server.cluster.scheme}

@@ -4,7 +4,16 @@ from copy import deepcopy
 
 import pytest
 
-from kubescene.clock import SECOND, Clock, ScaledClock, VirtualClock, WallClock, parse_time
+from kubescene.clock import (
+    SECOND,
+    Clock,
+    LentClock,
+    ScaledClock,
+    VirtualClock,
+    WallClock,
+    parse_time,
+)
+from kubescene.clock.clocks import PacedClock
 
 
 def test_virtual_time_begins_where_it_is_told() -> None:
@@ -91,3 +100,39 @@ def test_a_copied_scaled_clock_goes_on_from_the_same_time() -> None:
     before, copied = clock.now(), deepcopy(clock)
     assert before <= copied.now() <= clock.now()
     assert copied.start == 7
+
+
+def test_a_scaled_clock_begins_again() -> None:
+    clock = ScaledClock(1_000_000_000, start=0)
+    clock.wait_until(SECOND)
+    clock.reset(5)
+    assert clock.now() >= 5
+    assert clock.start == 5
+
+
+def test_a_lent_clock_stands_still_until_it_is_told() -> None:
+    clock = LentClock(ScaledClock(1_000_000))
+    clock.lend(7 * SECOND)
+    assert (clock.now(), clock.seconds_until(8 * SECOND)) == (7 * SECOND, None)
+    clock.wait_until(9 * SECOND)
+    assert clock.now() == 9 * SECOND
+
+
+@pytest.mark.parametrize("own", [WallClock(), ScaledClock(60), VirtualClock()])
+def test_a_clock_that_is_taken_back_goes_on_from_where_it_was(own: PacedClock) -> None:
+    clock = LentClock(own)
+    clock.lend(7 * SECOND)
+    clock.wait_until(9 * SECOND)
+    clock.take_back()
+    assert 9 * SECOND <= clock.now() < 3600 * SECOND
+    assert (clock.seconds_until(10 * SECOND) is None) is isinstance(own, VirtualClock)
+
+
+def test_a_lent_clock_that_is_reset_is_its_own_again() -> None:
+    own = VirtualClock(5)
+    clock = LentClock(own)
+    clock.lend(7 * SECOND)
+    clock.reset()
+    assert clock.now() == 5
+    own.wait_until(6)
+    assert clock.now() == 6

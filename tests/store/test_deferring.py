@@ -70,6 +70,32 @@ def test_who_follows_the_resource_is_told_of_every_change() -> None:
     assert counter.change(store)
 
 
+def test_who_follows_everything_is_told_of_every_change_unless_patient() -> None:
+    store = Store()
+    counter = Counter(store)
+    heard: list[int] = []
+    following = store.subscribe(lambda change: heard.append(change.revision))
+    assert not counter.change(store)
+    following.cancel()
+    patient = store.subscribe(lambda change: heard.append(change.revision), patient=[THINGS])
+    assert counter.change(store)
+    assert heard == []
+    # A patient one still hears of what is not deferred.
+    store.remove(THINGS, "", "t")
+    assert heard == [store.revision]
+    patient.cancel()
+
+
+def test_who_begins_to_follow_everything_has_missed_nothing() -> None:
+    store = Store()
+    counter = Counter(store)
+    counter.change(store)
+    before = store.revision
+    store.subscribe(lambda change: None)
+    assert store.revision == before + 1
+    assert number(store) == 1
+
+
 def test_a_served_store_defers_nothing() -> None:
     store = Store()
     counter = Counter(store)

@@ -42,6 +42,7 @@ from kubescene.apiserver.subresources import Subresources
 from kubescene.apiserver.validating import FieldValidation
 from kubescene.apiserver.writing import Writes
 from kubescene.errors import ApiError, ForbiddenError, InternalError, MethodNotAllowedError
+from kubescene.live import LiveScenarios
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
@@ -58,6 +59,7 @@ class ApiServer:
     def __init__(
         self,
         engine: EngineThread,
+        scenarios: LiveScenarios | None = None,
         *,
         max_body: int = DEFAULT_MAX_BODY,
         only_local: bool = True,
@@ -78,7 +80,7 @@ class ApiServer:
         )
         self.subresources = Subresources(self.verbs)
         self.streams = WatchStreams(self.registry, engine, self.renderer)
-        self.simulator = Simulator(engine, allow_extenders=allow_extenders)
+        self.simulator = Simulator(engine, scenarios, allow_extenders=allow_extenders)
         self.health = Health(engine)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))

@@ -68,6 +68,10 @@ class Director(Protocol):
         """Somebody wants to move the world; raises an `ApiError` if it belongs to a scenario."""
         ...
 
+    def fail_current(self) -> None:
+        """Somebody changes what a scenario that is under way stands on: it has failed."""
+        ...
+
     def define(self) -> None:
         """The world was emptied: make what has to be there."""
         ...
@@ -89,6 +93,9 @@ class Nobody:
 
     def free_world(self) -> None:
         """It always is."""
+
+    def fail_current(self) -> None:
+        """Nothing to do."""
 
     def define(self) -> None:
         """Nothing to do."""
@@ -293,9 +300,16 @@ class EngineThread:
         self._start_controllers()
 
     def configure_scheduler(self, options: SchedulerOptions) -> None:
-        """Another scheduler in the place of the one that runs. A command."""
-        if self._moments is not None:
+        """Another scheduler in the place of the one that runs. A command.
+
+        A scenario that is under way has failed; the world is everybody's again.
+        """
+        if self._moments is not None and not self._director.holds_world:
             raise ConflictError("something is being played: wait for its end")
+        self._director.fail_current()
+        self._moments = None
+        self._director.free_world()
+        self._start_controllers()
         self.cluster.configure_scheduler(options)
 
     def _start_controllers(self) -> None:

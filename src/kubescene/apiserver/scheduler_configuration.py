@@ -33,7 +33,7 @@ class SchedulerConfigurationPage:
     async def post(self, request: Request) -> Response:
         content_type = checked_type(request)
         body = decode_body(await request.body(MAX_SIZE), content_type)
-        before = self._engine.cluster.options.scheduler
+        before = self._engine.cluster.own_options.scheduler
         duplicates = [Duplicate(key) for key in body.duplicates]
         try:
             options = read_configuration(

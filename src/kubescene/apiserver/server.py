@@ -97,6 +97,7 @@ class Server:
         only_local = is_local(host.encode())
         self.app = ApiServer(
             self.engine,
+            self.scenarios,
             max_body=max_body,
             only_local=only_local,
             allow_extenders=allow_extenders,

@@ -10,6 +10,7 @@
                                  it has passed, with the time it is then
     GET  /simulator/v1/schedulerconfiguration    the KubeSchedulerConfiguration that is in force
     POST /simulator/v1/schedulerconfiguration    another one: the scheduler begins anew with it
+    GET  /simulator/v1/scenarios/NAME/...        what is kept of a scenario (see `scenario_pages`)
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,10 +21,12 @@ from kubescene.apiserver.content_types import checked_type
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.apiserver.scenario_pages import PLACE, ScenarioPages
 from kubescene.apiserver.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.writing import as_object
 from kubescene.clock import LentClock, format_micro_time, parse_duration
 from kubescene.errors import BadRequestError, ConflictError, MethodNotAllowedError
+from kubescene.live import LiveScenarios
 from kubescene.registry import exports
 from kubescene.types import JsonObject
 
@@ -38,8 +41,15 @@ Page: TypeAlias = Callable[[Request], Awaitable[Response]]
 class Simulator:
     """Answers for the paths below `PREFIX`."""
 
-    def __init__(self, engine: EngineThread, *, allow_extenders: bool = False) -> None:
+    def __init__(
+        self,
+        engine: EngineThread,
+        scenarios: LiveScenarios | None = None,
+        *,
+        allow_extenders: bool = False,
+    ) -> None:
         self._engine = engine
+        self._scenarios = None if scenarios is None else ScenarioPages(engine, scenarios)
         scheduler = SchedulerConfigurationPage(engine, allow_extenders=allow_extenders)
         self._pages: dict[str, dict[str, Page]] = {
             "export": {"GET": self._export},
@@ -50,7 +60,10 @@ class Simulator:
         }
 
     async def answer(self, request: Request) -> Response:
-        methods = self._pages.get(request.path.removeprefix(PREFIX))
+        path = request.path.removeprefix(PREFIX)
+        if self._scenarios is not None and path.startswith(PLACE):
+            return await self._scenarios.answer(path.removeprefix(PLACE), request)
+        methods = self._pages.get(path)
         if methods is None:
             return not_found_page()
         if request.method not in methods:

@@ -64,11 +64,27 @@ def run(
             help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig.",
         ),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Let this server play it, such as http://127.0.0.1:8001."),
+    ] = None,
+    delete: Annotated[
+        bool,
+        typer.Option("--delete", help="With --server: delete the Scenario when this command ends."),
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
     Example: kubescene run examples/01-first-scenario/scenario.yaml --out out/first
     """
+    if server is not None:
+        from kubescene.cli.remote import check_local_options, run_on_server
+        from kubescene.running import read
+
+        local = {"--full-status": full_status, "--plugin": plugin}
+        check_local_options({**local, "--scheduler-config": scheduler_config})
+        code = run_on_server(read(file), server, out=out, seed=seed, quiet=quiet, delete=delete)
+        raise typer.Exit(code)
     from kubescene.cli.run import run_scenario
 
     code = run_scenario(

@@ -69,13 +69,8 @@ def serve(
     clock_named(clock)
     results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # The HTTP stack is an extra, and no other command should wait for it.
-    try:
-        from kubescene.apiserver.server import Server
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{error.name} is missing: install the server with pip install 'kubescene[server]'"
-        ) from error
+    # No other command should wait for the HTTP stack.
+    from kubescene.apiserver.server import Server
     from kubescene.cli.scheduler import scheduler_with
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions

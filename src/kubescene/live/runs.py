@@ -1,10 +1,10 @@
 """One scenario that is played in a served world, with all that is kept of it."""
 
-from dataclasses import replace
 from io import BytesIO
 
 from kubescene.api.records import Record
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import Cluster
+from kubescene.errors import ScenarioError
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import Summary, SummaryFold
 from kubescene.running import cluster_options
@@ -46,16 +46,22 @@ class LiveRun:
     def phase(self) -> ScenarioPhase:
         return self.scenario.phase
 
-    def attach(self, own: ClusterOptions) -> None:
+    def attach(self) -> None:
         """Get the world ready: the next to begin anew in it is this scenario.
 
-        What its spec does not ask for is as in a run of its own, but for what belongs to ``own``,
-        the world that is served.
+        All is as in a run of its own, with the scheduler of the world that is served. So no Event
+        objects are written either; they cost more than the rest of a placement.
         """
-        options = cluster_options(self.scenario.object, None)
-        self.seed = options.seed
-        self._cluster.prepare(replace(options, events=own.events, scheduler=own.scheduler))
         self._cluster.observe(*self._onlookers)
+        scheduler = self._cluster.own_options.scheduler
+        try:
+            options = cluster_options(self.scenario.object, None, scheduler)
+        except ScenarioError as error:
+            self.engine.bad_input = True
+            self.engine.fail(str(error))
+            return
+        self.seed = options.seed
+        self._cluster.prepare(options)
 
     def detach(self) -> None:
         """What happens from now on is not part of it."""
@@ -65,9 +71,9 @@ class LiveRun:
         """The short account so far."""
         return self._fold.finish(self.name)
 
-    def counts(self) -> dict[str, int]:
-        """How many pods were bound, and how many attempts failed, so far."""
-        return self._fold.counts()
+    def counts(self, step: int | None = None) -> dict[str, int]:
+        """What was written, bound and tried in vain so far, or up to a major step."""
+        return self._fold.counts(step)
 
     def timeline_file(self) -> bytes:
         """What a run of its own would have written to ``timeline.jsonl``. Any thread may ask."""

@@ -48,7 +48,6 @@ class LiveScenarios:
     ) -> None:
         self._cluster = cluster
         self._results = results
-        self._own_options = cluster.options
         self._tracks_fields = False
         self._current: LiveRun | None = None
         self._over: dict[str, LiveRun] = {}
@@ -125,11 +124,10 @@ class LiveScenarios:
 
         For whoever changes what it stands on, such as the scheduler's configuration.
         """
-        if self._current is not None:
-            is_paused = self._current.phase is ScenarioPhase.PAUSED
-            self._current.engine.fail(message)
-            if is_paused:
-                self._end(self._current)
+        run = self._current
+        if run is not None:
+            run.engine.fail(message)
+            self._end(run)
 
     def _resumed(self, run: LiveRun) -> Iterator[Moment] | None:
         """Moments of a paused scenario whose author has added something, or let it go."""
@@ -143,7 +141,7 @@ class LiveScenarios:
         return None
 
     def _play(self, run: LiveRun) -> Iterator[Moment]:
-        run.attach(self._own_options)
+        run.attach()
         self._cluster.registry.track_fields = False
         yield from self._moments_of(run)
 
@@ -155,7 +153,8 @@ class LiveScenarios:
                     if self._is_gone:
                         self._stop(run)
         finally:
-            if run.phase is not ScenarioPhase.PAUSED or self._is_gone:
+            is_over = run.phase is not ScenarioPhase.PAUSED or self._is_gone
+            if is_over and self._current is run:
                 self._end(run)
 
     def _stop(self, run: LiveRun) -> None:

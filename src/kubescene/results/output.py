@@ -119,6 +119,23 @@ class OutputDirectory(Instrument):
                 self._fault = self._fault or error
 
 
+def write_results(
+    path: Path, header: JsonObject, *, timeline: bytes, explanations: bytes, summary: bytes
+) -> None:
+    """The same files of a scenario that a server has played."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / SUMMARY_FILE).unlink(missing_ok=True)
+        (path / TIMELINE_FILE).write_bytes(timeline)
+        (path / EXPLANATIONS_FILE).write_bytes(explanations)
+        (path / SCENARIO_FILE).write_bytes(b"".join(scenario_yaml(header, None)))
+        (path / SUMMARY_FILE).write_bytes(summary)
+    except OSError as error:
+        raise RecorderError(
+            f"the results could not be written to {path}: {error.strerror}"
+        ) from error
+
+
 def scenario_yaml(header: JsonObject, events: Iterable[KepEvent] | None) -> Iterator[bytes]:
     """Readable YAML whose long lists hold one JSON line per item (JSON is YAML).
 

@@ -142,10 +142,14 @@ class SummaryFold:
             self._summary.phase, self._summary.message = fact.phase, fact.message
             self._ended = fact.time
 
-    def counts(self) -> dict[str, int]:
-        """How many pods were bound, and how many attempts failed, so far."""
-        steps = self._steps.values()
+    def counts(self, until: int | None = None) -> dict[str, int]:
+        """What operations wrote, how many pods were bound, how many attempts failed.
+
+        So far, or up to a major step.
+        """
+        steps = [each for each in self._steps.values() if until is None or each.major <= until]
         return {
+            "written": sum(step.operations for step in steps),
             "bound": sum(step.scheduled for step in steps),
             "failedAttempts": sum(step.failed_attempts for step in steps),
         }

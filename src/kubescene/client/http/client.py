@@ -10,7 +10,7 @@ order of the second of its creation; and where an answer carries no object (to a
 eviction that left none), the record is the last state that the client has seen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ from kubescene.client.http.following import Following, HttpSubscription
 from kubescene.client.http.listing import list_all
 from kubescene.client.http.own_writes import OwnWrites
 from kubescene.client.http.requests import JSON, Deadline, Reply, Requests, target
+from kubescene.client.http.rows import Row, Rows
 from kubescene.client.http.wire import Request
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
 from kubescene.client.waking import waking, waking_for_all
@@ -120,6 +121,15 @@ class HttpClient:
         page = list_all(self._requests, api, page_size=self._page_size)
         items = [it for it in page.items if it.record.owner == owner_uid]
         return [it.record.decode() for it in sorted(items, key=lambda it: it.order)]
+
+    def follow_row(self, ref: ObjectRef) -> Iterator[Row | None]:
+        """What ``kubectl get -w`` shows of one object, without end; None when nothing came."""
+        api = self._discovery.find(ref.gvk)
+        return Rows(self._requests, api, ref.name, self._patience_s).follow()
+
+    def read_page(self, path: str, **query: str) -> bytes:
+        """What a path that is no resource answers."""
+        return self._requests.read(path, _body, **query)
 
     def get_scale(self, ref: ObjectRef) -> JsonObject:
         api = self._discovery.find(ref.gvk)
@@ -326,6 +336,10 @@ class HttpClient:
     def _api_of(self, obj: JsonObject) -> ApiResource:
         gvk = GroupVersionKind.of(obj.get("apiVersion", ""), obj.get("kind", ""))
         return self._discovery.find(gvk)
+
+
+def _body(reply: Reply) -> bytes:
+    return reply.body
 
 
 def _namespace(obj: JsonObject) -> str:

@@ -24,6 +24,8 @@ class Endpoint:
     """For https; the default trusts what the machine trusts."""
     server_name: str = ""
     """The name that the server's certificate is for, if it is not that of the URL."""
+    accept: str = "application/json"
+    """The form in which answers are wanted."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -57,7 +59,7 @@ class Endpoint:
         headers = {
             "Host": urlsplit(self.url).netloc,
             "User-Agent": f"kubescene/{__version__}",
-            "Accept": "application/json",
+            "Accept": self.accept,
         }
         if token := self._current_token():
             headers["Authorization"] = f"Bearer {token}"

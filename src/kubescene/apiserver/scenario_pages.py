@@ -1,0 +1,102 @@
+"""``/simulator/v1/scenarios/NAME/...``: what the server keeps of a scenario beside its status.
+
+::
+
+    progress       phase, step, and what was counted up to a step (?step=2)
+    summary        what a run of its own writes to summary.json
+    result         the Scenario with its status, without its timeline
+    timeline       timeline.jsonl
+    explanations   explanations.jsonl
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import orjson
+
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.requests import Request
+from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.errors import MethodNotAllowedError, NotFoundError
+from kubescene.live import LiveRun, LiveScenarios
+
+PLACE = "scenarios/"
+LINES = "application/jsonl"
+_INDENTED = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+
+T = TypeVar("T")
+
+
+class ScenarioPages:
+    """Answers for what is below `PLACE`; the logs of scenarios belong to the engine thread."""
+
+    def __init__(self, engine: EngineThread, scenarios: LiveScenarios) -> None:
+        self._engine = engine
+        self._scenarios = scenarios
+        self._pages: dict[str, Callable[[str, Request], Awaitable[Response]]] = {
+            "progress": self._progress,
+            "summary": self._summary,
+            "result": self._result,
+            "timeline": self._timeline,
+            "explanations": self._explanations,
+        }
+
+    async def answer(self, path: str, request: Request) -> Response:
+        """``path`` begins after `PLACE`."""
+        name, _, page = path.partition("/")
+        if page not in self._pages:
+            return not_found_page()
+        if request.method != "GET":
+            raise MethodNotAllowedError(
+                f"{request.path} takes GET, not {request.method}", kind="simulator"
+            )
+        return await self._pages[page](name, request)
+
+    async def _progress(self, name: str, request: Request) -> Response:
+        step = request.number("step")
+        return json_response(await self._of(name, lambda run: progress_of(run, step)))
+
+    async def _summary(self, name: str, request: Request) -> Response:
+        del request
+        summary = await self._of(name, LiveRun.summary)
+        return Response(orjson.dumps(summary.to_dict(), option=_INDENTED))
+
+    async def _result(self, name: str, request: Request) -> Response:
+        del request
+        return json_response(await self._of(name, lambda run: run.scenario.header()))
+
+    async def _timeline(self, name: str, request: Request) -> Response:
+        del request
+        run = await self._of(name, lambda run: run)
+        return Response(await asyncio.to_thread(run.timeline_file), 200, LINES)
+
+    async def _explanations(self, name: str, request: Request) -> Response:
+        del request
+        run = await self._of(name, lambda run: run)
+        return Response(await asyncio.to_thread(run.explanations_file), 200, LINES)
+
+    async def _of(self, name: str, ask: Callable[[LiveRun], T]) -> T:
+        """What the run of a scenario answers; 404 if it was never played here."""
+
+        def command() -> T:
+            run = self._scenarios.run_named(name)
+            if run is None:
+                raise NotFoundError(
+                    f'scenario "{name}" has not been played by this server', name=name
+                )
+            return ask(run)
+
+        return await self._engine.submit(command)
+
+
+def progress_of(run: LiveRun, step: int | None) -> dict[str, object]:
+    """Where a run stands."""
+    scenario = run.scenario
+    return {
+        "phase": str(scenario.phase),
+        "message": scenario.message,
+        "step": scenario.step.to_dict(),
+        "badInput": run.engine.bad_input,
+        **run.counts(step),
+    }

@@ -1,0 +1,264 @@
+"""``kubescene run --server``: a file is played by a server, and looks as if it were played here."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+from rich.console import Console
+
+from kubescene.actors import Actor
+from kubescene.api.kinds import SCENARIO
+from kubescene.client import ObjectRef
+from kubescene.client.http import HttpClient
+from kubescene.client.http.rows import Row
+from kubescene.clock import ScenarioStep
+from kubescene.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConfigurationError,
+    NotFoundError,
+    UnreachableError,
+)
+from kubescene.reports.progress import ProgressReporter
+from kubescene.reports.terminal import print_summary
+from kubescene.results import Summary
+from kubescene.results.output import write_results
+from kubescene.running import without_status
+from kubescene.scenario.phases import ScenarioPhase
+from kubescene.types import JsonObject
+
+ACTOR = Actor("kubescene-run")
+PAGES = "/simulator/v1/scenarios"
+FINE, RUN_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+ENDS = (ScenarioPhase.SUCCEEDED, ScenarioPhase.FAILED, ScenarioPhase.PAUSED)
+
+
+class Counts(msgspec.Struct, rename="camel"):
+    """What the server's page ``progress`` says."""
+
+    phase: str
+    message: str
+    bad_input: bool
+    written: int
+    bound: int
+    failed_attempts: int
+
+
+class RemoteProgress(ProgressReporter):
+    """The progress of a scenario that somebody else counts."""
+
+    def take(self, counts: Counts) -> None:
+        self._bound = counts.bound
+        self._failed = counts.failed_attempts
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRun:
+    """One scenario on one server."""
+
+    client: HttpClient
+    url: str
+    name: str
+
+    @property
+    def ref(self) -> ObjectRef:
+        return ObjectRef(SCENARIO, self.name)
+
+    def page(self, name: str, **query: str) -> bytes:
+        return self.client.read_page(f"{PAGES}/{self.name}/{name}", **query)
+
+    def counts(self, step: int | None = None) -> Counts:
+        query = {} if step is None else {"step": str(step)}
+        return msgspec.json.decode(self.page("progress", **query), type=Counts)
+
+    def summary(self) -> Summary:
+        return msgspec.json.decode(self.page("summary"), type=Summary)
+
+    def delete(self) -> None:
+        """Take it away, unless somebody else has."""
+        try:
+            self.client.delete(self.ref)
+        except NotFoundError:
+            return
+
+
+def run_on_server(
+    scenario: JsonObject,
+    url: str,
+    *,
+    out: Path | None,
+    seed: int | None,
+    quiet: bool,
+    delete: bool,
+) -> int:
+    """Play a scenario there; returns the exit code that a run of its own would have."""
+    client = HttpClient(url, ACTOR)
+    run = RemoteRun(client, url.rstrip("/"), scenario["metadata"]["name"])
+    errors = Console(stderr=True, quiet=quiet)
+    create(run, with_seed(without_status(scenario), seed))
+    try:
+        code = Follower(run, errors, steps=count_steps(scenario)).follow()
+        return code if code is not None else finish(run, out, quiet=quiet, delete=delete)
+    except KeyboardInterrupt:
+        say(errors, interrupted(run, delete=delete))
+        return INTERRUPTED
+    finally:
+        if delete:
+            run.delete()
+        client.close()
+
+
+def check_local_options(given: Mapping[str, object]) -> None:
+    """Refuse what only works where the scenario is played."""
+    if wrong := [name for name, value in given.items() if value]:
+        raise ConfigurationError(
+            f"{', '.join(wrong)} cannot be used with --server: the server plays with what it was "
+            "started with"
+        )
+
+
+def create(run: RemoteRun, scenario: JsonObject) -> None:
+    """Hand the scenario over; what the server answers is said in words that help."""
+    try:
+        run.client.create(scenario)
+    except AlreadyExistsError:
+        raise ConfigurationError(
+            f"{run.url} has a scenario {run.name!r} already: delete it "
+            f"(kubectl delete scenario {run.name}), or give this one another name"
+        ) from None
+    except BadRequestError as error:
+        raise ConfigurationError(f"{run.url}: {error.message}") from error
+    except UnreachableError:
+        raise
+    except ApiError as error:
+        raise ConfigurationError(f"{run.url} refused the scenario: {error.message}") from error
+
+
+class Follower:
+    """Shows what a watch of the scenario tells."""
+
+    def __init__(self, run: RemoteRun, console: Console, steps: int) -> None:
+        self._run = run
+        self._console = console
+        self._steps = steps
+        self._at_rest: ScenarioStep | None = None
+        self._is_waiting = False
+
+    def follow(self) -> int | None:
+        """Until the scenario ends; an exit code only if it cannot."""
+        with RemoteProgress(self._console, steps=self._steps) as progress:
+            for row in self._run.client.follow_row(self._run.ref):
+                if row is None:
+                    self._refresh(progress)
+                elif row.is_gone:
+                    say(self._console, f"{self._run.name} was deleted by somebody else")
+                    return RUN_FAILED
+                elif self._take(row, progress):
+                    return None
+        raise AssertionError("a row is followed without end")
+
+    def _refresh(self, progress: RemoteProgress) -> None:
+        if not self._is_waiting:
+            try:
+                progress.take(self._run.counts())
+            except NotFoundError:
+                return
+
+    def _take(self, row: Row, progress: RemoteProgress) -> bool:
+        """Whether this is the end."""
+        phase, step = row.cells.get("Phase", ""), step_of(row.cells.get("Step", ""))
+        if phase in ("", ScenarioPhase.PENDING):
+            self._tell_waiting(phase)
+            return False
+        self._is_waiting = False
+        # A step may be Finished several times while time passes; the last is when another begins.
+        if step is not None and self._at_rest is not None and step.major > self._at_rest.major:
+            self._tell_at_rest(progress)
+        if row.cells.get("StepPhase") == "Finished":
+            self._at_rest = step
+        if phase in ENDS:
+            self._tell_at_rest(progress)
+        return phase in ENDS
+
+    def _tell_at_rest(self, progress: RemoteProgress) -> None:
+        if (step := self._at_rest) is not None:
+            self._at_rest = None
+            progress.take(self._run.counts(step.major))
+            progress.step_finished(step)
+
+    def _tell_waiting(self, phase: str) -> None:
+        if phase and not self._is_waiting:
+            self._is_waiting = True
+            status = self._run.client.get(self._run.ref).get("status") or {}
+            if message := status.get("message"):
+                say(self._console, f"{self._run.name} waits: {message}")
+
+
+def finish(run: RemoteRun, out: Path | None, *, quiet: bool, delete: bool) -> int:
+    """The summary, the files, and what becomes of the object."""
+    console, counts = Console(quiet=quiet), run.counts()
+    print_summary(run.summary(), console)
+    if out is not None:
+        write_results(
+            out,
+            orjson.loads(run.page("result")),
+            timeline=run.page("timeline"),
+            explanations=run.page("explanations"),
+            summary=run.page("summary"),
+        )
+        console.print(f"\nResults are in {out}", highlight=False, markup=False)
+    if counts.phase == ScenarioPhase.PAUSED and not delete:
+        say(console, f"\n{left_behind(run)}")
+    if quiet and counts.message:
+        sys.stderr.write(f"kubescene: {run.name}: {counts.message}\n")
+    if counts.phase != ScenarioPhase.FAILED:
+        return FINE
+    return BAD_INPUT if counts.bad_input else RUN_FAILED
+
+
+def interrupted(run: RemoteRun, *, delete: bool) -> str:
+    if delete:
+        return f"interrupted: {run.name} is deleted at {run.url}, and so it stops; its objects stay"
+    return (
+        f"interrupted: {run.name} goes on at {run.url}; "
+        f"kubectl delete scenario {run.name} would stop it"
+    )
+
+
+def left_behind(run: RemoteRun) -> str:
+    return (
+        f"{run.name} is paused at {run.url} and has the world to itself: add operations, or "
+        f"kubectl delete scenario {run.name}"
+    )
+
+
+def with_seed(scenario: JsonObject, seed: int | None) -> JsonObject:
+    """The scenario with another ``spec.simulation.seed``."""
+    if seed is None:
+        return scenario
+    spec: dict[str, Any] = dict(scenario.get("spec") or {})
+    spec["simulation"] = {**(spec.get("simulation") or {}), "seed": seed}
+    return {**scenario, "spec": spec}
+
+
+def step_of(text: str) -> ScenarioStep | None:
+    major, dot, minor = text.partition(".")
+    is_step = dot and major.isdecimal() and minor.isdecimal()
+    return ScenarioStep(int(major), int(minor)) if is_step else None
+
+
+def count_steps(scenario: JsonObject) -> int:
+    """How many major steps there are, as far as an unchecked scenario can tell."""
+    operations = (scenario.get("spec") or {}).get("operations")
+    if not isinstance(operations, list):
+        return 0
+    return len({each.get("step") for each in operations if isinstance(each, dict)})
+
+
+def say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

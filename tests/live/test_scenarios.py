@@ -1,0 +1,195 @@
+"""Who plays and who waits, without a thread or a socket: moments are turned by hand."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kubescene.clock import WallClock
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.control import ControllerContext, Progress
+from kubescene.errors import ForbiddenError
+from kubescene.live import LiveScenarios
+from kubescene.live.scenarios import RECONFIGURED
+from kubescene.scenario import ScenarioBuilder
+from kubescene.scenario.phases import ResultsStrategy
+from kubescene.testing import make_node, make_pod
+
+
+class Stage:
+    """A served world whose engine thread is the test."""
+
+    def __init__(self, results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP) -> None:
+        clock = WallClock()
+        self.cluster = Cluster(ClusterOptions(events=True), clock=clock, server_clock=clock)
+        self.cluster.registry.track_fields = True
+        self.cluster.store.own()
+        self.live = LiveScenarios(self.cluster, results)
+        self.live.begin()
+
+    def settle(self) -> None:
+        """Play all there is to play, as the engine thread does when no command comes."""
+        self.live.look()
+        while (moments := self.live.moments()) is not None:
+            for _ in moments:
+                self.live.look()
+
+    def begin(self) -> Iterator[object]:
+        self.live.look()
+        moments = self.live.moments()
+        assert moments is not None
+        return moments
+
+    def phase(self, name: str) -> str:
+        status = self.cluster.get("scenarios", name).get("status", {})
+        return str(status.get("phase", ""))
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def simple(name: str = "s") -> ScenarioBuilder:
+    return ScenarioBuilder(name).create(make_node("n").cpu("4")).create(make_pod("p").cpu("1"))
+
+
+def test_nothing_is_played_when_nothing_is_there(stage: Stage) -> None:
+    assert stage.live.moments() is None
+    assert not stage.live.holds_world
+
+
+def test_the_world_is_held_from_the_first_moment_until_somebody_writes(stage: Stage) -> None:
+    stage.cluster.create(simple().done())
+    stage.settle()
+    assert stage.phase("s") == "Succeeded"
+    assert stage.live.holds_world
+    stage.cluster.patch("scenarios", "s", {"metadata": {"labels": {"a": "b"}}})
+    assert not stage.live.look()
+    stage.cluster.create(make_pod("after"))
+    assert stage.live.look()
+    assert not stage.live.holds_world
+    assert stage.cluster.slots == []
+    assert stage.cluster.options.events
+
+
+def test_owners_of_fields_are_tracked_again_after_a_scenario(stage: Stage) -> None:
+    stage.cluster.create(simple().done())
+    stage.settle()
+    assert "managedFields" not in stage.cluster.get("pods", "p")["metadata"]
+    stage.cluster.create(make_pod("a"))
+    stage.live.look()
+    stage.cluster.create(make_pod("b"))
+    assert "managedFields" in stage.cluster.get("pods", "b")["metadata"]
+
+
+def test_a_scenario_that_fails_before_it_begins_takes_nothing(stage: Stage) -> None:
+    stage.cluster.create(make_node("mine"))
+    stage.cluster.create(simple().simulate("nobody"))
+    stage.settle()
+    assert stage.phase("s") == "Failed"
+    assert not stage.live.holds_world
+    assert stage.cluster.node("mine").name == "mine"
+    assert stage.cluster.registry.track_fields
+
+
+def test_waiting_is_told_while_another_plays(stage: Stage) -> None:
+    stage.cluster.create(simple("first").done())
+    moments = stage.begin()
+    next(moments)
+    stage.cluster.create(simple("second").done())
+    stage.live.look()
+    assert stage.phase("second") == "Pending"
+    assert stage.phase("first") == "Running"
+    for _ in moments:
+        pass
+    stage.settle()
+    assert (stage.phase("first"), stage.phase("second")) == ("Succeeded", "Succeeded")
+
+
+def test_a_changed_scheduler_makes_a_running_scenario_fail(stage: Stage) -> None:
+    stage.cluster.create(simple().done())
+    moments = stage.begin()
+    for _ in range(4):
+        next(moments)
+    stage.live.fail_current()
+    assert list(moments) == []
+    status = stage.cluster.get("scenarios", "s")["status"]
+    assert (status["phase"], status["message"]) == ("Failed", RECONFIGURED)
+    assert stage.live.moments() is None
+
+
+def test_a_changed_scheduler_makes_a_paused_scenario_fail(stage: Stage) -> None:
+    stage.cluster.create(simple())
+    stage.settle()
+    with pytest.raises(ForbiddenError, match='belongs to scenario "s", which is Paused'):
+        stage.live.free_world()
+    stage.live.fail_current()
+    assert stage.phase("s") == "Failed"
+    stage.live.free_world()
+    stage.cluster.create(make_pod("after"))
+
+
+def test_a_controller_with_a_bug_ends_its_scenario_and_not_the_next(stage: Stage) -> None:
+    class Buggy:
+        name = "buggy"
+
+        def __init__(self, context: ControllerContext) -> None:
+            del context
+
+        def run_once(self) -> Progress:
+            raise ZeroDivisionError("oops")
+
+    stage.cluster.registrations.register("buggy", Buggy)
+    stage.cluster.create(simple("bad").simulate("buggy").done())
+    moments = stage.begin()
+    with pytest.raises(ZeroDivisionError):
+        list(moments)
+    assert stage.phase("bad") == "Failed"
+    off = ScenarioBuilder("good").create(make_node("n")).done()
+    document = off.build()
+    names = [{"name": "buggy"}]
+    document["spec"]["controllers"] = {
+        "simulationControllers": {"enabled": [{"name": "kube-scheduler"}]},
+        "presimulationControllers": {"disabled": names},
+    }
+    stage.cluster.create(document)
+    stage.settle()
+    assert stage.phase("good") == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "paused", "done"),
+    [
+        ("AtMovingNextStep", ["1"], ["1", "2"]),
+        ("OnPause", ["1"], ["1", "2"]),
+        ("OnDone", [], ["1", "2"]),
+    ],
+)
+def test_results_are_shown_when_the_strategy_says(
+    strategy: str, paused: list[str], done: list[str]
+) -> None:
+    stage = Stage(ResultsStrategy(strategy))
+    stage.cluster.create(simple())
+    stage.settle()
+    assert majors(stage) == paused
+    operations = stage.cluster.get("scenarios", "s")["spec"]["operations"]
+    end = {"step": 2, "doneOperation": {}}
+    stage.cluster.patch("scenarios", "s", {"spec": {"operations": [*operations, end]}})
+    stage.settle()
+    assert majors(stage) == done
+
+
+def majors(stage: Stage) -> list[str]:
+    resource = stage.cluster.scheme.resolve("scenarios").group_resource
+    record = stage.cluster.store.get(resource, "", "s")
+    assert record is not None
+    return list(record.decode()["status"]["scenarioResult"]["timeline"])
+
+
+def test_a_copy_of_a_served_world_plays_nothing(stage: Stage) -> None:
+    stage.cluster.create(simple())
+    stage.settle()
+    fork = stage.cluster.fork()
+    fork.patch("scenarios", "s", {"spec": {"operations": []}})
+    assert stage.phase("s") == "Paused"
+    assert len(stage.cluster.get("scenarios", "s")["spec"]["operations"]) == 2

@@ -1,0 +1,177 @@
+"""``kubescene run --server``: what a server plays looks as if it were played here."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from apiserver.http import CONFIG_MAPS, Http, config_map
+from apiserver.scenarios import SCENARIOS, create, play, status, wait
+from kubescene.apiserver.server import Server
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "01-first-scenario" / "scenario.yaml"
+ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(port=0) as running:
+        yield running
+
+
+@pytest.fixture
+def http(server: Server) -> Iterator[Http]:
+    client = Http(server.host, server.port)
+    yield client
+    client.close()
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "kubescene", "run", *map(str, arguments)]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=ENVIRONMENT,
+    )
+
+
+def written(tmp_path: Path, builder: ScenarioBuilder) -> Path:
+    return builder.save(tmp_path / "scenario.yaml")
+
+
+def test_progress_summary_and_files_are_those_of_a_local_run(
+    server: Server, tmp_path: Path
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    remote = run(EXAMPLE, "--server", server.url, "--out", there)
+    local = run(EXAMPLE, "--out", here)
+    assert remote.returncode == local.returncode == 0
+    assert remote.stdout.replace(str(there), "OUT") == local.stdout.replace(str(here), "OUT")
+    assert steps(remote.stderr) == steps(local.stderr)
+    for name in ("timeline.jsonl", "explanations.jsonl", "summary.json"):
+        assert (there / name).read_bytes() == (here / name).read_bytes()
+
+
+def steps(text: str) -> list[str]:
+    """The lines about steps, up to what depends on the machine's speed."""
+    return [line.partition(" at rest")[0] for line in text.splitlines() if "at rest" in line]
+
+
+def test_a_seed_goes_along(server: Server, tmp_path: Path) -> None:
+    outs = [tmp_path / name for name in ("there", "here")]
+    run(EXAMPLE, "--seed", "9", "--server", server.url, "--out", outs[0])
+    run(EXAMPLE, "--seed", "9", "--out", outs[1])
+    assert len({(out / "timeline.jsonl").read_bytes() for out in outs}) == 1
+
+
+@pytest.mark.parametrize(
+    ("builder", "code"),
+    [
+        (ScenarioBuilder("x").create(make_node("n")).done(), 0),
+        (ScenarioBuilder("x").create(make_node("n")), 0),
+        (ScenarioBuilder("x").create(make_node("n")).create(make_node("n")), 1),
+        (ScenarioBuilder("x").simulate("nobody").create(make_node("n")), 2),
+    ],
+    ids=["succeeded", "paused", "failed", "bad input"],
+)
+def test_exit_codes_are_those_of_a_local_run(
+    server: Server, tmp_path: Path, builder: ScenarioBuilder, code: int
+) -> None:
+    file = written(tmp_path, builder)
+    assert run(file, "--server", server.url).returncode == code
+    assert run(file).returncode == code
+
+
+def test_a_paused_scenario_is_left_there_and_that_is_said(
+    server: Server, http: Http, tmp_path: Path
+) -> None:
+    file = written(tmp_path, ScenarioBuilder("x").create(make_node("n")))
+    done = run(file, "--server", server.url)
+    assert "x is paused at" in done.stdout
+    assert "kubectl delete scenario x" in done.stdout
+    assert status(http, "x")["phase"] == "Paused"
+
+
+def test_delete_takes_the_scenario_away(server: Server, http: Http, tmp_path: Path) -> None:
+    file = written(tmp_path, ScenarioBuilder("x").create(make_node("n")))
+    assert run(file, "--server", server.url, "--delete").returncode == 0
+    assert http.get(f"{SCENARIOS}/x").status == 404
+    assert http.post(CONFIG_MAPS, config_map("c")).status == 201
+
+
+def test_a_scenario_that_has_to_wait_says_so(server: Server, http: Http, tmp_path: Path) -> None:
+    play(http, ScenarioBuilder("first").create(make_node("n")))
+    file = written(tmp_path, ScenarioBuilder("second").create(make_node("n")).done())
+    process = subprocess.Popen(
+        command(file, "--server", server.url), stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == 'second waits: scenario "first" comes first\n'
+    http.delete(f"{SCENARIOS}/first")
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("delete", [False, True], ids=["leaves", "deletes"])
+def test_ctrl_c_says_what_becomes_of_the_scenario(
+    server: Server, http: Http, tmp_path: Path, delete: bool
+) -> None:
+    play(http, ScenarioBuilder("first").create(make_node("n")))
+    file = written(tmp_path, ScenarioBuilder("second").create(make_node("n")).done())
+    options = ("--delete",) if delete else ()
+    process = subprocess.Popen(
+        command(file, "--server", server.url, *options),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert ("second is deleted" if delete else "second goes on") in said
+    assert http.get(f"{SCENARIOS}/second").status == (404 if delete else 200)
+
+
+def test_a_scenario_that_somebody_else_deletes_is_a_failure(
+    server: Server, http: Http, tmp_path: Path
+) -> None:
+    play(http, ScenarioBuilder("first").create(make_node("n")))
+    file = written(tmp_path, ScenarioBuilder("second").create(make_pod("p")).done())
+    process = subprocess.Popen(
+        command(file, "--server", server.url), stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    assert process.stderr is not None
+    process.stderr.readline()
+    http.delete(f"{SCENARIOS}/second")
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, "was deleted by somebody else" in said) == (1, True)
+
+
+def test_what_cannot_be_handed_over_is_one_line(server: Server, http: Http, tmp_path: Path) -> None:
+    file = written(tmp_path, ScenarioBuilder("x").create(make_node("n")).done())
+    create(http, ScenarioBuilder("x").create(make_node("n")).done())
+    wait(http, "x")
+    twice = run(file, "--server", server.url)
+    assert twice.returncode == 2
+    assert "has a scenario 'x' already: delete it" in twice.stderr
+    local = run(file, "--server", server.url, "--full-status")
+    assert local.returncode == 2
+    assert "--full-status cannot be used with --server" in local.stderr
+    nobody = run(file, "--server", "http://127.0.0.1:9")
+    assert nobody.returncode == 2
+    assert len(nobody.stderr.splitlines()) == 1
+    assert "Check that the API server runs" in nobody.stderr
