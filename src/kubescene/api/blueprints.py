@@ -35,6 +35,52 @@ class Blueprint:
         return stored
 
 
+class ClaimingBlueprint(Blueprint):
+    """Pods that differ in the names of claims among their volumes as well.
+
+    Nothing else in a pod depends on these names, nor does validation: any will do.
+    """
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        body = self.body
+        if obj is body:
+            return True
+        spec, own = obj["spec"], body["spec"]
+        members = all(obj.get(name) is body[name] for name in body if name not in _VARYING)
+        alike = members and len(obj) == len(body) and same_but(spec, own, "volumes")
+        return (
+            alike
+            and same_but(obj["metadata"], body["metadata"], "name")
+            and all(map(_same_but_claim, spec["volumes"], own["volumes"]))
+        )
+
+    def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
+        given, volumes = obj["spec"]["volumes"], stored["spec"]["volumes"]
+        named = [_claiming(volume, wanted) for volume, wanted in zip(volumes, given, strict=False)]
+        spec = {**stored["spec"], "volumes": [*named, *volumes[len(given) :]]}
+        return {**stored, "spec": spec}
+
+
+_VARYING = frozenset({"metadata", "spec"})
+_CLAIM = "persistentVolumeClaim"
+
+
+def _same_but_claim(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+    if new is old:
+        return True
+    return same_but(new, old, _CLAIM) and same_but(new[_CLAIM], old[_CLAIM], "claimName")
+
+
+def _claiming(volume: JsonObject, wanted: ReadOnlyObject) -> JsonObject:
+    """A stored volume with the claim of another one like it."""
+    if _CLAIM not in wanted:
+        return volume
+    claim = {**volume[_CLAIM], "claimName": wanted[_CLAIM]["claimName"]}
+    return {**volume, _CLAIM: claim}
+
+
 def same_but(new: Mapping[str, Any], old: Mapping[str, Any], member: str) -> bool:
     """Whether two objects have the same members in the same order, apart from one's value."""
     if len(new) != len(old) or not all(map(eq, new, old)):

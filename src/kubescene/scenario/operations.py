@@ -6,7 +6,7 @@ from dataclasses import replace
 import orjson
 
 from kubescene.actors import ENGINE
-from kubescene.api.blueprints import Blueprint
+from kubescene.api.blueprints import Blueprint, ClaimingBlueprint
 from kubescene.api.encoding import encode
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
@@ -20,6 +20,7 @@ from kubescene.scenario.subresources import SubresourceWriter, part_of
 from kubescene.types import JsonObject
 
 INDEX = INDEX_MARK.decode()
+CLAIM = "persistentVolumeClaim"
 
 
 class OperationRunner:
@@ -131,20 +132,49 @@ class Template:
         self._text = orjson.dumps(obj)
         self._body: JsonObject = orjson.loads(self._text)
         self._name = index_in_name(self._body)
-        only_there = self._name.count(INDEX) == self._text.count(INDEX_MARK)
-        self.blueprint = Blueprint(self._body) if only_there else None
-        """What all instances are but for their names; None if they differ in more."""
+        self._claims = indexed_claims(self._body)
+        total, in_name = self._text.count(INDEX_MARK), self._name.count(INDEX)
+        in_claims = sum(name.count(INDEX) for name in self._claims.values())
+        self.blueprint = self._blueprint() if in_name + in_claims == total else None
+        """What all instances are but for their names, and those of claims; None if they differ
+        in more."""
 
     def instance(self, index: int) -> JsonObject:
         """One of the objects, read-only: what they have in common is shared."""
         if self.blueprint is None:
             # Replacing in the encoded text is safe: digits need no escaping.
-            obj: JsonObject = orjson.loads(self._text.replace(INDEX_MARK, str(index).encode()))
-            return obj
-        if not self._name:
+            read: JsonObject = orjson.loads(self._text.replace(INDEX_MARK, str(index).encode()))
+            return read
+        if not self._name and not self._claims:
             return self._body
-        name = self._name.replace(INDEX, str(index))
-        return {**self._body, "metadata": {**self._body["metadata"], "name": name}}
+        obj = self._body
+        if self._name:
+            name = self._name.replace(INDEX, str(index))
+            obj = {**obj, "metadata": {**obj["metadata"], "name": name}}
+        return self._claiming(obj, index) if self._claims else obj
+
+    def _blueprint(self) -> Blueprint:
+        return ClaimingBlueprint(self._body) if self._claims else Blueprint(self._body)
+
+    def _claiming(self, obj: JsonObject, index: int) -> JsonObject:
+        volumes = [*obj["spec"]["volumes"]]
+        for at, name in self._claims.items():
+            claim = {**volumes[at][CLAIM], "claimName": name.replace(INDEX, str(index))}
+            volumes[at] = {**volumes[at], CLAIM: claim}
+        return {**obj, "spec": {**obj["spec"], "volumes": volumes}}
+
+
+def indexed_claims(body: JsonObject) -> dict[int, str]:
+    """Those volumes of a pod, by position, whose claim has the index in its name."""
+    spec = body.get("spec") if body.get("kind") == "Pod" else None
+    volumes = spec.get("volumes") if isinstance(spec, dict) else None
+    found = {}
+    for at, volume in enumerate(volumes if isinstance(volumes, list) else ()):
+        claim = volume.get(CLAIM) if isinstance(volume, dict) else None
+        name = claim.get("claimName") if isinstance(claim, dict) else None
+        if isinstance(name, str) and INDEX in name:
+            found[at] = name
+    return found
 
 
 def index_in_name(body: JsonObject) -> str:

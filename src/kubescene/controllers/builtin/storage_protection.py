@@ -6,7 +6,7 @@ that with a finalizer, which is taken away here once the object is being deleted
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.api.changes import Change
+from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import ObjectRef, Reader
@@ -34,7 +34,9 @@ class StorageProtectionReconciler:
         record = change.record
         if record.resource != PODS:
             return (ObjectKey(record.namespace, record.name),)
-        if not record.members_mention(b'"volumes"'):
+        # Only a pod that goes or ends can set a claim free.
+        gone = change.type is ChangeType.DELETED or record.phase in ("Succeeded", "Failed")
+        if not gone or not record.members_mention(b'"volumes"'):
             return ()
         return [ObjectKey(record.namespace, name) for name in claims_of(change.object)]
 
