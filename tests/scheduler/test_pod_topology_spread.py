@@ -36,13 +36,12 @@ def with_constraint(pod: PodBuilder, **fields: Any) -> JsonObject:
 
 
 def zoned(name: str, zone: str) -> NodeBuilder:
-    return make_node(name).zone(zone).labels({HOSTNAME: name})
+    return make_node(name).zone(zone)
 
 
 def two_in_a(**arguments: Any) -> Neighbourhood:
     """Zone a with two nodes and two pods, zone b with one empty node, and a node without zone."""
-    bare = make_node("bare").labels({HOSTNAME: "bare"})
-    nodes = (zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), bare)
+    nodes = (zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), make_node("bare"))
     world = Neighbourhood(*nodes, **arguments)
     world.add(web("p1"), "a1")
     world.add(web("p2"), "a2")
@@ -121,7 +120,8 @@ def test_pts_1_soft_constraints_alone_are_skipped_by_filter() -> None:
 
 
 def test_pts_3_nodes_count_that_have_all_keys_of_all_hard_constraints() -> None:
-    world = Neighbourhood(zoned("a1", "a"), make_node("a2").zone("a"), zoned("b1", "b"))
+    nameless = NodeBuilder({**make_node("a2").build(), "metadata": {"name": "a2"}}).zone("a")
+    world = Neighbourhood(zoned("a1", "a"), nameless, zoned("b1", "b"))
     world.add(web("p1"), "a2")
     world.add(web("p2"), "a2")
     pod = web("new").spread(ZONE, app="web")
