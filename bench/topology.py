@@ -49,7 +49,6 @@ def scenario(case: str, nodes: int, pods: int) -> kubescene.ScenarioBuilder:
     built = kubescene.ScenarioBuilder("topology")
     for zone in ("moon-1", "moon-2", "moon-3"):
         labelled = make_node(f"{zone}-$(INDEX)").cpu("32").memory("256Gi").zone(zone)
-        labelled.labels({HOSTNAME: f"{zone}-$(INDEX)"})
         built.create(labelled, count=-(-nodes // 3))
     built.step(2)
     if case.startswith("Deployment"):

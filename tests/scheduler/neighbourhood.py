@@ -64,7 +64,7 @@ class Neighbourhood:
         self.objects = Objects()
         self.nodes: dict[str, JsonObject] = {}
         self.placed: dict[str, tuple[str, PodInfo]] = {}
-        self.services: dict[str, tuple[str, Mapping[str, str]]] = {}
+        self.services: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self.spread_arguments, self.affinity_arguments = spread or {}, affinity or {}
         nobody: Any = None
@@ -117,7 +117,7 @@ class Neighbourhood:
 
     def service(self, name: str, namespace: str, selector: Mapping[str, str]) -> None:
         obj = {"metadata": {"name": name, "namespace": namespace}, "spec": {"selector": selector}}
-        self.services[name] = (namespace, selector)
+        self.services[namespace, name] = (namespace, selector)
         self.objects.put(SERVICE, obj)
 
     def namespace(self, name: str, labels: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.scheduler.domains.census import PodCensus
-from kubescene.testing.builders import make_node, make_pod, merged
+from kubescene.testing.builders import ObjectBuilder, make_node, make_pod, merged
 from kubescene.types import JsonObject
 from scheduler import plain_topology as plain
 from scheduler.neighbourhood import Neighbourhood
@@ -134,10 +134,9 @@ def happens(world: Neighbourhood, event: tuple[Any, ...]) -> None:
     kind, *rest = event
     if kind == "node":
         name, labels, taints = rest
-        node = make_node(name).labels(labels)
-        for taint in taints:
-            node = node.taint(taint["key"], effect=taint["effect"])
-        world.set_node(node)
+        node = make_node(name).build()
+        metadata = {"name": name, "labels": labels}
+        world.set_node(ObjectBuilder({**node, "metadata": metadata, "spec": {"taints": taints}}))
     elif kind == "node gone":
         world.remove_node(rest[0])
     elif kind == "refresh":
