@@ -211,7 +211,7 @@ class Binding:
         for extender in self._extenders.interested(self.pod):
             if ExtenderVerb.BIND in extender.verbs:
                 nodes = (self.decision.node,)
-                call = ExtenderCall(extender.name, ExtenderVerb.BIND, self.pod, nodes)
+                call = ExtenderCall(extender, ExtenderVerb.BIND, self.pod, nodes)
                 self._asked = self._extenders.ask(call)
                 return self._take_extender()
         return self._bound_by_plugin()
@@ -248,15 +248,12 @@ class Binding:
         assert self._asked is not None
         if not self._asked.answered:
             return None
-        name, answer = self._asked.call.extender, self._asked.result()
+        extender, answer = self._asked.call.extender, self._asked.result()
         self._asked = None
         if not answer.error:
             self.stage = Stage.BOUND
             return SUCCESS
-        interested = self._extenders.interested(self.pod)
-        if any(each.ignorable for each in interested if each.name == name):
-            return self._bound_by_plugin()
-        return Status.error(answer.error)
+        return self._bound_by_plugin() if extender.ignorable else Status.error(answer.error)
 
     def _too_long_at_permit(self, plugin: str, wait: int) -> None:
         if self._waiting is not None and plugin in self._waiting.pending_plugins:

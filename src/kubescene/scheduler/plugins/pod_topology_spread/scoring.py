@@ -54,10 +54,29 @@ class SpreadScores:
 
     def rate(self, rows: Rows) -> Scores:
         """The higher, the more matching pods there are; ignored nodes get 0."""
+<<<<<<< HEAD
         self._leave_out(rows)
         total = self._parts[0].rate(rows)
         for part in self._parts[1:]:
             total += part.rate(rows)
+=======
+        self._leave_out(nodes, rows)
+        total = np.zeros(rows.size, dtype=np.float64)
+        for each, source, weight in zip(
+            self._constraints, self._sources, self._weights, strict=True
+        ):
+            constraint = each.constraint
+            ids = nodes.label(constraint.topology_key).ids.take(rows)
+            by_row = constraint.topology_key == HOSTNAME
+            counts = source.take(rows if by_row else ids)
+            if by_row and nodes.bare:  # X-5
+                counts = np.zeros_like(counts)
+            part = counts * weight + float(constraint.max_skew - 1)
+            absent = ids < 0
+            if absent.any():
+                part[absent] = 0.0
+            total += part
+>>>>>>> 53522d0 (Extenders: wire format, HTTP caller, background caller, what kube-scheduler makes of their answers)
         scores = _rounded(total)
         if self._ignored is not None:
             scores[self._ignored] = 0
