@@ -26,6 +26,7 @@ from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
 
 FILTER = frozenset({ExtenderVerb.FILTER})
+E = Extender("e", frozenset())
 Answering = Callable[[ExtenderCall], ExtenderAnswer]
 
 
@@ -81,7 +82,7 @@ def test_an_extender_narrows_the_nodes() -> None:
     world = stage(caller, Extender("e", FILTER))
     assert world.place(make_pod("p")) == ["p:b"]
     (call,) = caller.calls
-    assert (call.extender, call.verb, call.pod.name) == ("e", "filter", "p")
+    assert (call.extender.name, call.verb, call.pod.name) == ("e", "filter", "p")
     assert call.nodes == ("a", "b", "c")
 
 
@@ -89,7 +90,7 @@ def test_extenders_are_asked_in_turn_about_what_is_left() -> None:
     caller = AtOnce(lambda call: ExtenderAnswer(nodes=call.nodes[1:]))
     world = stage(caller, Extender("i", FILTER, ignorable=True), Extender("e", FILTER))
     assert world.place(make_pod("p")) == ["p:c"]
-    asked = [(call.extender, call.nodes) for call in caller.calls]
+    asked = [(call.extender.name, call.nodes) for call in caller.calls]
     assert asked == [("e", ("a", "b", "c")), ("i", ("b", "c"))]
 
 
@@ -127,7 +128,7 @@ def test_an_extender_that_invents_nodes_fails_the_attempt() -> None:
     world = stage(AtOnce(lambda call: ExtenderAnswer(nodes=("x",))), Extender("e", FILTER))
     world.create(make_pod("p"))
     (attempt,) = world.work()
-    text = 'extender claims a node "x" which is not in the input node list'
+    text = 'extender "e" claims a filtered node "x" which is not found in the input node list'
     assert (attempt.reason, attempt.message) == ("SchedulerError", text)
 
 
@@ -181,7 +182,7 @@ def test_a_cycle_that_waits_for_an_extender_keeps_its_turn() -> None:
 
 def test_an_answer_wakes_the_scheduler() -> None:
     woken: list[int] = []
-    pending = PendingCall(ExtenderCall("e", ExtenderVerb.FILTER, None), lambda: woken.append(1))  # type: ignore[arg-type]
+    pending = PendingCall(ExtenderCall(E, ExtenderVerb.FILTER, None), lambda: woken.append(1))  # type: ignore[arg-type]
     pending.answer(ExtenderAnswer())
     assert woken == [1]
 
@@ -276,7 +277,7 @@ class Asking:
         self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
     ) -> PostFilterResult | ExtenderCall:
         victims = {info.name: tuple(info.pods) for info in self.handle.nodes.infos}
-        return ExtenderCall("e", ExtenderVerb.PREEMPT, pod, victims=victims)
+        return ExtenderCall(E, ExtenderVerb.PREEMPT, pod, victims=victims)
 
     def post_filter_answered(
         self,

@@ -53,6 +53,7 @@ class Binding:
         "_times",
         "_waiting",
         "awaited",
+        "bound_by_extender",
         "decision",
         "entry",
         "framework",
@@ -86,6 +87,7 @@ class Binding:
         self._asked: PendingCall | None = None
         self.awaited: Sequence[Awaited] = ()
         """The objects that a PreBind plugin waits for, if it says so."""
+        self.bound_by_extender = False
 
     def is_waiting(self) -> bool:
         """Whether a plugin or an extender has to say something before `run` can go on."""
@@ -211,12 +213,13 @@ class Binding:
         for extender in self._extenders.interested(self.pod):
             if ExtenderVerb.BIND in extender.verbs:
                 nodes = (self.decision.node,)
-                call = ExtenderCall(extender.name, ExtenderVerb.BIND, self.pod, nodes)
+                call = ExtenderCall(extender, ExtenderVerb.BIND, self.pod, nodes)
                 self._asked = self._extenders.ask(call)
                 return self._take_extender()
-        return self._bound_by_plugin()
+        return self.bind_by_plugin()
 
-    def _bound_by_plugin(self) -> Status:
+    def bind_by_plugin(self) -> Status:
+        """Let the first Bind plugin that wants to bind the pod."""
         for extension in self.framework.bind:
             status: Status = self._call(extension)
             if status.code is not Code.SKIP:
@@ -248,15 +251,13 @@ class Binding:
         assert self._asked is not None
         if not self._asked.answered:
             return None
-        name, answer = self._asked.call.extender, self._asked.result()
+        extender, answer = self._asked.call.extender, self._asked.result()
         self._asked = None
         if not answer.error:
             self.stage = Stage.BOUND
+            self.bound_by_extender = True
             return SUCCESS
-        interested = self._extenders.interested(self.pod)
-        if any(each.ignorable for each in interested if each.name == name):
-            return self._bound_by_plugin()
-        return Status.error(answer.error)
+        return self.bind_by_plugin() if extender.ignorable else Status.error(answer.error)
 
     def _too_long_at_permit(self, plugin: str, wait: int) -> None:
         if self._waiting is not None and plugin in self._waiting.pending_plugins:

@@ -11,11 +11,15 @@ knows its next step, so that a world can be copied in the middle of it.
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kubescene.api.records import Record
 from kubescene.clock import Clock, Stream, VirtualClock
 from kubescene.errors import ConfigurationError
+from kubescene.scheduler.bare_nodes import BareNodes
 from kubescene.scheduler.batching import Batch, Signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
@@ -30,7 +34,7 @@ from kubescene.scheduler.extenders import (
     PendingCall,
 )
 from kubescene.scheduler.informers import Informers
-from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows, Scores
+from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
@@ -43,7 +47,7 @@ from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.trying import TryingOut
 from kubescene.scheduler.verdicts import FilterChain, Filtering
-from kubescene.timeline.attempts import Explanation, PreemptionRecord
+from kubescene.timeline.attempts import Explanation, PreemptionRecord, ScoreColumn
 from kubescene.timeline.explanations import Explain
 
 NO_NODES = "no nodes available to schedule pods"
@@ -175,6 +179,10 @@ class Cycle:
         fault = self._preparing.pre_score(state, pod, rows)
         return fault or self.framework.unprepared.scoring
 
+    def bare_scores(self) -> ScoreChain:
+        """The Score plugins over nodes on which nothing runs (X-5)."""
+        return ScoreChain(self.framework.scores, BareNodes(self.nodes))
+
     def candidates(self, names: frozenset[str] | None) -> Rows:
         """The rows to search, twice in a row."""
         nodes = self.nodes
@@ -192,6 +200,7 @@ class Deciding:
 
     __slots__ = (
         "_asked",
+        "_bare",
         "_cycle",
         "_diagnosis",
         "_explain",
@@ -202,9 +211,11 @@ class Deciding:
         "_judge",
         "_next",
         "_number",
+        "_passing",
         "_pod",
         "_post_filter",
         "_prefilter",
+        "_rated",
         "_reasons",
         "_scored",
         "_stamp",
@@ -223,6 +234,7 @@ class Deciding:
         self._explain = explain
         self.decision = Decision(CycleState())
         self._asked: PendingCall | None = None
+        self._bare = False
         self._post_filter = 0
         self._next: Callable[[], None] | None = self._begin
 
@@ -300,10 +312,12 @@ class Deciding:
         self._consult(ExtenderVerb.FILTER, self._nominated_node_tried)
 
     def _nominated_node_tried(self) -> None:
-        if self._found.feasible.size or self._diagnosis.error:
+        if self._found.feasible.size and not self._diagnosis.error:
             self._filtered()
-        else:
-            self._search()
+            return
+        # Whatever went wrong with this one node, there are others.
+        self._diagnosis.error, self._bare = "", False
+        self._search()
 
     def _search(self) -> None:
         cycle, diagnosis, filtering = self._cycle, self._diagnosis, self._filtering
@@ -311,7 +325,7 @@ class Deciding:
         diagnosis.narrow(self._prefilter.plugins_with_nodes)
         count = ring.size // 2
         wanted = 1
-        if cycle.framework.scores or any(map(_has_a_say, self._extenders)):
+        if cycle.framework.scores or cycle.extenders.have_a_say:
             wanted = nodes_to_find(count, cycle.framework.profile.percentage_of_nodes_to_score)
         start = cycle.start.index % count if count else 0
         every = self._prefilter.node_names is None
@@ -322,9 +336,15 @@ class Deciding:
         cycle.start.advance(found.feasible.size + diagnosis.recorded, len(cycle.nodes))
         self._found = found
         if self._extenders and found.feasible.size and not diagnosis.error:
-            self._consult(ExtenderVerb.FILTER, self._filtered)
+            self._passing = found.feasible.size
+            self._consult(ExtenderVerb.FILTER, self._extenders_filtered)
         else:
             self._filtered()
+
+    def _extenders_filtered(self) -> None:
+        if self._found.feasible.size != self._passing:
+            self._diagnosis.narrowed_by_extenders()
+        self._filtered()
 
     def _filtered(self) -> None:
         decision, diagnosis = self.decision, self._diagnosis
@@ -355,9 +375,13 @@ class Deciding:
         self._ask(verb, take)
 
     def _ask(self, verb: ExtenderVerb, take: Callable[[], None]) -> None:
-        names = self._cycle.nodes.names
-        nodes = tuple(names[row] for row in self._found.feasible.tolist())
-        call = ExtenderCall(self._to_ask[0].name, verb, self._pod, nodes)
+        extender = self._to_ask[0]
+        infos = [self._cycle.nodes.infos[row] for row in self._found.feasible.tolist()]
+        records: tuple[Record, ...] = ()
+        if not extender.node_cache_capable:
+            records = tuple(info.record for info in infos if info.record is not None)
+        names = tuple(info.name for info in infos)
+        call = ExtenderCall(extender, verb, self._pod, names, records)
         self._asked = self._cycle.extenders.ask(call)
         self._next = take
 
@@ -369,7 +393,7 @@ class Deciding:
     def _take_filter(self) -> None:
         asked, extender, answer = self._asked, self._to_ask.pop(0), self._answer()
         assert asked is not None
-        error = answer.error or _foreign(answer.nodes, asked.call.nodes)
+        error = answer.error or _foreign(extender.name, answer.nodes, asked.call.nodes)
         if not error:
             self._apply_filter(answer)
         elif not extender.ignorable:
@@ -382,27 +406,35 @@ class Deciding:
 
     def _apply_filter(self, answer: ExtenderAnswer) -> None:
         nodes, found = self._cycle.nodes, self._found
+        refuse = self._diagnosis.refused_by_extender
+        for name, text in answer.unresolvable.items():
+            refuse(name, nodes.row_of(name), Status.unresolvable(text))
+        for name, text in answer.failed.items():
+            if name not in answer.unresolvable:
+                refuse(name, nodes.row_of(name), Status.unschedulable(text))
         rows = [row for name in answer.nodes if (row := nodes.row_of(name)) is not None]
-        passing = set(rows)
-        for row in found.feasible.tolist():
-            if row not in passing:
-                self._diagnosis.refused_by_extender(row, _refusal(answer, nodes.names[row]))
         self._found = Found(found.rows, found.verdicts, np.array(rows, dtype=np.intp))
+        self._bare |= answer.bare
 
     def _take_scores(self) -> None:
         extender, answer = self._to_ask.pop(0), self._answer()
         if not answer.error:
-            self._scored.totals += self._extended(answer) * np.int64(extender.weight)
+            self._add_scores(extender, answer)
         if self._to_ask:
             self._ask(ExtenderVerb.PRIORITIZE, self._take_scores)
         else:
             self._then()
 
-    def _extended(self, answer: ExtenderAnswer) -> Scores:
-        names = self._cycle.nodes.names
-        scale = MAX_NODE_SCORE // MAX_EXTENDER_SCORE
-        scores = [answer.scores.get(names[row], 0) for row in self._found.feasible.tolist()]
-        return np.array(scores, dtype=np.int64) * scale
+    def _add_scores(self, extender: Extender, answer: ExtenderAnswer) -> None:
+        """An extender's scores on top of those of the plugins (X-8)."""
+        names = [self._cycle.nodes.names[row] for row in self._found.feasible.tolist()]
+        scores = np.array([answer.scores.get(name, 0) for name in names], dtype=np.int64)
+        weight = extender.weight * (MAX_NODE_SCORE // MAX_EXTENDER_SCORE)
+        self._scored.totals = self._scored.totals + scores * np.int64(weight)
+        self._rated |= np.array([name in answer.scores for name in names], dtype=np.bool_)
+        if self._explains():
+            arrays: tuple[Any, Any] = (scores, scores)
+            self._scored.columns.append(ScoreColumn(extender.name, weight, *arrays))
 
     # -- no node ---------------------------------------------------------------------------
 
@@ -476,21 +508,25 @@ class Deciding:
         if fault := self._cycle.pre_score(decision.state, self._pod, rows):
             decision.fail(fault)
             return
+        scores = self._cycle.bare_scores() if self._bare else self._cycle.scores
         try:
-            self._scored = self._cycle.scores.score(
+            self._scored = scores.score(
                 decision.state, self._pod, rows, self._found.window, explain=self._explains()
             )
         except ScoringError as error:
             decision.fail(str(error))
             return
         if self._extenders:
-            self._consult(ExtenderVerb.PRIORITIZE, self._pick_any)
+            # Who does not rate nodes gives all of them nothing, which counts as a score.
+            silent = any(ExtenderVerb.PRIORITIZE not in each.verbs for each in self._extenders)
+            self._rated: NDArray[np.bool_] = np.full(rows.size, silent, dtype=np.bool_)
+            self._consult(ExtenderVerb.PRIORITIZE, self._pick_extended)
         else:
             self._choose(pick(self._scored.totals), self._scored)
 
-    def _pick_any(self) -> None:
+    def _pick_extended(self) -> None:
         scored = self._scored
-        self._choose(pick_any(scored.totals, self._cycle.random), scored)
+        self._choose(pick_any(scored.totals, self._rated, self._cycle.random), scored)
 
     def _choose(self, best: int, scored: Scored | None) -> None:
         names, found = self._cycle.nodes.names, self._found
@@ -537,23 +573,13 @@ def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Fo
     return found
 
 
-def _has_a_say(extender: Extender) -> bool:
-    return bool(extender.verbs & {ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE})
-
-
-def _foreign(answered: Iterable[str], asked: Iterable[str]) -> str:
-    """The error of an extender that answers with nodes it was not asked about."""
+def _foreign(extender: str, answered: Iterable[str], asked: Iterable[str]) -> str:
+    """The error of an extender that answers with nodes it was not asked about (X-4)."""
     known = set(asked)
     for name in answered:
         if name not in known:
-            return f'extender claims a node "{name}" which is not in the input node list'
+            return (
+                f'extender "{extender}" claims a filtered node "{name}" which is not found in the '
+                "input node list"
+            )
     return ""
-
-
-def _refusal(answer: ExtenderAnswer, node: str) -> Status | None:
-    """Why an extender dropped a node; None if it does not say."""
-    if node in answer.unresolvable:
-        return Status.unresolvable(answer.unresolvable[node])
-    if node in answer.failed:
-        return Status.unschedulable(answer.failed[node])
-    return None

@@ -29,6 +29,7 @@ class Diagnosis:
         "_extended",
         "_extender",
         "_found",
+        "_ghosts",
         "_groups",
         "_narrowed_by",
         "_nominated",
@@ -54,6 +55,7 @@ class Diagnosis:
         self._found: Found | None = None
         self._groups: list[tuple[Status, Rows]] | None = None
         self._extended: dict[int, Status] = {}
+        self._ghosts: dict[str, Status] = {}
         self._extender = False
         self._codes: NDArray[np.int8] | None = None
 
@@ -85,24 +87,45 @@ class Diagnosis:
             self._nominated = {r: s for r, s in self._nominated.items() if r not in seen}
             self.recorded += len(self._nominated)
         if self._extended:
-            seen = set(found.rows.tolist())
-            self._extended = {r: s for r, s in self._extended.items() if r not in seen}
+            refused = set(found.rows[found.verdicts != 0].tolist())
+            self._extended = {r: s for r, s in self._extended.items() if r not in refused}
             self.recorded += len(self._extended)
+        self.recorded += len(self._ghosts)
 
-    def refused_by_extender(self, row: int, status: Status | None) -> None:
-        """An extender dropped a node that had passed Filter, and perhaps said why."""
+    def refused_by_extender(self, node: str, row: int | None, status: Status) -> None:
+        """An extender said why a node will not do: one that it was asked about, or any other."""
+        if row is None:
+            self.recorded += node not in self._ghosts
+            self._ghosts[node] = status.by(EXTENDER)
+            return
+        self.recorded += not self._has_status(row)
+        self._extended[row] = status.by(EXTENDER)
+
+    def narrowed_by_extenders(self) -> None:
+        """Extenders dropped nodes that had passed Filter, whether or not they said why (X-7)."""
         self._extender = True
-        if status is not None:
-            self._extended[row] = status.by(EXTENDER)
-            self.recorded += 1
+
+    def _has_status(self, row: int) -> bool:
+        if row in self._extended or row in self._nominated:
+            return True
+        found = self._found
+        return found is not None and bool(found.verdicts[found.rows == row].any())
 
     # -- telling ---------------------------------------------------------------------------
 
     def groups(self) -> list[tuple[Status, Rows]]:
         """Refused rows by status: the nominated node, then in order of the search."""
         nominated = [(status, np.array([row])) for row, status in self._nominated.items()]
+        if not self._extended:
+            return [*nominated, *self._found_groups()]
+        # What an extender says takes the place of what was known before.
+        taken = np.fromiter(self._extended, dtype=np.intp)
+        before = [
+            (status, np.setdiff1d(rows, taken, assume_unique=True))
+            for status, rows in (*nominated, *self._found_groups())
+        ]
         extended = [(status, np.array([row])) for row, status in self._extended.items()]
-        return [*nominated, *self._found_groups(), *extended]
+        return [*(each for each in before if each[1].size), *extended]
 
     def _found_groups(self) -> list[tuple[Status, Rows]]:
         if self._groups is None:
@@ -152,6 +175,8 @@ class Diagnosis:
         for status, rows in self.groups():
             for reason in status.reasons:
                 counts[reason] += len(rows)
+        for status in self._ghosts.values():
+            counts.update(status.reasons)
         if self._absent is not None and self.recorded < len(self.nodes):
             for reason in self._absent.reasons:
                 counts[reason] += len(self.nodes) - self.recorded

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
+from kubescene.api.records import Record
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.pods import Memo, PodClass, PodInfo
 
@@ -31,10 +32,47 @@ class ExtenderVerb(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ExtenderTls:
+    """How an extender is known to be the right one, and we to it. Data is PEM and comes first."""
+
+    insecure: bool = False
+    server_name: str = ""
+    ca_file: str = ""
+    ca_data: bytes = b""
+    cert_file: str = ""
+    cert_data: bytes = b""
+    key_file: str = ""
+    key_data: bytes = b""
+
+
+Origin: TypeAlias = tuple[str, ExtenderTls | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderAddress:
+    """Where an extender is called: a URL for each verb, and how long an answer may take."""
+
+    url: str
+    paths: Mapping["ExtenderVerb", str]
+    timeout: int
+    """In nanoseconds, by the machine's clock."""
+    tls: ExtenderTls | None = None
+
+    @property
+    def origin(self) -> "Origin":
+        """What connections have in common that can stand in for each other."""
+        return self.url.partition("://")[2].partition("/")[0], self.tls
+
+    def url_for(self, verb: "ExtenderVerb") -> str:
+        return f"{self.url.rstrip('/')}/{self.paths[verb]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Extender:
     """One extender. Without managed resources it is interested in every pod.
 
-    If it is ``ignorable``, the scheduler does without its answer when it fails.
+    If it is ``ignorable``, the scheduler does without its answer when it fails. If it is
+    ``node_cache_capable``, it is told the names of nodes, else all about them.
     """
 
     name: str
@@ -42,6 +80,8 @@ class Extender:
     weight: int = 1
     ignorable: bool = False
     managed_resources: frozenset[str] = frozenset()
+    node_cache_capable: bool = True
+    address: ExtenderAddress | None = None
 
     def is_interested(self, pod_class: PodClass) -> bool:
         return not self.managed_resources or any(
@@ -55,12 +95,16 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderCall:
-    """What an extender is asked. ``PREEMPT`` brings victims and violated budgets by node."""
+    """What an extender is asked. ``PREEMPT`` brings victims and violated budgets by node.
 
-    extender: str
+    ``records`` are the nodes themselves, for extenders that do not know them.
+    """
+
+    extender: Extender
     verb: ExtenderVerb
     pod: PodInfo
     nodes: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
     victims: Mapping[str, tuple[PodInfo, ...]] = field(default_factory=dict)
     pdb_violations: Mapping[str, int] = field(default_factory=dict)
 
@@ -69,10 +113,13 @@ class ExtenderCall:
 class ExtenderAnswer:
     """What it says. ``nodes`` pass Filter; ``failed`` and ``unresolvable`` say why others do not.
 
-    ``scores`` are 0..10 by node. ``victims`` are uids by node, in the order of the answer.
+    ``scores`` are 0..10 by node. ``victims`` are uids by node, in the order of the answer. An
+    extender that answers with whole nodes and not with names (``bare``) makes the scheduler forget
+    what runs on them until the pod is placed (X-5).
     """
 
     nodes: tuple[str, ...] = ()
+    bare: bool = False
     failed: Mapping[str, str] = field(default_factory=dict)
     unresolvable: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -136,6 +183,11 @@ class Extenders:
     def is_empty(self) -> bool:
         return not self._extenders
 
+    @property
+    def have_a_say(self) -> bool:
+        """Whether some extender filters or rates nodes, whoever it is interested in."""
+        return any(each.verbs & _CHOOSING for each in self._extenders)
+
     def interested(self, pod: PodInfo) -> tuple[Extender, ...]:
         """Whom to ask about a pod."""
         return self._interested[pod.pod_class] if self._extenders else ()
@@ -148,6 +200,9 @@ class Extenders:
 
     def _find_interested(self, pod_class: PodClass) -> tuple[Extender, ...]:
         return tuple(each for each in self._extenders if each.is_interested(pod_class))
+
+
+_CHOOSING = frozenset({ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE})
 
 
 def _is_ignorable(extender: Extender) -> bool:

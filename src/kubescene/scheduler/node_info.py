@@ -145,6 +145,20 @@ class NodeInfo:
         copy.ports = {number: {*at} for number, at in self.ports.items()}
         return copy
 
+    def without_pods(self) -> "NodeInfo":
+        """The same node with nothing on it."""
+        bare = NodeInfo(self.name)
+        bare.row = self.row
+        bare.exists = self.exists
+        bare.record = self.record
+        bare.labels = self.labels
+        bare.annotations = self.annotations
+        bare.taints = self.taints
+        bare.unschedulable = self.unschedulable
+        bare.features = self.features
+        bare.allocatable = self.allocatable
+        return bare
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "NodeInfo":
         return self.copy()
 

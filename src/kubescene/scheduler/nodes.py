@@ -55,6 +55,9 @@ class _Layout(NamedTuple):
 class NodeTable:
     """All nodes. Rows are those of the last `refresh`, in snapshot order."""
 
+    bare = False
+    """Whether this shows nodes without what runs on them."""
+
     def __init__(self) -> None:
         self.names: Sequence[str] = ()
         self.infos: Sequence[NodeInfo] = []

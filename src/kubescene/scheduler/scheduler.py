@@ -406,6 +406,9 @@ class Scheduler:
         if status is None:
             return self._park(binding)
         self._bindings.remove(binding.pod.uid)
+        if binding.bound_by_extender and self._placed.get(binding.pod.uid) is binding.pod:
+            # It says so, but no binding came through the API: it is written on its behalf.
+            status = binding.bind_by_plugin()
         if not status.ok:
             return self._undo(binding, status)
         entry, decision = binding.entry, binding.decision

@@ -223,10 +223,17 @@ def pick(totals: Scores) -> int:
     return int(best[pre_order(totals.size).take(best).argmin()])
 
 
-def pick_any(totals: Scores, random: Stream) -> int:
-    """One of those with the highest total, as chance has it."""
-    best = (totals == totals.max()).nonzero()[0]
-    return int(best[random.below(best.size)])
+def pick_any(totals: Scores, rated: NDArray[np.bool_], random: Stream) -> int:
+    """One of those with the highest total that an extender rated, as chance has it (C-15).
+
+    If it rated none of them, the heap decides.
+    """
+    best = ((totals == totals.max()) & rated).nonzero()[0]
+    if not best.size:
+        return pick(totals)
+    if best.size > 1:
+        best = best[pre_order(totals.size).take(best).argsort()]
+    return int(best[random.below(best.size)] if best.size > 1 else best[0])
 
 
 _pre_order: NDArray[np.int64] = np.zeros(0, dtype=np.int64)

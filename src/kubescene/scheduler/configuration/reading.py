@@ -23,6 +23,7 @@ from kubescene.scheduler.configuration.profiles import make_profiles
 from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
 from kubescene.scheduler.configuration.unregistered import not_registered
 from kubescene.scheduler.defaults import default_plugins
+from kubescene.scheduler.extenders import ExtenderCaller
 from kubescene.scheduler.interfaces import PluginFactory
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.registry import ClassFactory
@@ -101,15 +102,24 @@ def configured(decoded: JsonObject, base: SchedulerOptions) -> SchedulerOptions:
         decoded, [*default_plugins(base.feature_gates), *_added(decoded, base.added)]
     )
     check(complete).raise_if_any()
+    extenders = make_extenders(complete.get("extenders") or ())
     ignore_managed(complete)
     return replace(
         base,
         profiles=make_profiles(complete, registry.points_of),
         plugins=plugins,
         backoff=Backoff(complete["podInitialBackoffSeconds"], complete["podMaxBackoffSeconds"]),
-        extenders=make_extenders(complete.get("extenders") or ()),
+        extenders=extenders,
+        extender_caller=base.extender_caller or (_http_caller() if extenders else None),
         configuration=complete,
     )
+
+
+def _http_caller() -> ExtenderCaller:
+    # HTTP is imported only where there are extenders.
+    from kubescene.scheduler.http_extenders import HttpExtenderCaller
+
+    return HttpExtenderCaller()
 
 
 def _named(decoded: JsonObject, key: str) -> list[str]:

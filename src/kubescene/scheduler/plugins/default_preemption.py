@@ -192,12 +192,12 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
     def _ask(self, state: CycleState, pod: PodInfo, asking: Asking) -> ExtenderCall:
         state.write(self.name, asking)
         return ExtenderCall(
-            asking.extenders[0].name,
+            asking.extenders[0],
             ExtenderVerb.PREEMPT,
             pod,
             tuple(each.node for each in asking.offers),
-            {each.node: each.victims for each in asking.offers},
-            {each.node: each.violations for each in asking.offers},
+            victims={each.node: each.victims for each in asking.offers},
+            pdb_violations={each.node: each.violations for each in asking.offers},
         )
 
     def _approved(self, extender: Extender, answer: ExtenderAnswer) -> tuple[Offer, ...]:
@@ -222,8 +222,8 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
             if pod.uid == uid:
                 return pod
         raise ExtenderFaultError(
-            f"extender: {extender.name} claims to preempt pod (UID: {uid}) on node: {node}, but "
-            "the pod is not found on that node"
+            f"extender: {extender.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, "
+            "but the pod is not found on that node"
         )
 
     def _place(self, offer: Offer) -> int:

@@ -76,6 +76,8 @@ class ImageLocality(ScorePlugin, ClusterScorePlugin):
         return _rate(self._nodes, pod.signature.compiled(images_of), node)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        if nodes.bare:  # nor is it known which images they hold.
+            return np.zeros(rows.size, dtype=np.int64)
         images = pod.signature.compiled(images_of)
         kept = self._scores(images, nodes)
         outdated = kept.outdated(nodes, rows, None)

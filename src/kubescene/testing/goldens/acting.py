@@ -39,6 +39,7 @@ from kubescene.types import JsonObject
 NODE = GroupVersionKind("", "v1", "Node")
 POD = GroupVersionKind("", "v1", "Pod")
 COPIED_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+SCHEDULED = "PodScheduled"
 DELETED_AT = "2024-03-01T12:00:00Z"
 
 
@@ -174,14 +175,18 @@ class ReplayClient:
         if copied:
             obj["metadata"]["labels"] = obj["metadata"].get("labels", {}) | copied
         obj["spec"]["nodeName"] = node
-        obj.setdefault("status", {}).pop("nominatedNodeName", None)
-        record = self.store.update(self.resource(POD), obj)
-        return self._start(record) if self._starts else record
+        status = obj.setdefault("status", {})
+        status.pop("nominatedNodeName", None)
+        others = [each for each in status.get("conditions") or () if each["type"] != SCHEDULED]
+        status["conditions"] = [*others, {"type": SCHEDULED, "status": "True"}]
+        return self._start(self.store.update(self.resource(POD), obj))
 
     def _start(self, record: Record) -> Record:
-        """A write of its own, since binding never sets a start time."""
+        """A write of its own, since binding sets neither phase nor start time."""
         obj = record.decode()
-        obj.setdefault("status", {})["startTime"] = obj["metadata"]["creationTimestamp"]
+        obj["status"]["phase"] = "Running"
+        if self._starts:
+            obj["status"]["startTime"] = obj["metadata"]["creationTimestamp"]
         return self.store.update(record.resource, obj)
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:

@@ -71,6 +71,7 @@ class IsolatedReplay:
         cycle = scheduler.cycle_of(entry.pod.scheduler_name)
         if RECORDED & want.keys():
             Matrix(cycle, scheduler.nominations, entry.pod, self._comparison).compare(want)
+        self._world.extenders.expect(want["outcome"].get("extenders") or ())
         made = self._world.attempt(want["pod"])
         ours = made[0] if len(made) == 1 else None
         if not isinstance(ours, Attempt):

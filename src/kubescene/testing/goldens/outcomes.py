@@ -9,6 +9,7 @@ from typing import Any
 
 from kubescene.testing.goldens.claims import plain
 from kubescene.testing.goldens.comparing import Aspect, Comparison
+from kubescene.testing.goldens.extender_calls import comparable
 from kubescene.testing.goldens.preemptions import dry_run_of
 from kubescene.testing.goldens.volume_writes import (
     CLAIM,
@@ -43,6 +44,9 @@ class Outcome:
         elif "node" not in theirs and not ours.node:
             self._compare_failure(theirs)
         self._compare_claims(theirs.get("claims") or {})
+        asked, recorded = ours.extender_calls, theirs.get("extenders") or []
+        if asked or recorded:
+            self._comparison.equal(Aspect.EXTENDERS, comparable(asked), comparable(recorded))
 
     def _compare_claims(self, theirs: Mapping[str, Any]) -> None:
         ours = self._ours.claims

@@ -44,6 +44,7 @@ class QueueReplay:
         self._compare_order(self._golden.result.get("nodeOrder") or [])
         for number, want in enumerate(self._golden.result["steps"]):
             self._comparison.at = f"step {number}"
+            self._world.extenders.expect(_extender_calls(want))
             try:
                 self._step(number)
                 self._compare(want)
@@ -164,3 +165,9 @@ def _keeping_allocation(old: JsonObject, new: JsonObject) -> JsonObject:
         metadata["finalizers"] = old["metadata"]["finalizers"]
     kept = {"status": old["status"]} if "status" in old else {}
     return {**new, "metadata": metadata, **kept}
+
+
+def _extender_calls(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All calls of a step, in order."""
+    outcomes = [each.get("outcome") or {} for each in step.get("attempts") or ()]
+    return [call for outcome in outcomes for call in outcome.get("extenders") or ()]

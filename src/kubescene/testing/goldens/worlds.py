@@ -4,7 +4,7 @@ The scheduler is the real one; `WitnessedScheduler` only remembers what it decid
 an attempt reports to instruments is less than what was recorded.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubescene.api.kinds import POD_GROUP
@@ -23,6 +23,7 @@ from kubescene.scheduler.waiting_places import QueuedPod
 from kubescene.store import Store
 from kubescene.testing.goldens.acting import POD, Call, ReplayClient
 from kubescene.testing.goldens.claims import claims_written
+from kubescene.testing.goldens.extender_calls import First, RecordedExtenders
 from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.instruments import Instrument, Instruments
 from kubescene.types import JsonObject
@@ -40,6 +41,7 @@ class Attempt:
     node_order: tuple[str, ...]
     calls: list[Call]
     claims: JsonObject
+    extender_calls: list[dict[str, Any]] = field(default_factory=list)
     in_group: bool = False
     """One of a group: its victims are told with the group."""
 
@@ -68,12 +70,17 @@ class WitnessedScheduler(Scheduler):
     """The scheduler, and a list of what it decided."""
 
     def __init__(
-        self, context: ControllerContext, options: SchedulerOptions, client: ReplayClient
+        self,
+        context: ControllerContext,
+        options: SchedulerOptions,
+        client: ReplayClient,
+        asked: RecordedExtenders,
     ) -> None:
         self.made: list[Attempt | GroupAttempt] = []
         self._popped = ""
         self._in_group: set[str] = set()
         self._witness = client
+        self._asked = asked
         self._chosen: dict[str, str] = {}
         super().__init__(context, options)
 
@@ -123,7 +130,8 @@ class WitnessedScheduler(Scheduler):
         calls = self._witness.take_calls()
         start = self.start_index.index
         claims = claims_written(self._witness, calls)
-        self.made.append(Attempt(pod.key, decision, node, start, order, calls, claims))
+        asked = self._asked.take()
+        self.made.append(Attempt(pod.key, decision, node, start, order, calls, claims, asked))
         super()._report(pod, decision, record)
 
 
@@ -143,7 +151,11 @@ class World:
             Streams(),
             Instruments(_Listener()),
         )
-        self.scheduler = WitnessedScheduler(context, options, self.client)
+        self.extenders = RecordedExtenders()
+        options = replace(options, extender_caller=self.extenders)
+        self.scheduler = WitnessedScheduler(context, options, self.client, self.extenders)
+        for profile in options.profiles:
+            self.scheduler.cycle_of(profile.scheduler_name).random = First(0)
         for obj in case["objects"]:
             self.create(obj)
 

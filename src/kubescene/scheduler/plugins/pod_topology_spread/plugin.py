@@ -174,7 +174,7 @@ class PodTopologySpread(
         return state.read(_SCORE_KEY, SpreadScores).rate_one(node)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        return state.read(_SCORE_KEY, SpreadScores).rate(rows)
+        return state.read(_SCORE_KEY, SpreadScores).rate(rows, bare=nodes.bare)
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return state.read(_SCORE_KEY, SpreadScores).normalized(scores)

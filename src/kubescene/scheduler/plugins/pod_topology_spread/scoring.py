@@ -52,12 +52,15 @@ class SpreadScores:
             for each, column in zip(soft.constraints, self._columns, strict=True)
         ]
 
-    def rate(self, rows: Rows) -> Scores:
-        """The higher, the more matching pods there are; ignored nodes get 0."""
+    def rate(self, rows: Rows, *, bare: bool = False) -> Scores:
+        """The higher, the more matching pods there are; ignored nodes get 0.
+
+        With ``bare``, nothing is known of what runs on the nodes themselves (X-5).
+        """
         self._leave_out(rows)
-        total = self._parts[0].rate(rows)
+        total = self._parts[0].rate(rows, bare=bare)
         for part in self._parts[1:]:
-            total += part.rate(rows)
+            total += part.rate(rows, bare=bare)
         scores = _rounded(total)
         if self._ignored is not None:
             scores[self._ignored] = 0
@@ -119,9 +122,11 @@ class _Part:
             size = _domains(column, rows)
         self._weight = math.log(size + 2)
 
-    def rate(self, rows: Rows) -> NDArray[np.float64]:
+    def rate(self, rows: Rows, *, bare: bool) -> NDArray[np.float64]:
         ids = self._column.ids.take(rows)
         counts = self._counts.take(rows if self.key == HOSTNAME else ids)
+        if bare and self.key == HOSTNAME:
+            counts = np.zeros_like(counts)
         rated: NDArray[np.float64] = counts * self._weight
         rated += self._offset
         if ids.item(ids.argmin()) < 0:
