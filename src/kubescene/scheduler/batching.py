@@ -13,6 +13,7 @@ constraints.
 from collections.abc import Sequence
 
 from kubescene.clock import MILLISECOND, Clock
+from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.interfaces import Rows, Scores, SigningPlugin
 from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
@@ -77,13 +78,23 @@ class Signing:
             each for each in plugins if isinstance(each, SigningPlugin) and implements(each, "sign")
         ]
         self.possible = possible and len(self._plugins) == len(plugins)
-        self._known: Memo[PodSignature, bytes | None] = Memo(self._sign)
+        self._concerns = framework.concerns
+        self._known: Memo[PodSignature, tuple[Concern, bytes | None]] = Memo(self._sign)
 
     def of(self, pod: PodInfo) -> bytes | None:
         """The signature of a pod; None if it is like no other."""
-        return self._known[pod.signature] if self.possible and not pod.is_resized else None
+        if not self.possible or pod.is_resized:
+            return None
+        concern, signed = self._known[pod.signature]
+        if concern is not self._concerns.of(pod.signature):
+            self._known.clear()
+            signed = self._known[pod.signature][1]
+        return signed
 
-    def _sign(self, signature: PodSignature) -> bytes | None:
+    def _sign(self, signature: PodSignature) -> tuple[Concern, bytes | None]:
+        return self._concerns.of(signature), self._encode(signature)
+
+    def _encode(self, signature: PodSignature) -> bytes | None:
         parts: dict[str, object] = {"schedulerName": signature.scheduler_name}
         for plugin in self._plugins:
             part = plugin.sign(signature)
