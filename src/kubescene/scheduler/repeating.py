@@ -45,7 +45,7 @@ class RepeatedFailures:
         """A pod has failed, and nobody is to make room for it."""
         if stamp != self._stamp or pod.is_resized or pod.nominated_node:
             return
-        if self._repeats[decision.state.skipped_filters]:
+        if self._repeats[decision.state.skipped_filters] and not decision.state.passing_codes:
             concern = self._framework.concerns.of(pod.signature)
             self._known[pod.signature] = (concern, decision)
 
