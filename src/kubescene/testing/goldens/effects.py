@@ -14,6 +14,10 @@ from kubescene.testing.goldens.worlds import World, pod_ref
 from kubescene.types import JsonObject
 
 
+DISRUPTION = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+"""The condition of a victim that is about to be deleted."""
+
+
 class Effects:
     """What kube-scheduler did to one world."""
 
@@ -78,7 +82,9 @@ class Effects:
         for victim in running:
             # The condition comes before the deletion, and moves the pod in its node's list.
             if self._world.case.get("gracefulVictims"):
-                self._world.update(self._world.pod(victim))
+                obj = self._world.pod(victim)
+                obj.setdefault("status", {}).setdefault("conditions", []).append(DISRUPTION)
+                self._world.update(obj)
             self._client.delete(pod_ref(victim))
 
     def _clear_nominations(self, node: str, priority: int) -> None:
