@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kubescene.clock import Stream
+from kubescene.clock import Clock, Stream, VirtualClock
 from kubescene.errors import ConfigurationError
+from kubescene.scheduler.batching import Batch, Signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
 from kubescene.scheduler.extenders import (
@@ -114,6 +115,7 @@ class Cycle:
         extenders: Extenders = NO_EXTENDERS,
         random: Stream | None = None,
         informers: Informers | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.framework = framework
         self.nodes = nodes
@@ -128,6 +130,8 @@ class Cycle:
         self._preparing = Preparing(framework, nodes)
         self._informers = informers
         self.failures = RepeatedFailures(framework)
+        signing = Signing(framework, possible=extenders.is_empty)
+        self.batch = Batch(signing, clock or VirtualClock())
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
         """Find a node for the pod, now; every extender must answer at once."""
@@ -136,9 +140,15 @@ class Cycle:
             raise ConfigurationError("an extender answers later: this decision cannot wait for it")
         return deciding.decision
 
-    def begin(self, pod: PodInfo, explain: Explain | None = None) -> "Deciding":
-        """A decision that may have to wait for extenders."""
-        return Deciding(self, pod, explain)
+    def begin(
+        self, pod: PodInfo, explain: Explain | None = None, number: int | None = None
+    ) -> "Deciding":
+        """A decision that may have to wait for extenders.
+
+        ``number`` counts the cycles of the scheduler. Without it the decision is asked for by
+        somebody else: no hint is taken from the cycle before, and none left to the next.
+        """
+        return Deciding(self, pod, explain, number)
 
     def stamp(self) -> Hashable:
         """Another one whenever something has changed that a decision may depend on."""
@@ -188,8 +198,10 @@ class Deciding:
         "_extenders",
         "_filtering",
         "_found",
+        "_hint",
         "_judge",
         "_next",
+        "_number",
         "_pod",
         "_post_filter",
         "_prefilter",
@@ -201,7 +213,11 @@ class Deciding:
         "decision",
     )
 
-    def __init__(self, cycle: Cycle, pod: PodInfo, explain: Explain | None) -> None:
+    def __init__(
+        self, cycle: Cycle, pod: PodInfo, explain: Explain | None, number: int | None = None
+    ) -> None:
+        self._number = number
+        self._hint = ""
         self._cycle = cycle
         self._pod = pod
         self._explain = explain
@@ -256,9 +272,21 @@ class Deciding:
         self.decision = failure.repeated()
         return True
 
+    def _take_hint(self) -> None:
+        """If the node of the last pod does not fit this one, the next best node may."""
+        batch, nodes = self._cycle.batch, self._cycle.nodes
+        if self._number is None or not batch.may_hint(self._pod, self._number):
+            return
+        if (row := nodes.row_of(batch.last_node)) is not None:
+            verdict = int(self._filtering.judge(np.array([row], dtype=np.intp))[0])
+            if self._filtering.describe(verdict).code.is_rejection:
+                self._hint = batch.hint()
+
     def _try_nominated_node(self) -> None:
         pod, nodes = self._pod, self._cycle.nodes
-        row = nodes.row_of(pod.nominated_node) if pod.nominated_node else None
+        self._take_hint()
+        name = pod.nominated_node or self._hint
+        row = nodes.row_of(name) if name else None
         if row is None:
             self._search()
             return
@@ -466,7 +494,16 @@ class Deciding:
 
     def _choose(self, best: int, scored: Scored | None) -> None:
         names, found = self._cycle.nodes.names, self._found
-        self.decision.node = names[found.feasible[best]]
+        self.decision.node = node = names[found.feasible[best]]
+        if self._number is not None:
+            self._cycle.batch.store(
+                self._pod,
+                self._number,
+                hint=self._hint,
+                node=node,
+                names=names,
+                scored=None if scored is None else (found.feasible, scored.totals),
+            )
         if self._explains():
             self.decision.explanation = explain_attempt(names, self._diagnosis, found, scored)
 

@@ -132,6 +132,10 @@ class Extenders:
         self._wake = wake
         self._interested: Memo[PodClass, tuple[Extender, ...]] = Memo(self._find_interested)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._extenders
+
     def interested(self, pod: PodInfo) -> tuple[Extender, ...]:
         """Whom to ask about a pod."""
         return self._interested[pod.pod_class] if self._extenders else ()

@@ -53,7 +53,7 @@ removes them.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -678,6 +678,20 @@ class EventRegistration:
     event: ClusterEvent
     hint: QueueingHint | None = None
     by_signature: bool = False
+
+
+@runtime_checkable
+class SigningPlugin(Plugin, Protocol):
+    """Says what of a pod its answers depend on, so that pods that are alike can be scheduled as a
+    batch (`batching`).
+    """
+
+    def sign(self, signature: PodSignature) -> Mapping[str, Any] | None:
+        """The parts of pods of a signature that this plugin looks at, by name (`signing`).
+
+        None if they must not be batched: where one of them can go depends on the others.
+        """
+        ...
 
 
 class EnqueueExtensions(Plugin, Protocol):

@@ -128,6 +128,7 @@ class Scheduler:
             extenders=self._extenders,
             random=context.streams.stream(f"scheduler/{name}/ties"),
             informers=self._informers,
+            clock=self._clock,
         )
         handle.connect(cycle=cycle)
         self._handles.append(handle)
@@ -256,7 +257,8 @@ class Scheduler:
             return False
         # Nobody listens, nobody explains; somebody may come at any time.
         explain = self._explain if self._instruments.pod_attempted else None
-        return self._decide(entry, self._cycles[pod.scheduler_name].begin(pod, explain))
+        cycle = self._cycles[pod.scheduler_name]
+        return self._decide(entry, cycle.begin(pod, explain, self.queue.cycle))
 
     def _next_answered(self) -> Binding | None:
         """The first binding whose extender has answered."""

@@ -108,22 +108,21 @@ class PreemptionRecord(msgspec.Struct, frozen=True, rename="camel", omit_default
     candidates: int = 0
     trials: int = 0
     ties: tuple[str, ...] = ()
-    tried: Sequence[TriedNode] = ()
+    tried: tuple[TriedNode, ...] = ()
     message: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, for the side file."""
-        told: dict[str, Any] = msgspec.to_builtins(self.cut(len(self.tried)))
+        told: dict[str, Any] = msgspec.to_builtins(self)
         return told
 
     def cut(self, limit: int) -> "PreemptionRecord":
         """The same with a bounded number of nodes, the chosen one among them."""
-        listed = tuple(self.tried[:limit])
+        listed = self.tried[:limit]
         if listed and self.node and all(each.node != self.node for each in listed):
             chosen = next(each for each in self.tried if each.node == self.node)
             listed = (*listed[:-1], chosen)
-        ties = self.ties[: max(limit, 1)]
-        return msgspec.structs.replace(self, tried=listed, ties=ties)
+        return msgspec.structs.replace(self, tried=listed, ties=self.ties[:limit])
 
 
 class SchedulingAttempt(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ import numpy as np
 from kubescene.api.changes import Change
 from kubescene.clock import MINUTE
 from kubescene.clock.timestamps import parse_duration
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.cluster import DeviceCluster
 from kubescene.scheduler.devices.extended import backed_resources
@@ -61,6 +62,7 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 
 NAME = "DynamicResources"
@@ -104,6 +106,10 @@ class DynamicResources(
 
     def concerns_scoring(self, signature: PodSignature) -> bool:
         return self.concerns(signature)
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        """B-2: nor pods whose extended resources a device class stands for."""
+        return None if self.concerns(signature) else signing.NOTHING
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """D-1: a pod waits outside the queue until all of its claims exist and are its own."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
@@ -25,6 +26,7 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.row_results import RowResults
+from kubescene.scheduler.signing import Part
 
 _MIB = 1 << 20
 LOWEST = 23 * _MIB
@@ -91,6 +93,12 @@ class ImageLocality(ScorePlugin, ClusterScorePlugin):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(images)
         return kept
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        """Images of volumes are scored, but not signed."""
+        spec = signature.pod_class.spec
+        containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+        return signing.images(normalized(each.get("image") or "") for each in containers)
 
 
 def images_of(signature: PodSignature) -> Images:

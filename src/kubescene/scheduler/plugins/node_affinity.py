@@ -21,6 +21,7 @@ from kubescene.api.selectors import (
     node_selector,
     node_selector_term,
 )
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -47,8 +48,9 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
 from kubescene.scheduler.selection import Mask, select, select_label, select_term
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -178,6 +180,9 @@ class NodeAffinity(
         return [
             EventRegistration(node, partial(_after_node_change, self._added), by_signature=True)
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.node_affinity(signature)
 
 
 def affinity_of(pod: PodInfo) -> Affinity:

@@ -27,6 +27,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.types import ReadOnlyObject
 
@@ -38,6 +39,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, E
     name = "NodeDeclaredFeatures"
     sees_pods = SeesPods.NOTHING
     reads = Reads.NODE
+    sees_pods = SeesPods.NOTHING
     prepares_by_class = True
     REASON = "node(s) didn't match Pod's required features"
     REFUSED = Status.unresolvable(REASON)
@@ -68,6 +70,9 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, E
             EventRegistration(node, _after_node_change, by_signature=True),
             EventRegistration(pod, _after_pod_update, by_signature=True),
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return {"features": sorted(_of_class(signature.pod_class))}
 
 
 def needed_features(spec: ReadOnlyObject) -> frozenset[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -23,7 +24,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Status
 
 
@@ -49,6 +51,9 @@ class NodeName(FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return [EventRegistration(ClusterEvent(EventResource.NODE, Action.ADD))]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.NOTHING
 
 
 def fits(pod: PodInfo, node: str) -> bool:

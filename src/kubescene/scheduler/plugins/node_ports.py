@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.host_ports import (
     UsedPorts,
@@ -32,6 +33,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 
@@ -70,6 +72,9 @@ class NodePorts(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExten
             EventRegistration(deleted, _after_pod_deletion, by_signature=True),
             EventRegistration(added),
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.host_ports(signature)
 
 
 def _after_pod_deletion(pod: PodInfo, change: Change) -> Hint:

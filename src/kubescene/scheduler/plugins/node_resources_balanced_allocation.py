@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.resource_requests import CPU, MEMORY, is_counted, is_scalar
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
@@ -28,7 +29,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 _HALF = MAX_NODE_SCORE // 2
@@ -89,6 +91,9 @@ class NodeResourcesBalancedAllocation(
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return ()
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.resources(signature)
 
 
 def balance(shares: Sequence[float]) -> int:

@@ -23,6 +23,7 @@ from kubescene.api.resource_requests import (
     node_allocatable,
     pod_requests,
 )
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses
 from kubescene.scheduler.devices.cluster import DeviceCluster
@@ -54,7 +55,8 @@ from kubescene.scheduler.plugins.scoring_strategies import (
     ScoringStrategy,
     make_strategy,
 )
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo
+from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.types import ReadOnlyObject
 
@@ -229,6 +231,9 @@ class NodeResourcesFit(
             for name, amount in checks_of(pod).amounts
             if offered.get(name, 0) or classes.of_resource(name) is None
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.resources(signature)
 
 
 def checks_of(pod: PodInfo) -> Checks:

@@ -7,6 +7,7 @@ import numpy as np
 
 from kubescene.api.changes import Change
 from kubescene.api.selectors import find_untolerated
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -26,7 +27,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.types import ReadOnlyObject
 
@@ -58,6 +60,9 @@ class NodeUnschedulable(FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
             EventRegistration(node, _after_node_change, by_signature=True),
             EventRegistration(tolerations, _after_toleration_change, by_signature=True),
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.tolerations(signature)
 
 
 def tolerates_cordon(pod: PodInfo) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kubescene.api.changes import Change
 from kubescene.api.selectors import find_untolerated, tolerates
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -38,7 +39,8 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo
+from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.types import ReadOnlyObject
 
@@ -101,6 +103,9 @@ class TaintToleration(
             EventRegistration(node, _after_node_change, by_signature=True),
             EventRegistration(tolerations, _after_toleration_change, by_signature=True),
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.tolerations(signature)
 
 
 def count_unpreferred(

@@ -8,7 +8,7 @@ node is a supposition of its own.
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -86,28 +86,6 @@ class Results:
         return found
 
 
-class TriedNodes(Sequence[TriedNode]):
-    """Nodes in the order in which they were tried."""
-
-    __slots__ = ("_rows", "_told")
-
-    def __init__(self, told: list[TriedNode], rows: Rows) -> None:
-        self._told = told
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return self._rows.size
-
-    @overload
-    def __getitem__(self, index: int) -> TriedNode: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[TriedNode]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return tuple(self._told[row] for row in self._rows[index].tolist())
-        return self._told[self._rows[index]]
-
-
 class DryRun(NamedTuple):
     """The rows tried, in order, and those of them that would do, non-violating ones first."""
 
@@ -125,9 +103,9 @@ class DryRun(NamedTuple):
             if number
         ]
 
-    def told(self) -> TriedNodes:
+    def told(self) -> tuple[TriedNode, ...]:
         """What came of every row that was tried."""
-        return TriedNodes(self.results.told.copy(), self.tried)
+        return tuple(map(self.results.told.__getitem__, self.tried.tolist()))
 
     def errors(self) -> list[str]:
         return [each.message for each, _ in self.refusals() if each.code is Code.ERROR]

@@ -13,7 +13,6 @@ from kubescene.testing.goldens.volume_writes import CLAIM
 from kubescene.testing.goldens.worlds import World, pod_ref
 from kubescene.types import JsonObject
 
-
 DISRUPTION = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 """The condition of a victim that is about to be deleted."""
 

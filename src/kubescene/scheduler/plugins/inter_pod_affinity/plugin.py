@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubescene.api.kinds import NAMESPACE
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.domains.affinity_terms import (
     NO_LABELS,
@@ -54,6 +55,7 @@ from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
 )
 from kubescene.scheduler.plugins.inter_pod_affinity.scoring import PreferredTerms
 from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 NAME = "InterPodAffinity"
@@ -223,6 +225,12 @@ class InterPodAffinity(
             for carried in self._census.carried_terms(new.labels)
             if weight_of(carried, self._hard_weight) is not None and new.is_meant_by(carried.term)
         )
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        affinity = signature.pod_class.spec.get("affinity") or {}
+        if any(affinity.get(each) is not None for each in ("podAffinity", "podAntiAffinity")):
+            return None
+        return signing.NOTHING if self._ignore_preferred else signing.labels(signature)
 
 
 def _keys(carried: Iterator[CarriedTerm]) -> list[str]:

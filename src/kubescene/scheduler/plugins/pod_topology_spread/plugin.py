@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubescene.api.selectors import SelectorError
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.stamps import Stamps
@@ -49,6 +50,7 @@ from kubescene.scheduler.plugins.pod_topology_spread.filtering import (
 from kubescene.scheduler.plugins.pod_topology_spread.hints import SpreadHints
 from kubescene.scheduler.plugins.pod_topology_spread.scoring import SoftConstraints, SpreadScores
 from kubescene.scheduler.pods import CLASSES_KEPT, PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.types import ReadOnlyObject
 
@@ -229,6 +231,10 @@ class PodTopologySpread(
             return self._constraints(pod, HARD)
         except SelectorError:
             return None
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        own = signature.pod_class.spec.get("topologySpreadConstraints")
+        return None if own or self._defaults else signing.NOTHING
 
 
 def _written(signature: PodSignature) -> Sequence[ReadOnlyObject]:
