@@ -13,6 +13,9 @@ is nominated to the nodes in question.
 import time
 
 import kubescene
+from kubescene.actors import Actor, Role
+from kubescene.api.kinds import POD
+from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import ScenarioStep
 from kubescene.cluster import Cluster
 from kubescene.testing import make_node, make_pod, make_priority_class
@@ -56,13 +59,15 @@ def whole(nodes: int, low: int, high: int) -> Figures:
 def nominated(count: int, pods: int) -> Figures:
     """Plain pods are placed while others, of higher priority, hold nominations elsewhere."""
     cluster = Cluster()
+    client = cluster.client(Actor("bench", Role.USER))
     cluster.create(make_priority_class("high", 1_000))
     for number in range(1_000):
         cluster.create(make_node(f"node-{number}").cpu("32").memory("256Gi"))
     for number in range(count):
-        waiting = make_pod(f"waiting-{number}").cpu("64").priority_class("high").build()
-        waiting["status"] = {"nominatedNodeName": f"node-{number}"}
-        cluster.create(waiting)
+        cluster.create(make_pod(f"waiting-{number}").cpu("4").gate("wait").priority_class("high"))
+        nominated = {"status": {"nominatedNodeName": f"node-{number}"}}
+        ref = ObjectRef(POD, f"waiting-{number}", "default")
+        client.patch(ref, nominated, subresource="status")
     cluster.settle()
     for number in range(pods):
         cluster.create(make_pod(f"pod-{number}").cpu("100m"))
