@@ -59,8 +59,9 @@ def test_a_world_with_it_can_be_copied() -> None:
     fork = run.cluster.fork()
     fork.delete("configmaps", "w")
     fork.settle()
-    assert fork.get("configmaps", "w")["metadata"]["uid"] != (
-        run.cluster.get("configmaps", "w")["metadata"]["uid"]
+    assert (
+        fork.get("configmaps", "w")["metadata"]["uid"]
+        != (run.cluster.get("configmaps", "w")["metadata"]["uid"])
     )
 
 

@@ -43,14 +43,17 @@ def options(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="The scenario file (YAML or JSON).")],
+    file: Annotated[
+        Path, typer.Argument(help="The scenario file (YAML or JSON); - is standard input.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Write scenario, timeline, explanations and summary here.")
+        str | None,
+        typer.Option(metavar="DIR", help="Write result, timeline, explanations and summary here."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of spec.simulation.seed.")] = None,
     full_status: Annotated[
         bool,
-        typer.Option("--full-status", help="Put the whole timeline into scenario.yaml, too."),
+        typer.Option("--full-status", help="Put the whole timeline into result.yaml, too."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     plugin: Annotated[
@@ -64,36 +67,53 @@ def run(
             help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig.",
         ),
     ] = None,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
     Example: kubescene run examples/01-first-scenario/scenario.yaml --out out/first
     """
-    from kubescene.cli.run import run_scenario
+    from kubescene.cli.run import RunArguments, run_scenario
 
-    code = run_scenario(
-        file,
+    arguments = RunArguments(
         out=out,
         seed=seed,
         full_status=full_status,
         quiet=quiet,
+        strict=strict,
         plugins=plugin or (),
+        controllers=controller or (),
         scheduler_config=scheduler_config,
     )
-    raise typer.Exit(code)
+    raise typer.Exit(run_scenario(file, arguments))
 
 
 @app.command()
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Scenario files to check.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Scenario files to check; - is standard input.")
+    ],
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+    ] = False,
 ) -> None:
-    """Check scenario files without playing them.
+    """Check scenario files without playing them: all faults, with line and column.
 
     Example: kubescene validate examples/*/scenario.yaml
     """
     from kubescene.cli.validate import validate_files
 
-    raise typer.Exit(validate_files(files))
+    raise typer.Exit(validate_files(files, controllers=controller or (), strict=strict))
 
 
 @app.command()
