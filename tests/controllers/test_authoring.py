@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import kubescene
+from controllers import authored
+from controllers.authored import DEFINITION, Broken, DefinedWidgets, Silent, Widgets
 from kubescene.controllers.authoring import (
     controller_from,
     import_controller,
@@ -14,10 +16,8 @@ from kubescene.controllers.authoring import (
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
 from kubescene.types import JsonObject
-from tests.controllers import authored
-from tests.controllers.authored import DEFINITION, Broken, DefinedWidgets, Silent, Widgets
 
-HOME = "tests.controllers.authored"
+HOME = "controllers.authored"
 WIDGET: JsonObject = {
     "apiVersion": "example.com/v1",
     "kind": "Widget",
