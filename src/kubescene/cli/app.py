@@ -130,6 +130,44 @@ def explain(
     raise typer.Exit(explain_pod(pod, run))
 
 
+@app.command()
+def convert(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="A scenario in the drafts' form, or files and folders of manifests."),
+    ],
+    name: Annotated[str, typer.Option(help="The name of the scenario.")] = "converted",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to a new file, not to the terminal.")
+    ] = None,
+    placed: Annotated[
+        bool, typer.Option("--placed", help="Pods stay on their nodes instead of waiting again.")
+    ] = False,
+) -> None:
+    """Make a scenario of manifests, of a cluster dump, or of a scenario in the drafts' form.
+
+    Example: kubescene convert cluster.yaml --name mine > scenario.yaml
+
+    A dump is made by: kubectl get nodes,deployments,pods -A -o yaml > cluster.yaml
+    """
+    from kubescene.cli.convert import convert_files
+
+    raise typer.Exit(convert_files(sources, name=name, out=out, placed=placed))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors.
+
+    Example: kubescene schema > scenario.schema.json
+    """
+    import orjson
+
+    from kubescene.scenario.json_schema import editor_schema
+
+    typer.echo(orjson.dumps(editor_schema(), option=orjson.OPT_INDENT_2).decode())
+
+
 app.command()(serve)
 app.command()(kubeconfig)
 
