@@ -23,7 +23,7 @@ FILLED_IN = ("Set by the API", "Accepted empty", "As in Kubernetes; ")
 STATUS = (
     (
         "phase",
-        "`Pending`, `Running`, `Paused` (all is played, none was done), `Succeeded`, `Failed`",
+        "`Pending`, `Running`, `Paused` (all played, none done), `Succeeded`, `Failed`",
     ),
     ("message", "why it failed: step, operation and fault"),
     ("stepStatus.step", "`major` and `minor`: where the scenario stands"),
@@ -73,11 +73,8 @@ def _sections(field: Field, path: str) -> Iterator[str]:
             yield from _sections(inner, f"{name}{suffix}")
 
 
-def _is_told(member: Field, path: str) -> bool:
-    is_filled_in = member.about.startswith(
-        ("Set by the API", "Accepted empty", "As in Kubernetes; ")
-    )
-    return not is_filled_in and (path, member.name) != (SPEC.name, "")
+def _is_told(member: Field) -> bool:
+    return not member.about.startswith(FILLED_IN)
 
 
 def _row(field: Field) -> str:
