@@ -169,36 +169,48 @@ def play(request: RunRequest) -> RunResult:
     return _played(request, ()).result
 
 
-def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
+def staged(
+    request: RunRequest, log: TimelineLog, instruments: Iterable[Instrument]
+) -> tuple[Cluster, Engine]:
+    """A scenario in a world of its own, before its first moment; what happens goes to the log."""
     scenario = without_status(with_seed(request.scenario, request.seed))
     options = cluster_options(scenario, request.seed, request.scheduler)
+    controllers = registrations(options, request)
+    cluster = Cluster(options, controllers=controllers)
+    recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
+    cluster.observe(recorder, *instruments)
+    live = ScenarioResource(cluster.store, stored(scenario, cluster))
     folder = None if request.folder is None else ScenarioFolder(request.folder)
+    examine = partial(
+        examined,
+        controllers=tuple(controllers),
+        scheduler=options.scheduler,
+        strict=request.strict,
+    )
+    return cluster, Engine(cluster, live, recorder, request.results, folder, examine)
+
+
+def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
+    name = request.scenario["metadata"]["name"]
+    seed = cluster_options(request.scenario, request.seed, request.scheduler).seed
     log, fold = TimelineLog(), SummaryFold()
     log.follow(fold.add)
     output = None
     if request.out is not None:
-        name = scenario["metadata"]["name"]
-        header = Header(scenario=name, seed=options.seed)
+        header = Header(scenario=name, seed=seed)
         output = OutputDirectory(request.out, header, inputs=inputs_of(request))
+        log.follow(output.record)
     explanations, explain = explanations_of(output)
+    onlookers = () if output is None else (output,)
     try:
-        controllers = registrations(options, request)
-        cluster = Cluster(options, controllers=controllers)
-        recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
-        cluster.observe(recorder)
-        if output is not None:
-            log.follow(output.record)
-            cluster.observe(output)
-        cluster.observe(ExplanationRecorder(explain), *instruments)
-        created = stored(scenario, cluster)
-        live = ScenarioResource(cluster.store, created)
-        examine = partial(
-            examined, controllers=controllers, scheduler=options.scheduler, strict=request.strict
+        cluster, engine = staged(
+            request, log, (*onlookers, ExplanationRecorder(explain), *instruments)
         )
-        engine = Engine(cluster, live, recorder, request.results, folder, examine)
         with rare_collections():
             phase = engine.run()
-        summary = fold.finish(created.name, seed=options.seed)
+        live = engine.scenario
+        assert isinstance(live, ScenarioResource)
+        summary = fold.finish(name, seed=seed)
         if output is not None:
             shown = request.full_status and request.results.publishes(phase)
             events = Timeline(log).events if shown else None

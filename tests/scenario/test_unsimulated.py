@@ -98,11 +98,7 @@ def test_an_unknown_scheduler_name_is_named_and_its_pods_wait() -> None:
     assert "schedulerName: mine" in warning
     assert [(each.pod, each.attempts, each.message) for each in run.summary.pending] == [
         ("default/g", 0, "it waits for its scheduling gates: a/b"),
-        (
-            "default/p",
-            0,
-            "nobody tried: no scheduler that runs takes pods of schedulerName 'mine'",
-        ),
+        ("default/p", 0, "no scheduler has tried to place it (schedulerName 'mine')"),
     ]
 
 

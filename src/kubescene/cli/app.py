@@ -74,6 +74,10 @@ def run(
     strict: Annotated[
         bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
     ] = False,
+    interactive: Annotated[
+        bool,
+        typer.Option("--interactive", "-i", help="Play it by hand: step by step, also back."),
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -90,6 +94,7 @@ def run(
         plugins=plugin or (),
         controllers=controller or (),
         scheduler_config=scheduler_config,
+        interactive=interactive,
     )
     raise typer.Exit(run_scenario(file, arguments))
 

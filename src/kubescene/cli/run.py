@@ -15,7 +15,7 @@ from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.terminal import print_summary
 from kubescene.results.output import SUMMARY_FILE
-from kubescene.running import Run, run
+from kubescene.running import Run, RunRequest, run
 from kubescene.scenario.faults import operations_of
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.types import JsonObject
@@ -36,6 +36,7 @@ class RunArguments:
     plugins: Sequence[str] = ()
     controllers: Sequence[str] = ()
     scheduler_config: Path | None = None
+    interactive: bool = False
 
 
 def run_scenario(path: Path, arguments: RunArguments) -> int:
@@ -44,6 +45,8 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
     file = read_scenario(path)
+    if arguments.interactive:
+        return by_hand(file, arguments, out)
     quiet = arguments.quiet
     errors = Console(stderr=True, quiet=quiet)
     progress = ProgressReporter(errors, amounts_of(file.scenario))
@@ -69,6 +72,25 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
     return report(result, file, out, quiet=quiet)
+
+
+def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> int:
+    """Let a person play the scenario."""
+    from kubescene.cli.interactive import play_by_hand
+
+    if out is not None:
+        raise ConfigurationError("--interactive writes no results: leave --out away")
+    if file.path is None:
+        raise ConfigurationError("--interactive reads commands from standard input: name a file")
+    request = RunRequest(
+        scenario=file.scenario,
+        seed=arguments.seed,
+        scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+        reconcilers=controllers_named(arguments.controllers),
+        folder=file.path.parent,
+        strict=arguments.strict,
+    )
+    return play_by_hand(request)
 
 
 def report(result: Run, file: ScenarioFile, out: Path | None, *, quiet: bool) -> int:

@@ -244,7 +244,7 @@ def untried(key: PodKey, pod: ObjectState) -> PendingPod:
         why = f"it waits for its scheduling gates: {', '.join(gates)}"
     else:
         name = spec.get("schedulerName", "")
-        why = f"nobody tried: no scheduler that runs takes pods of schedulerName {name!r}"
+        why = f"no scheduler has tried to place it (schedulerName {name!r})"
     return PendingPod("/".join(key), 0, why)
 
 

@@ -76,6 +76,7 @@ class Engine:
         self._recorder = recorder
         self._view = KepView(recorder.log, len(recorder.log))
         self._spec = ScenarioSpec(())
+        self._source: object = None
         self._operations = OperationRunner(world.client(ENGINE), world.scheme)
         self._simulation: Sequence[Slot] = ()
         self._presimulation: Sequence[Slot] = ()
@@ -107,6 +108,24 @@ class Engine:
         """Give up between two moments: what was done stays, outsiders may write again."""
         self._tasks.clear()
         self.world.guard(OpenGate())
+
+    def resume(self) -> bool:
+        """Go on with a paused scenario if operations were added; whether there are any."""
+        if self.scenario.phase is ScenarioPhase.PAUSED:
+            self._do(self._reread, ())
+        if self.scenario.phase is not ScenarioPhase.PAUSED:
+            return False
+        if self._spec.next_major(self.scenario.step.major) is None:
+            return False
+        self._then(self._next_step)
+        self._then(self._go_on)
+        return True
+
+    @property
+    def is_between_steps(self) -> bool:
+        """Whether a major step is complete and the next has not begun."""
+        at_end = bool(self._tasks) and self._tasks[-1][0] in (self._next_step, self._succeed)
+        return at_end and self.scenario.step.major > 0
 
     def fork(self) -> "Engine":
         """A copy of the scenario in its world, between two moments; both can be played on."""
@@ -140,7 +159,7 @@ class Engine:
 
     def _read(self) -> None:
         try:
-            self._spec = parse_spec(self.scenario.object, self._folder)
+            self._parse(self.scenario.object)
             check_controllers(self._spec, self.world.registrations)
             examine = self._examine
             warnings = examine(self.scenario.object, self._spec) if examine else ()
@@ -154,18 +173,31 @@ class Engine:
             self._recorder.record(NotSimulated, ENGINE, warnings=tuple(warnings))
         self._then(self._next_step)
 
+    def _parse(self, scenario: JsonObject) -> None:
+        self._spec = parse_spec(scenario, self._folder)
+        self._source = scenario["spec"]
+
+    def _reread(self) -> None:
+        """Take in what the author has changed since the last look."""
+        scenario = self.scenario.object
+        if scenario.get("spec") is not self._source:
+            self._parse(scenario)
+
+    def _go_on(self) -> None:
+        self.world.guard(self)
+        self.scenario.phase = ScenarioPhase.RUNNING
+        self.scenario.write()
+
     def _begin(self) -> None:
         world = self.world
         world.begin_anew()
-        world.guard(self)
         names = self._spec.presimulation_controllers(list(world.registrations))
         simulated = self._spec.simulation_controllers
         self._roles = dict.fromkeys(names, Role.PRESIMULATION)
         self._roles |= dict.fromkeys(simulated, Role.SIMULATION)
         self._presimulation = world.start(names, Role.PRESIMULATION)
         self._simulation = world.start(simulated, Role.SIMULATION)
-        self.scenario.phase = ScenarioPhase.RUNNING
-        self.scenario.write()
+        self._go_on()
 
     def _fail(self, message: str) -> None:
         try:
@@ -192,6 +224,7 @@ class Engine:
     # -- one major step ------------------------------------------------------------------------
 
     def _next_step(self) -> None:
+        self._reread()
         major = self._spec.next_major(self.scenario.step.major)
         if major is None:
             self._end(ScenarioPhase.PAUSED)
