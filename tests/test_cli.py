@@ -1,6 +1,8 @@
 """The command line: exit codes, errors that say what to do, and help with examples."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ from typer.testing import CliRunner
 
 from kubescene.cli.app import app
 from kubescene.scenario import ScenarioBuilder
-from kubescene.testing import make_node, make_pod
+from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.version import __version__
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -60,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_run_that_succeeds_exits_0(tmp_path: Path) -> None:
     done = kubescene("run", EXAMPLE, "--out", tmp_path / "out")
-    assert (done.returncode, done.stderr.count("\n")) == (0, 5)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 5), done.stderr
     assert "first-scenario  Succeeded" in done.stdout
     assert f"Results are in {tmp_path / 'out'}" in done.stdout.replace("\n", "")
     assert (tmp_path / "out" / "summary.json").exists()
@@ -76,16 +78,19 @@ def test_a_run_that_is_paused_exits_0_and_says_so(file: Path) -> None:
 
 def test_a_run_that_fails_exits_1(file: Path) -> None:
     ScenarioBuilder("s").delete("v1", "Node", "n", id="away").save(file)
-    done = invoke("run", file)
-    assert done.exit_code == 1
-    assert "step 1, operation 'away': delete was refused" in done.stdout
+    done = kubescene("run", file)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(
+        f"kubescene: {file}:9:5: step 1, operation 'away': delete was refused: "
+    )
 
 
 def test_a_faulty_scenario_exits_2(file: Path) -> None:
     ScenarioBuilder("s").simulate("kube-schedular").save(file)
-    done = invoke("run", file)
-    assert done.exit_code == 2
-    assert "'kube-schedular'" in done.stdout
+    done = kubescene("run", file)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"kubescene: {file}:9:7: spec.controllers.simulationControllers")
+    assert "'kube-schedular'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_the_version_is_told() -> None:
 
 def test_progress_goes_to_stderr(tmp_path: Path) -> None:
     done = kubescene("run", EXAMPLE, "--out", tmp_path)
-    assert "step 2 at rest after 8 minor steps" in done.stderr
+    assert "step 2 (2 of 5) at rest after 8 minor steps: " in done.stderr
     assert "at rest" not in done.stdout
 
 
@@ -169,11 +174,151 @@ def test_validate_tells_of_every_file(file: Path) -> None:
     done = kubescene("validate", EXAMPLE, file, EXAMPLE)
     assert done.returncode == 2
     assert done.stdout.count(f"{EXAMPLE}: fine, 12 operations in 5 steps\n") == 2
-    assert done.stderr.startswith(f"{file}: spec.operations[0] (id 'x'): exactly one of")
+    assert done.stderr.startswith(f"{file}:4:21: spec.operations[0] (id 'x'): exactly one of")
 
 
 def test_validate_exits_0_if_all_is_well() -> None:
     assert invoke("validate", EXAMPLE).exit_code == 0
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def piped(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kubescene", *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def test_a_dash_is_standard_input() -> None:
+    done = piped(ScenarioBuilder("piped").create(make_node("n")).done().to_yaml(), "run", "-")
+    assert done.returncode == 0
+    assert "piped  Succeeded" in done.stdout
+    done = piped(HEAD + "spec: {operations: [{step: 0}]}", "validate", "-")
+    assert done.returncode == 2
+    assert done.stderr.startswith("<stdin>:4:22: spec.operations[0] (id 'op-1').step: must be")
+
+
+@pytest.mark.parametrize("out", [".", "./x/..", "../here"])
+def test_results_never_overwrite_the_scenario(tmp_path: Path, out: str) -> None:
+    folder = tmp_path / "here"
+    (folder / "x").mkdir(parents=True)
+    file = ScenarioBuilder("s").create(make_node("n")).save(folder / "scenario.yaml")
+    before = file.read_bytes()
+    quiet = [sys.executable, "-m", "kubescene", "run", "scenario.yaml", "--out", out, "--quiet"]
+    assert subprocess.call(quiet, cwd=folder) == 0
+    assert file.read_bytes() == before
+    result = file.rename(folder / "result.yaml")
+    done = subprocess.run(
+        [sys.executable, "-m", "kubescene", "run", "result.yaml", "--out", out],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, result.read_bytes()) == (2, before)
+    assert "the results would overwrite result.yaml" in done.stderr
+
+
+def test_an_empty_out_is_refused(file: Path) -> None:
+    ScenarioBuilder("s").save(file)
+    done = kubescene("run", file, "--out", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "kubescene: --out is empty: name a directory for the results\n"
+
+
+def test_a_summary_of_an_earlier_run_does_not_stay(file: Path, tmp_path: Path) -> None:
+    ScenarioBuilder("s").create(make_node("n")).save(file)
+    assert invoke("run", file, "--out", tmp_path / "out").exit_code == 0
+    file.write_text("a: [")
+    assert kubescene("run", file, "--out", tmp_path / "out").returncode == 2
+    assert not (tmp_path / "out" / "summary.json").exists()
+
+
+def test_what_was_played_with_a_seed_can_be_played_again(file: Path, tmp_path: Path) -> None:
+    web = make_replica_set("web").replicas(2)
+    ScenarioBuilder("s").create(make_node("n"), web).save(file)
+    out, again = tmp_path / "out", tmp_path / "again"
+    assert invoke("run", file, "--seed", "7", "--out", out).exit_code == 0
+    assert invoke("run", out / "result.yaml", "--out", again).exit_code == 0
+    assert (out / "timeline.jsonl").read_bytes() == (again / "timeline.jsonl").read_bytes()
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["seed"], summary["version"]) == (7, __version__)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", ":1: this is not text in UTF-8"),
+        (b"a: b\0c", ": this is not a text file"),
+        (b"a: b\nc: \xff", ":2: this is not text in UTF-8"),
+    ],
+    ids=["image", "zero", "latin"],
+)
+def test_a_binary_file_is_one_plain_line(file: Path, data: bytes, complaint: str) -> None:
+    file.write_bytes(data)
+    done = kubescene("run", file)
+    assert (done.returncode, done.stderr) == (2, f"kubescene: {file}{complaint}\n")
+
+
+def test_control_characters_are_not_sent_to_the_terminal(file: Path) -> None:
+    operations = '[{id: "a\\e[31mb", step: 1, doneOperation: {done: false}}]'
+    file.write_text(HEAD + f"spec: {{operations: {operations}}}\n")
+    for command in ("run", "validate"):
+        done = kubescene(command, file)
+        assert done.returncode == 2
+        assert "\x1b" not in done.stderr
+        assert "a\\x1b[31mb" in done.stderr
+
+
+def test_bad_metadata_is_the_scenarios_fault_with_its_line(file: Path) -> None:
+    file.write_text(HEAD.replace("{name: a}", "{name: No Good}") + "spec: {operations: []}\n")
+    done = kubescene("run", file)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"kubescene: {file}:3:1: ")
+    assert "Scenario" in done.stderr
+    assert "ConfigMap" not in done.stderr
+
+
+def test_an_interrupt_says_what_was_reached(file: Path, tmp_path: Path) -> None:
+    pods = make_pod("p-$(INDEX)").cpu("1m")
+    ScenarioBuilder("s").create(make_node("n")).next_step().create(pods, count=1_000_000).save(file)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "kubescene", "run", str(file), "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdout=subprocess.PIPE)
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert first.startswith("step 1 (1 of 2) at rest")
+    assert process.returncode == 130
+    assert rest.startswith("kubescene: interrupted at step ")
+    assert f"{out} holds what happened until then, without a summary" in rest
+    assert "Traceback" not in rest
+
+
+# -- what is not simulated ---------------------------------------------------------------------
+
+
+def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {"template": make_pod("x").build()["spec"]},
+    }
+    job["spec"] = {
+        "template": {"spec": {**make_pod("x").build()["spec"], "restartPolicy": "Never"}}
+    }
+    ScenarioBuilder("s").create(job, id="crunch").save(file)
+    warning = "Job has no effect: the controller job does not run (operation 'crunch')"
+    run, checked = kubescene("run", file), kubescene("validate", file)
+    assert run.returncode == checked.returncode == 0
+    assert warning in run.stdout
+    assert f"{file}: warning: {warning}" in checked.stderr
+    for command in ("run", "validate"):
+        strict = kubescene(command, file, "--strict")
+        assert strict.returncode == 2
+        assert f"{file}:9:5: step 1, operation 'crunch': {warning}" in strict.stderr
 
 
 # -- help --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,20 @@ from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
-from kubescene.errors import ScenarioError
+from kubescene.errors import ApiError, ScenarioError
 from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import Summary, SummaryFold
 from kubescene.scenario.engine import Engine
+from kubescene.scenario.faults import operations_of, tolerated
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
+from kubescene.scenario.spec import ScenarioSpec
+from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
@@ -50,7 +54,8 @@ class RunRequest:
     puts the whole timeline into the Scenario that is written to ``out``, too. ``scheduler`` says
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
     that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
-    reads; a scenario file has its own.
+    reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
+    ``strict``, what nobody acts on is a fault instead of a warning.
     """
 
     scenario: JsonObject
@@ -62,6 +67,8 @@ class RunRequest:
     full_status: bool = False
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
     folder: Path | None = None
+    source: Path | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -76,6 +83,8 @@ class RunResult:
     explanations: Explanations
     record: Record
     """The Scenario as it was stored last."""
+    failed_at: tuple[str | int, ...] = ()
+    """The way through the document to what failed, if it is a place there."""
 
     @property
     def ok(self) -> bool:
@@ -129,6 +138,8 @@ def run(
     full_status: bool = False,
     scheduler: SchedulerSource | None = None,
     folder: str | Path | None = None,
+    source: Path | None = None,
+    strict: bool = False,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -147,6 +158,8 @@ def run(
         full_status=full_status,
         scheduler=scheduler_options(scheduler),
         folder=folder_of(scenario) if folder is None else Path(folder),
+        source=Path(scenario) if isinstance(scenario, str | Path) else source,
+        strict=strict,
     )
     return _played(request, instruments)
 
@@ -156,32 +169,51 @@ def play(request: RunRequest) -> RunResult:
     return _played(request, ()).result
 
 
+def staged(
+    request: RunRequest, log: TimelineLog, instruments: Iterable[Instrument]
+) -> tuple[Cluster, Engine]:
+    """A scenario in a world of its own, before its first moment; what happens goes to the log."""
+    scenario = without_status(with_seed(request.scenario, request.seed))
+    options = cluster_options(scenario, request.seed, request.scheduler)
+    controllers = registrations(options, request)
+    cluster = Cluster(options, controllers=controllers)
+    recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
+    cluster.observe(recorder, *instruments)
+    live = ScenarioResource(cluster.store, stored(scenario, cluster))
+    folder = None if request.folder is None else ScenarioFolder(request.folder)
+    examine = partial(
+        examined,
+        controllers=tuple(controllers),
+        scheduler=options.scheduler,
+        strict=request.strict,
+    )
+    return cluster, Engine(cluster, live, recorder, request.results, folder, examine)
+
+
 def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
-    options = cluster_options(request.scenario, request.seed, request.scheduler)
+    name = request.scenario["metadata"]["name"]
+    seed = cluster_options(request.scenario, request.seed, request.scheduler).seed
     log, fold = TimelineLog(), SummaryFold()
     log.follow(fold.add)
     output = None
     if request.out is not None:
-        name = request.scenario["metadata"]["name"]
-        output = OutputDirectory(request.out, Header(scenario=name, seed=options.seed))
+        header = Header(scenario=name, seed=seed)
+        output = OutputDirectory(request.out, header, inputs=inputs_of(request))
+        log.follow(output.record)
     explanations, explain = explanations_of(output)
+    onlookers = () if output is None else (output,)
     try:
-        cluster = Cluster(options, controllers=registrations(options, request))
-        recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
-        cluster.observe(recorder)
-        if output is not None:
-            log.follow(output.record)
-            cluster.observe(output)
-        cluster.observe(ExplanationRecorder(explain), *instruments)
-        created = cluster.client(USER).create(without_status(request.scenario))
-        live = ScenarioResource(cluster.store, created)
-        folder = None if request.folder is None else ScenarioFolder(request.folder)
-        engine = Engine(cluster, live, recorder, request.results, folder)
+        cluster, engine = staged(
+            request, log, (*onlookers, ExplanationRecorder(explain), *instruments)
+        )
         with rare_collections():
             phase = engine.run()
-        summary = fold.finish(created.name)
+        live = engine.scenario
+        assert isinstance(live, ScenarioResource)
+        summary = fold.finish(name, seed=seed)
         if output is not None:
-            events = Timeline(log).events if request.full_status else None
+            shown = request.full_status and request.results.publishes(phase)
+            events = Timeline(log).events if shown else None
             output.finish(live.header(), events, summary)
     finally:
         if output is not None:
@@ -194,8 +226,44 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         log=log,
         explanations=explanations,
         record=live.record,
+        failed_at=engine.failed_at,
         cluster=cluster,
     )
+
+
+def stored(scenario: JsonObject, cluster: Cluster) -> Record:
+    """The Scenario in the world; what the API refuses about its metadata is its author's fault."""
+    try:
+        return cluster.client(USER).create(scenario)
+    except ApiError as error:
+        raise ScenarioError(error.message, where="scenario", path=("metadata",)) from error
+
+
+def examined(
+    scenario: JsonObject,
+    spec: ScenarioSpec,
+    *,
+    controllers: Iterable[str],
+    scheduler: SchedulerOptions,
+    strict: bool,
+) -> list[str]:
+    """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault."""
+    found = unsimulated(spec, Cast.of(spec, controllers, scheduler))
+    for each in found if strict else ():
+        raise ScenarioError(str(each), where=each.operation.where, path=each.operation.path)
+    unknown = [str(fault.error) for fault in tolerated(scenario)]
+    return [*unknown, *map(str, found)]
+
+
+def inputs_of(request: RunRequest) -> list[Path]:
+    """The files that a run reads, and so must not write."""
+    _, operations = operations_of(request.scenario)
+    creations = [each.get("createOperation") for each in operations if isinstance(each, dict)]
+    names = [each.get("objectFrom") for each in creations if isinstance(each, dict)]
+    files = [request.source] if request.source is not None else []
+    if request.folder is not None:
+        files += [request.folder / name for name in names if isinstance(name, str)]
+    return files
 
 
 def explanations_of(output: OutputDirectory | None) -> tuple[Explanations, Sink]:
@@ -262,6 +330,16 @@ def cluster_options(
         kubelet=simulation.kubelet,
         scheduler=simulation.scheduler_options(scheduler or SchedulerOptions()),
     )
+
+
+def with_seed(scenario: JsonObject, seed: int | None) -> JsonObject:
+    """The Scenario with the seed that it is played with, so that its result can be played again."""
+    spec = scenario.get("spec")
+    if seed is None or not isinstance(spec, dict):
+        return scenario
+    simulation = spec.get("simulation")
+    given = simulation if isinstance(simulation, dict) else {}
+    return {**scenario, "spec": {**spec, "simulation": {**given, "seed": seed}}}
 
 
 def without_status(scenario: JsonObject) -> JsonObject:

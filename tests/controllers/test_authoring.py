@@ -17,7 +17,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
 from kubescene.types import JsonObject
 
-HOME = "tests.controllers.authored"
+HOME = "controllers.authored"
 WIDGET: JsonObject = {
     "apiVersion": "example.com/v1",
     "kind": "Widget",

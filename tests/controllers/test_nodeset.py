@@ -68,7 +68,7 @@ def test_a_name_that_is_taken_is_told(cluster: Cluster) -> None:
 
 
 def test_an_impossible_set_is_refused(cluster: Cluster) -> None:
-    with pytest.raises(InvalidError, match="spec.replicas"):
+    with pytest.raises(InvalidError, match=r"spec\.replicas"):
         cluster.create(node_set(replicas=-1))
 
 

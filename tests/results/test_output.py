@@ -23,7 +23,7 @@ from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
-FILES = ["explanations.jsonl", "scenario.yaml", "summary.json", "timeline.jsonl"]
+FILES = ["explanations.jsonl", "result.yaml", "summary.json", "timeline.jsonl"]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_directory_holds_exactly_these_files(run: kubescene.Run, out: Path) 
 
 
 def test_the_scenario_file_is_the_scenario(run: kubescene.Run, out: Path) -> None:
-    text = (out / "scenario.yaml").read_text(encoding="utf-8")
+    text = (out / "result.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "scenario.yaml") == [run.scenario]
     assert yaml.safe_load(text) == run.scenario
 
@@ -83,7 +83,7 @@ def test_an_explanation_gives_a_verdict_on_every_node(run: kubescene.Run, out: P
 
 def test_the_scenario_file_is_small_unless_asked_otherwise(tmp_path: Path) -> None:
     run = kubescene.run(EXAMPLE, out=tmp_path)
-    (written,) = load_yaml((tmp_path / "scenario.yaml").read_text(encoding="utf-8"), "x")
+    (written,) = load_yaml((tmp_path / "result.yaml").read_text(encoding="utf-8"), "x")
     result = written["status"]["scenarioResult"]
     assert result == {"simulatorVersion": kubescene.__version__}
     whole = run.scenario
@@ -163,7 +163,7 @@ def awkward() -> JsonObject:
 )
 def test_any_scenario_is_written_as_it_is(scenario: ScenarioBuilder, tmp_path: Path) -> None:
     run = kubescene.run(scenario, out=tmp_path, full_status=True)
-    text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
+    text = (tmp_path / "result.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "scenario.yaml") == [run.scenario]
 
 
@@ -172,7 +172,7 @@ def test_an_empty_spec_is_written_as_it_is(spec: JsonObject, tmp_path: Path) -> 
     run = kubescene.run(
         {**ScenarioBuilder("s").build(), "spec": spec}, out=tmp_path, full_status=True
     )
-    text = (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
+    text = (tmp_path / "result.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "x") == [run.scenario]
     assert run.scenario["spec"] == spec
 

@@ -1,43 +1,106 @@
-"""What `kubescene validate` finds without playing."""
+"""What `kubescene validate` finds without playing: all of it, with line and column."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubescene.errors import ScenarioError
+from kubescene.cli.validate import validate_files
+from kubescene.running import run
 from kubescene.scenario import ScenarioBuilder, parse_spec
-from kubescene.scenario.checking import check_objects
+from kubescene.scenario.checking import object_faults
 from kubescene.testing import make_node, make_pod
 
 BAD_POD: dict[str, Any] = {**make_pod("p").build(), "spec": {"contayners": []}}
-HUNGRY = make_pod("p").cpu("lots")
+VERSIONED = make_pod("p").build()
+VERSIONED = {**VERSIONED, "metadata": {**VERSIONED["metadata"], "resourceVersion": "7"}}
+
+REFUSED = [
+    pytest.param(
+        ScenarioBuilder("s").create(BAD_POD), 'unknown field "spec.contayners"', id="unknown field"
+    ),
+    pytest.param(
+        ScenarioBuilder("s").create(make_pod("p").cpu("lots")), "quantities must", id="quantity"
+    ),
+    pytest.param(
+        ScenarioBuilder("s").create(make_pod("No Good")), "metadata.name: Invalid", id="name"
+    ),
+    pytest.param(
+        ScenarioBuilder("s").create(make_pod("p").label(app="no good")),
+        "metadata.labels: Invalid value",
+        id="label",
+    ),
+    pytest.param(
+        ScenarioBuilder("s").create({**BAD_POD, "kind": "Pot"}),
+        'no kind "Pot" is registered',
+        id="kind",
+    ),
+    pytest.param(
+        ScenarioBuilder("s").patch("v1", "Pot", "p", {}), 'no kind "Pot"', id="kind of a patch"
+    ),
+    pytest.param(
+        ScenarioBuilder("s").delete("v1", "Pot", "p"), 'no kind "Pot"', id="kind of a delete"
+    ),
+    pytest.param(
+        ScenarioBuilder("s").create(VERSIONED),
+        "resourceVersion should not be set",
+        id="resourceVersion of a create",
+    ),
+]
 
 
-def check(scenario: ScenarioBuilder) -> None:
-    check_objects(parse_spec(scenario.build()))
+@pytest.mark.parametrize(("scenario", "complaint"), REFUSED)
+def test_what_a_run_refuses_is_found_with_its_operation(
+    scenario: ScenarioBuilder, complaint: str
+) -> None:
+    (fault,) = object_faults(parse_spec(scenario.build()))
+    assert complaint in str(fault.error)
+    assert str(fault.error).startswith("step 1, operation 'op-1': ")
+    assert complaint in run(scenario).message
 
 
-@pytest.mark.parametrize(
-    ("scenario", "complaint"),
-    [
-        (ScenarioBuilder("s").create(BAD_POD), 'unknown field "spec.contayners"'),
-        (ScenarioBuilder("s").create(HUNGRY), "quantities must match"),
-        (ScenarioBuilder("s").create(make_pod("No Good")), "metadata.name: Invalid value"),
-        (ScenarioBuilder("s").create({**BAD_POD, "kind": "Pot"}), 'no kind "Pot" is registered'),
-        (ScenarioBuilder("s").create(make_node("n"), count=2), "put $(INDEX) into metadata.name"),
-    ],
-    ids=["unknown field", "quantity", "name", "kind", "same name"],
-)
-def test_a_bad_object_is_found_with_its_place(scenario: ScenarioBuilder, complaint: str) -> None:
-    with pytest.raises(ScenarioError) as found:
-        check(scenario)
-    assert complaint in str(found.value)
-    assert str(found.value).startswith("step 1, operation 'op-1': ")
+def test_several_objects_of_one_name_are_found() -> None:
+    (fault,) = object_faults(
+        parse_spec(ScenarioBuilder("s").create(make_node("n"), count=2).build())
+    )
+    assert "put $(INDEX) into it" in fault.message
+
+
+def test_all_faults_of_an_object_are_found() -> None:
+    pod = make_pod("No Good").label(app="no good")
+    found = object_faults(parse_spec(ScenarioBuilder("s").create(pod).build()))
+    assert {fault.path[-1] for fault in found} == {"name", "labels"}
 
 
 def test_what_depends_on_the_moment_is_left_for_the_run() -> None:
     pod = make_pod("p").namespace("not-yet").priority_class("not-yet")
-    check(ScenarioBuilder("s").create(make_node("n-$(INDEX)"), count=2).create(pod))
+    scenario = ScenarioBuilder("s").create(make_node("n-$(INDEX)"), count=2).create(pod)
+    scenario.patch("v1", "Pod", "later", {"metadata": {}})
+    assert list(object_faults(parse_spec(scenario.build()))) == []
+
+
+def test_kinds_that_the_scenario_defines_before_are_known() -> None:
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    scenario = ScenarioBuilder("s").step(2).create(widget).step(1).create(definition)
+    assert list(object_faults(parse_spec(scenario.build()))) == []
 
 
 def test_unknown_fields_pass_if_the_author_says_so() -> None:
@@ -50,4 +113,57 @@ def test_unknown_fields_pass_if_the_author_says_so() -> None:
     }
     scenario = ScenarioBuilder("s").build()
     scenario["spec"]["operations"] = [operation]
-    check_objects(parse_spec(scenario))
+    assert list(object_faults(parse_spec(scenario))) == []
+
+
+FAULTY = """\
+apiVersion: simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1
+kind: Scenario
+metadata: {name: faulty}
+spec:
+  operations:
+  - id: a
+    step: 1
+    createOperation:
+      object:
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          name: No Good
+        spec:
+          containers:
+          - name: main
+            image: i
+            imagePullPolicy: Sometimes
+  - id: b
+    step: 1
+    deleteOperation:
+      typeMeta: {apiVersion: v1, kind: Pot}
+      objectMeta: {name: p}
+"""
+
+
+def lines(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    file = tmp_path / "s.yaml"
+    file.write_text(text)
+    assert validate_files([file]) == 2
+    return [
+        line.removeprefix(f"{file}:").split(": ")[0]
+        for line in capsys.readouterr().err.splitlines()
+    ]
+
+
+def test_every_fault_has_line_and_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert lines(FAULTY, tmp_path, capsys) == ["13:11", "18:13", "22:34"]
+
+
+def test_faults_of_form_have_line_and_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        FAULTY.replace("    step: 1\n    delete", "    stepp: 1\n    delete") + "  controler: {}\n"
+    )
+    text = text.replace("- id: a\n", "- id: '@a'\n")
+    assert lines(text, tmp_path, capsys) == ["6:5", "19:5", "20:5", "24:3"]

@@ -82,8 +82,12 @@ def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
         pytest.param(
             HEAD + "spec: {a: &a [*a]}\n", "FILE:4:15: not valid YAML: the alias *a", id="endless"
         ),
-        pytest.param(HEAD.encode() + b"spec: {a: \xff}\n", "FILE: not valid YAML", id="not utf-8"),
-        pytest.param(HEAD + "spec: {a: \x00}\n", "FILE: not valid YAML", id="control"),
+        pytest.param(
+            HEAD.encode() + b"spec: {a: \xff}\n",
+            "FILE:4: this is not text in UTF-8",
+            id="not utf-8",
+        ),
+        pytest.param(HEAD + "spec: {a: \x00}\n", "FILE: this is not a text file", id="control"),
     ],
 )
 def test_what_cannot_be_read_says_where(file: Path, text: str | bytes, message: str) -> None:

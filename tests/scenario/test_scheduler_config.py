@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kubescene
-from kubescene.cli.run import run_scenario
+from kubescene.cli.run import RunArguments, run_scenario
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
 from kubescene.running import RunRequest, play
 from kubescene.scenario import ScenarioBuilder
@@ -78,8 +78,6 @@ def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFix
     file, config = tmp_path / "scenario.yaml", tmp_path / "scheduler.yaml"
     file.write_text(dump_yaml(scenario(HEADER)))
     config.write_text(dump_yaml(PACK))
-    code = run_scenario(
-        file, out=tmp_path, seed=None, full_status=False, quiet=False, scheduler_config=config
-    )
+    code = run_scenario(file, RunArguments(out=str(tmp_path / "out"), scheduler_config=config))
     assert code == 0
     assert "used" in capsys.readouterr().out

@@ -43,14 +43,17 @@ def options(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="The scenario file (YAML or JSON).")],
+    file: Annotated[
+        Path, typer.Argument(help="The scenario file (YAML or JSON); - is standard input.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Write scenario, timeline, explanations and summary here.")
+        str | None,
+        typer.Option(metavar="DIR", help="Write result, timeline, explanations and summary here."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of spec.simulation.seed.")] = None,
     full_status: Annotated[
         bool,
-        typer.Option("--full-status", help="Put the whole timeline into scenario.yaml, too."),
+        typer.Option("--full-status", help="Put the whole timeline into result.yaml, too."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     plugin: Annotated[
@@ -72,44 +75,69 @@ def run(
         bool,
         typer.Option("--delete", help="With --server: delete the Scenario when this command ends."),
     ] = False,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+    ] = False,
+    interactive: Annotated[
+        bool,
+        typer.Option("--interactive", "-i", help="Play it by hand: step by step, also back."),
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
     Example: kubescene run examples/01-first-scenario/scenario.yaml --out out/first
     """
     if server is not None:
+        from kubescene.cli.files import read_scenario
         from kubescene.cli.remote import check_local_options, run_on_server
-        from kubescene.running import read
+        from kubescene.cli.run import output_path
 
-        local = {"--full-status": full_status, "--plugin": plugin}
+        local = {"--full-status": full_status, "--plugin": plugin, "--controller": controller}
+        local |= {"--strict": strict, "--interactive": interactive}
         check_local_options({**local, "--scheduler-config": scheduler_config})
-        code = run_on_server(read(file), server, out=out, seed=seed, quiet=quiet, delete=delete)
+        scenario, folder = read_scenario(file).scenario, output_path(out)
+        code = run_on_server(scenario, server, out=folder, seed=seed, quiet=quiet, delete=delete)
         raise typer.Exit(code)
-    from kubescene.cli.run import run_scenario
+    from kubescene.cli.run import RunArguments, run_scenario
 
-    code = run_scenario(
-        file,
+    arguments = RunArguments(
         out=out,
         seed=seed,
         full_status=full_status,
         quiet=quiet,
+        strict=strict,
         plugins=plugin or (),
+        controllers=controller or (),
         scheduler_config=scheduler_config,
+        interactive=interactive,
     )
-    raise typer.Exit(code)
+    raise typer.Exit(run_scenario(file, arguments))
 
 
 @app.command()
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Scenario files to check.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Scenario files to check; - is standard input.")
+    ],
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+    ] = False,
 ) -> None:
-    """Check scenario files without playing them.
+    """Check scenario files without playing them: all faults, with line and column.
 
     Example: kubescene validate examples/*/scenario.yaml
     """
     from kubescene.cli.validate import validate_files
 
-    raise typer.Exit(validate_files(files))
+    raise typer.Exit(validate_files(files, controllers=controller or (), strict=strict))
 
 
 @app.command()
@@ -124,6 +152,44 @@ def explain(
     from kubescene.cli.explain import explain_pod
 
     raise typer.Exit(explain_pod(pod, run))
+
+
+@app.command()
+def convert(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="A scenario in the drafts' form, or files and folders of manifests."),
+    ],
+    name: Annotated[str, typer.Option(help="The name of the scenario.")] = "converted",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to a new file, not to the terminal.")
+    ] = None,
+    placed: Annotated[
+        bool, typer.Option("--placed", help="Pods stay on their nodes instead of waiting again.")
+    ] = False,
+) -> None:
+    """Make a scenario of manifests, of a cluster dump, or of a scenario in the drafts' form.
+
+    Example: kubescene convert cluster.yaml --name mine > scenario.yaml
+
+    A dump is made by: kubectl get nodes,deployments,pods -A -o yaml > cluster.yaml
+    """
+    from kubescene.cli.convert import convert_files
+
+    raise typer.Exit(convert_files(sources, name=name, out=out, placed=placed))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors.
+
+    Example: kubescene schema > scenario.schema.json
+    """
+    import orjson
+
+    from kubescene.scenario.json_schema import editor_schema
+
+    typer.echo(orjson.dumps(editor_schema(), option=orjson.OPT_INDENT_2).decode())
 
 
 app.command()(serve)

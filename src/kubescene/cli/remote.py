@@ -12,6 +12,7 @@ from rich.console import Console
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
+from kubescene.cli.run import amounts_of
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.client.http.rows import Row
@@ -24,7 +25,7 @@ from kubescene.errors import (
     NotFoundError,
     UnreachableError,
 )
-from kubescene.reports.progress import ProgressReporter
+from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import write_results
@@ -53,6 +54,7 @@ class RemoteProgress(ProgressReporter):
     """The progress of a scenario that somebody else counts."""
 
     def take(self, counts: Counts) -> None:
+        self._written = counts.written
         self._bound = counts.bound
         self._failed = counts.failed_attempts
 
@@ -102,7 +104,7 @@ def run_on_server(
     errors = Console(stderr=True, quiet=quiet)
     create(run, with_seed(without_status(scenario), seed))
     try:
-        code = Follower(run, errors, steps=count_steps(scenario)).follow()
+        code = Follower(run, errors, amounts_of(scenario)).follow()
         return code if code is not None else finish(run, out, quiet=quiet, delete=delete)
     except KeyboardInterrupt:
         say(errors, interrupted(run, delete=delete))
@@ -142,16 +144,16 @@ def create(run: RemoteRun, scenario: JsonObject) -> None:
 class Follower:
     """Shows what a watch of the scenario tells."""
 
-    def __init__(self, run: RemoteRun, console: Console, steps: int) -> None:
+    def __init__(self, run: RemoteRun, console: Console, amounts: Amounts) -> None:
         self._run = run
         self._console = console
-        self._steps = steps
+        self._amounts = amounts
         self._at_rest: ScenarioStep | None = None
         self._is_waiting = False
 
     def follow(self) -> int | None:
         """Until the scenario ends; an exit code only if it cannot."""
-        with RemoteProgress(self._console, steps=self._steps) as progress:
+        with RemoteProgress(self._console, self._amounts) as progress:
             for row in self._run.client.follow_row(self._run.ref):
                 if row is None:
                     self._refresh(progress)
@@ -250,14 +252,6 @@ def step_of(text: str) -> ScenarioStep | None:
     major, dot, minor = text.partition(".")
     is_step = dot and major.isdecimal() and minor.isdecimal()
     return ScenarioStep(int(major), int(minor)) if is_step else None
-
-
-def count_steps(scenario: JsonObject) -> int:
-    """How many major steps there are, as far as an unchecked scenario can tell."""
-    operations = (scenario.get("spec") or {}).get("operations")
-    if not isinstance(operations, list):
-        return 0
-    return len({each.get("step") for each in operations if isinstance(each, dict)})
 
 
 def say(console: Console, text: str) -> None:

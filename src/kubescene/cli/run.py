@@ -1,60 +1,148 @@
 """``kubescene run``."""
 
 import os
-import sys
+import signal
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from kubescene.cli.controllers import controllers_named
+from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
 from kubescene.cli.scheduler import scheduler_with
-from kubescene.reports.progress import ProgressReporter
+from kubescene.errors import ConfigurationError, ScenarioError
+from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.terminal import print_summary
-from kubescene.running import Run, read, run
+from kubescene.results.output import SUMMARY_FILE
+from kubescene.running import Run, RunRequest, run
+from kubescene.scenario.faults import operations_of
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.types import JsonObject
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
+INTERRUPTED = 128 + signal.SIGINT
 
 
-def run_scenario(
-    file: Path,
-    *,
-    out: Path | None,
-    seed: int | None,
-    full_status: bool,
-    quiet: bool,
-    plugins: Sequence[str] = (),
-    scheduler_config: Path | None = None,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """What the command line says beside the file."""
+
+    out: str | None = None
+    seed: int | None = None
+    full_status: bool = False
+    quiet: bool = False
+    strict: bool = False
+    plugins: Sequence[str] = ()
+    controllers: Sequence[str] = ()
+    scheduler_config: Path | None = None
+    interactive: bool = False
+
+
+def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
-    console, errors = Console(quiet=quiet), Console(stderr=True, quiet=quiet)
+    out = output_path(arguments.out)
+    forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
-    scenario = read(file)
-    with ProgressReporter(errors, steps=count_steps(scenario)) as progress:
-        result = run(
-            scenario,
-            out=out,
-            seed=seed,
-            instruments=(progress,),
-            results=results,
-            full_status=full_status,
-            scheduler=scheduler_with(plugins, scheduler_config),
-        )
-    print_summary(result.summary, console)
+    file = read_scenario(path)
+    if arguments.interactive:
+        return by_hand(file, arguments, out)
+    quiet = arguments.quiet
+    errors = Console(stderr=True, quiet=quiet)
+    progress = ProgressReporter(errors, amounts_of(file.scenario))
+    try:
+        with progress:
+            result = run(
+                file.scenario,
+                out=out,
+                seed=arguments.seed,
+                instruments=(progress,),
+                results=results,
+                full_status=arguments.full_status,
+                scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+                reconcilers=controllers_named(arguments.controllers),
+                folder=None if file.path is None else file.path.parent,
+                source=file.path,
+                strict=arguments.strict,
+            )
+    except ScenarioError as error:
+        complain([file.line(error)], "kubescene: ")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        complain([interrupted(progress, out)], "kubescene: ")
+        return INTERRUPTED
+    return report(result, file, out, quiet=quiet)
+
+
+def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> int:
+    """Let a person play the scenario."""
+    from kubescene.cli.interactive import play_by_hand
+
     if out is not None:
-        console.print(f"\nResults are in {out}", highlight=False, markup=False)
-    if quiet and result.message:
-        sys.stderr.write(f"kubescene: {file}: {result.message}\n")
+        raise ConfigurationError("--interactive writes no results: leave --out away")
+    if file.path is None:
+        raise ConfigurationError("--interactive reads commands from standard input: name a file")
+    request = RunRequest(
+        scenario=file.scenario,
+        seed=arguments.seed,
+        scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+        reconcilers=controllers_named(arguments.controllers),
+        folder=file.path.parent,
+        strict=arguments.strict,
+    )
+    return play_by_hand(request)
+
+
+def report(result: Run, file: ScenarioFile, out: Path | None, *, quiet: bool) -> int:
+    """The summary for people on standard output; what failed in one line on standard error."""
+    console = Console(quiet=quiet)
+    if not result.bad_input:
+        print_summary(result.summary, console)
+        if out is not None:
+            console.print(f"\nResults are in {out}", highlight=False, markup=False)
+    if result.message:
+        error = ScenarioError(result.message, path=result.failed_at)
+        complain([file.line(error)], "kubescene: ")
+    elif quiet:
+        complain(map(one_line, result.summary.warnings), f"kubescene: {file.name}: warning: ")
     return exit_code(result)
 
 
-def count_steps(scenario: dict[str, object]) -> int:
-    """How many major steps there are, as far as an unchecked scenario can tell."""
-    spec = scenario.get("spec")
-    operations = spec.get("operations") if isinstance(spec, dict) else None
-    if not isinstance(operations, list):
-        return 0
-    return len({o.get("step") for o in operations if isinstance(o, dict)})
+def output_path(out: str | None) -> Path | None:
+    if out == "":
+        raise ConfigurationError("--out is empty: name a directory for the results")
+    return None if out is None else Path(out)
+
+
+def forget_summary(out: Path | None) -> None:
+    """A summary means a complete run: one of an earlier run must not pass for this one's."""
+    if out is not None and out.is_dir():
+        try:
+            (out / SUMMARY_FILE).unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write results to {out}: {error.strerror}; choose another --out"
+            ) from error
+
+
+def interrupted(progress: ProgressReporter, out: Path | None) -> str:
+    """What was reached when somebody pressed Ctrl-C, and what is left of it."""
+    kept = f"; {out} holds what happened until then, without a summary" if out is not None else ""
+    return f"interrupted at {progress.reached}{kept}"
+
+
+def amounts_of(scenario: JsonObject) -> Amounts:
+    """How much there is to do, as far as an unchecked scenario can tell."""
+    _, operations = operations_of(scenario)
+    steps, objects = set(), 0
+    for each in operations:
+        if isinstance(each, dict) and isinstance(each.get("step"), int):
+            steps.add(each["step"])
+            creation = each.get("createOperation")
+            count = creation.get("count") if isinstance(creation, dict) else None
+            if not any(name in each for name in ("doneOperation", "advanceOperation")):
+                objects += count if isinstance(count, int) else 1
+    return Amounts(len(steps), objects)
 
 
 def exit_code(result: Run) -> int:

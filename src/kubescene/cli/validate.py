@@ -1,32 +1,91 @@
-"""``kubescene validate``."""
+"""``kubescene validate``: all faults of a file, by the rules of a run."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kubescene.cluster import ClusterOptions, builtin_controllers
-from kubescene.errors import ScenarioError
-from kubescene.scenario.checking import check_objects
+from kubescene.cli.controllers import controllers_named
+from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
+from kubescene.cluster import ClusterOptions
+from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.errors import ConfigurationError, ScenarioError
+from kubescene.running import RunRequest, cluster_options, examined, registrations
+from kubescene.scenario.checking import object_faults
 from kubescene.scenario.controllers import check_controllers
-from kubescene.scenario.loading import load_scenario
-from kubescene.scenario.spec import parse_spec
+from kubescene.scenario.faults import find_faults
+from kubescene.scenario.spec import ScenarioSpec, normalised
+from kubescene.scenario.unsimulated import Cast, unsimulated
 
 BAD_INPUT = 2
 
 
-def validate_files(files: Iterable[Path]) -> int:
-    """Check each file; prints one line per file and returns the exit code."""
+def validate_files(
+    files: Iterable[Path], *, controllers: Sequence[str] = (), strict: bool = False
+) -> int:
+    """Check each file; prints a line per file, or one per fault, and returns the exit code."""
     code = 0
-    for file in files:
+    reconcilers = controllers_named(controllers)
+    for name in files:
         try:
-            spec = parse_spec(load_scenario(file))
-            check_controllers(spec, builtin_controllers(ClusterOptions()))
-            check_objects(spec)
-        except ScenarioError as error:
-            place = "" if error.where.startswith(str(file)) else f"{file}: "
-            sys.stderr.write(f"{place}{error}\n")
+            file = read_scenario(name)
+            faults, warnings, spec = examine(file, reconcilers, strict=strict)
+        except (ScenarioError, ConfigurationError) as error:
+            complain([one_line(str(error))])
+            code = BAD_INPUT
+            continue
+        complain(f"{file.name}: warning: {one_line(warning)}" for warning in warnings)
+        if faults or spec is None:
+            complain(file.line(fault) for fault in in_order(file, faults))
             code = BAD_INPUT
         else:
-            steps = len(spec.by_step)
-            sys.stdout.write(f"{file}: fine, {len(spec.operations)} operations in {steps} steps\n")
+            told = f"fine, {len(spec.operations)} operations in {len(spec.by_step)} steps"
+            sys.stdout.write(f"{file.name}: {told}\n")
     return code
+
+
+def examine(
+    file: ScenarioFile, reconcilers: Sequence[type], *, strict: bool
+) -> tuple[list[ScenarioError], list[str], ScenarioSpec | None]:
+    """Faults, warnings, and the spec if it could be read."""
+    faults = [fault.error for fault in find_faults(file.scenario, file.folder)]
+    if faults:
+        return faults, [], None
+    spec = normalised(file.scenario, file.folder)
+    request = RunRequest(scenario=file.scenario, reconcilers=reconcilers)
+    registered = registrations(ClusterOptions(), request)
+    faults += object_errors(spec, registered)
+    faults += controller_errors(spec, registered)
+    scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
+    if strict:
+        found = unsimulated(spec, Cast.of(spec, registered, scheduler))
+        faults += [
+            ScenarioError(str(each), where=each.operation.where, path=each.operation.path)
+            for each in found
+        ]
+        return faults, [], spec
+    warnings = examined(
+        file.scenario, spec, controllers=registered, scheduler=scheduler, strict=False
+    )
+    return faults, warnings, spec
+
+
+def object_errors(spec: ScenarioSpec, registered: ControllerRegistrations) -> list[ScenarioError]:
+    return [fault.error for fault in object_faults(spec, registered)]
+
+
+def controller_errors(
+    spec: ScenarioSpec, registered: ControllerRegistrations
+) -> list[ScenarioError]:
+    try:
+        check_controllers(spec, registered)
+    except ScenarioError as error:
+        return [error]
+    return []
+
+
+def in_order(file: ScenarioFile, faults: list[ScenarioError]) -> list[ScenarioError]:
+    """The faults from the top of the file to its end."""
+    from kubescene.scenario.places import Places
+
+    places = Places(file.text)
+    return sorted(faults, key=lambda fault: places.find(fault.path) or (0, 0))

@@ -1,30 +1,47 @@
-"""Progress while a scenario plays: a live line on a terminal, one line per step elsewhere."""
+"""Progress while a scenario plays: a live line on a terminal, plain lines elsewhere.
+
+Objects that operations create and pods that are bound both count, so that a step that only creates
+is seen to move. The rate is by the machine's clock: it is for the one who waits, and in no result.
+"""
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rich.console import Console
 
-from kubescene.clock import ScenarioStep
-from kubescene.timeline import Instrument, SchedulingAttempt
+from kubescene.actors import Role
+from kubescene.clock import SECOND, ScenarioStep, WallClock
+from kubescene.timeline import Instrument, ObjectWrite, SchedulingAttempt, StepPhaseChange
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 REFRESH_EVERY = 200
+SAY_EVERY = 10 * SECOND
+"""How often a long step is told of where nobody can redraw a line."""
+
+
+class Amounts(NamedTuple):
+    """How much a scenario has to do: major steps, and objects that operations write."""
+
+    steps: int
+    writes: int
 
 
 class ProgressReporter(Instrument):
     """An instrument that says how far the run is. Use it as a context manager."""
 
-    def __init__(self, console: Console, steps: int) -> None:
+    def __init__(self, console: Console, amounts: Amounts) -> None:
         self._console = console
-        self._bound = 0
-        self._failed = 0
+        self._amounts = amounts
+        self._clock = WallClock()
+        self._began = self._said = self._clock.now()
+        self._written = self._bound = self._failed = self._steps = self._changes = 0
+        self._step = ScenarioStep(0, 0)
         self._progress: Progress | None = None
         if console.is_terminal:
             self._progress = live_line(console)
-            self._task = self._progress.add_task("", total=steps)
+            self._task = self._progress.add_task("", total=amounts.steps)
 
     def __enter__(self) -> Self:
         if self._progress is not None:
@@ -40,24 +57,63 @@ class ProgressReporter(Instrument):
         if self._progress is not None:
             self._progress.stop()
 
+    @property
+    def reached(self) -> str:
+        """How far it is, in words."""
+        return f"step {self._step.major}.{self._step.minor}: {self._counts()}"
+
+    def phase_changed(self, change: StepPhaseChange) -> None:
+        self._step = change.step
+
+    def object_written(self, write: ObjectWrite) -> None:
+        if write.role is Role.ENGINE and self._step.major:
+            self._written += 1
+            self._note()
+
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
         if attempt.node:
             self._bound += 1
         else:
             self._failed += 1
-        if self._progress is not None and (self._bound + self._failed) % REFRESH_EVERY == 0:
-            self._progress.update(self._task, description=self._counts())
+        self._note()
 
     def step_finished(self, step: ScenarioStep) -> None:
+        self._steps += 1
         if self._progress is None:
+            self._said = self._clock.now()
             self._console.print(
-                f"step {step.major} at rest after {step.minor} minor steps: {self._counts()}"
+                f"step {step.major} ({self._steps} of {self._amounts.steps}) at rest after "
+                f"{step.minor} minor steps: {self._counts()}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
             )
         else:
             self._progress.update(self._task, advance=1, description=self._counts())
 
+    def _note(self) -> None:
+        self._changes += 1
+        if self._changes % REFRESH_EVERY:
+            return
+        if self._progress is not None:
+            self._progress.update(self._task, description=self._counts())
+        elif (now := self._clock.now()) - self._said > SAY_EVERY:
+            self._said = now
+            self._console.print(self.reached, highlight=False, markup=False, soft_wrap=True)
+
     def _counts(self) -> str:
-        return f"{self._bound} pods bound, {self._failed} failed attempts"
+        """What was done, how fast, and how long the rest may take if it goes on like that."""
+        spent = (self._clock.now() - self._began) / SECOND
+        done, total = self._written, self._amounts.writes
+        pace = ""
+        if spent >= 1:
+            pace = f", {(done + self._bound) / spent:,.0f} a second"
+            if 0 < done < total:
+                pace += f", about {spent * (total - done) / done:.0f} s left"
+        return (
+            f"{done} of {total} objects written, {self._bound} pods bound, "
+            f"{self._failed} failed attempts{pace}"
+        )
 
 
 def live_line(console: Console) -> "Progress":

@@ -21,6 +21,8 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 def sections(summary: Summary) -> Iterable[RenderableType]:
     yield headline(summary)
+    if summary.warnings:
+        yield warnings_text(summary)
     if summary.steps:
         yield steps_table(summary)
     if summary.placements:
@@ -31,6 +33,11 @@ def sections(summary: Summary) -> Iterable[RenderableType]:
         yield pending_table(summary)
     if summary.ignored:
         yield ignored_line(summary)
+
+
+def warnings_text(summary: Summary) -> Text:
+    lines = "".join(f"\n  {warning}" for warning in summary.warnings)
+    return Text(f"\nNot simulated{lines}", style="yellow")
 
 
 def ignored_line(summary: Summary) -> Text:

@@ -2,7 +2,7 @@
 
 ::
 
-    DIR/scenario.yaml        the Scenario with its status; its timeline only if asked for
+    DIR/result.yaml          the Scenario with its status; its timeline only if asked for
     DIR/timeline.jsonl       every fact as it happened, written during the run
     DIR/explanations.jsonl   every explained attempt: nodes, filters, scores; written during the run
     DIR/summary.json         the short account; written last, so its presence means a complete run
@@ -23,18 +23,21 @@ from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.kep import KepEvent
 from kubescene.types import JsonObject
 
-SCENARIO_FILE = "scenario.yaml"
+RESULT_FILE = "result.yaml"
 TIMELINE_FILE = "timeline.jsonl"
 EXPLANATIONS_FILE = "explanations.jsonl"
 SUMMARY_FILE = "summary.json"
+FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, SUMMARY_FILE)
 
 
 class OutputDirectory(Instrument):
     """Opened before the run, closed after it. Attached to the run, it flushes at every step."""
 
-    def __init__(self, path: str | Path, header: Header) -> None:
+    def __init__(self, path: str | Path, header: Header, *, inputs: Iterable[Path] = ()) -> None:
+        """``inputs`` are files that must not be overwritten."""
         self.path = Path(path)
         self._fault: OSError | None = None
+        self._refuse_to_overwrite(inputs)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / SUMMARY_FILE).unlink(missing_ok=True)
@@ -46,6 +49,14 @@ class OutputDirectory(Instrument):
             ) from error
         self._writer = TimelineWriter(self._timeline, header)
         self._explanations.write(FIRST_LINE + b"\n")
+
+    def _refuse_to_overwrite(self, inputs: Iterable[Path]) -> None:
+        written = {(self.path / name).resolve() for name in FILES}
+        for file in inputs:
+            if file.resolve() in written:
+                raise ConfigurationError(
+                    f"the results would overwrite {file}, which is read: choose another --out"
+                )
 
     @property
     def explanations_path(self) -> Path:
@@ -105,7 +116,7 @@ class OutputDirectory(Instrument):
     ) -> None:
         self._timeline.close()
         self._explanations.close()
-        with (self.path / SCENARIO_FILE).open("wb") as file:
+        with (self.path / RESULT_FILE).open("wb") as file:
             file.writelines(scenario_yaml(header, events))
         indent = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         (self.path / SUMMARY_FILE).write_bytes(orjson.dumps(summary.to_dict(), option=indent))
@@ -128,7 +139,7 @@ def write_results(
         (path / SUMMARY_FILE).unlink(missing_ok=True)
         (path / TIMELINE_FILE).write_bytes(timeline)
         (path / EXPLANATIONS_FILE).write_bytes(explanations)
-        (path / SCENARIO_FILE).write_bytes(b"".join(scenario_yaml(header, None)))
+        (path / RESULT_FILE).write_bytes(b"".join(scenario_yaml(header, None)))
         (path / SUMMARY_FILE).write_bytes(summary)
     except OSError as error:
         raise RecorderError(

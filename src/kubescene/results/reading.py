@@ -15,6 +15,6 @@ def read_log(run: str | Path) -> TimelineFile:
 def read_summary(run: str | Path) -> Summary:
     """The account of a run, folded anew from its log."""
     log = read_log(run)
-    summary = summarize(log, scenario=log.header.scenario)
+    summary = summarize(log, scenario=log.header.scenario, seed=log.header.seed)
     summary.version = log.header.kubescene
     return summary

@@ -16,6 +16,7 @@ from kubescene.timeline import (
     Advanced,
     Done,
     Fact,
+    NotSimulated,
     ObjectCreated,
     ObjectDeleted,
     ObjectFact,
@@ -89,6 +90,7 @@ class Summary:
     phase: str = ""
     message: str = ""
     version: str = __version__
+    seed: int = 0
     started: str = ""
     ended: str = ""
     events: int = 0
@@ -99,17 +101,19 @@ class Summary:
     pending: list[PendingPod] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     """Ids of operations that were never played, because the scenario was done before."""
+    warnings: list[str] = field(default_factory=list)
+    """What the scenario uses and nobody acts on."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def summarize(facts: Iterable[Fact], *, scenario: str) -> Summary:
+def summarize(facts: Iterable[Fact], *, scenario: str, seed: int = 0) -> Summary:
     """Fold a log, from memory or from disk, into its summary."""
     fold = SummaryFold()
     for fact in facts:
         fold.add(fact)
-    return fold.finish(scenario)
+    return fold.finish(scenario, seed=seed)
 
 
 class SummaryFold:
@@ -123,6 +127,7 @@ class SummaryFold:
         self._nodes: dict[str, ObjectState] = {}
         self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._waiting: dict[PodKey, PendingPod] = {}
+        self._untried: dict[PodKey, ObjectState] = {}
         self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
         self._requests = PodRequests()
 
@@ -138,6 +143,8 @@ class SummaryFold:
             self._count(fact).controller_writes += 1
         elif isinstance(fact, OperationsIgnored):
             self._summary.ignored += fact.operations
+        elif isinstance(fact, NotSimulated):
+            self._summary.warnings += fact.warnings
         elif isinstance(fact, ScenarioEnded):
             self._summary.phase, self._summary.message = fact.phase, fact.message
             self._ended = fact.time
@@ -154,17 +161,19 @@ class SummaryFold:
             "failedAttempts": sum(step.failed_attempts for step in steps),
         }
 
-    def finish(self, scenario: str) -> Summary:
+    def finish(self, scenario: str, *, seed: int = 0) -> Summary:
         """The account so far."""
         summary = self._summary
         summary.scenario = scenario
+        summary.seed = seed
         if self._started is not None:
             summary.started = format_micro_time(self._started)
             summary.ended = format_micro_time(self._ended)
         summary.steps = [self._steps[major] for major in sorted(self._steps)]
         summary.nodes = self._node_uses()
         summary.placements = [placement(fact) for fact in self._placements]
-        summary.pending = [self._waiting[key] for key in sorted(self._waiting)]
+        waiting = self._waiting | {key: untried(key, pod) for key, pod in self._untried.items()}
+        summary.pending = [waiting[key] for key in sorted(waiting)]
         return summary
 
     def _count(self, fact: Fact) -> StepSummary:
@@ -181,6 +190,7 @@ class SummaryFold:
 
     def _attempted(self, fact: PodAttempt, step: StepSummary) -> None:
         key = (fact.namespace, fact.name)
+        self._untried.pop(key, None)
         if isinstance(fact, PodScheduled):
             step.scheduled += 1
             self._waiting.pop(key, None)
@@ -210,13 +220,19 @@ class SummaryFold:
             key = (fact.namespace, fact.name)
             self._bound.pop(key, None)
             self._waiting.pop(key, None)
+            self._untried.pop(key, None)
 
     def _changed(self, fact: ObjectFact, record: ObjectState) -> None:
         if fact.gvk == NODE:
             self._nodes[fact.name] = record
-        elif fact.gvk == POD and record.node and not record.deleting:
-            self._waiting.pop((fact.namespace, fact.name), None)
-            self._assign((fact.namespace, fact.name), record, record.node)
+        elif fact.gvk == POD and not record.deleting:
+            key = (fact.namespace, fact.name)
+            if record.node:
+                self._waiting.pop(key, None)
+                self._untried.pop(key, None)
+                self._assign(key, record, record.node)
+            elif key not in self._waiting:
+                self._untried[key] = record
 
     def _assign(self, key: PodKey, pod: ObjectState, node: str) -> None:
         if key not in self._bound:
@@ -230,6 +246,18 @@ class SummaryFold:
                 for resource, amount in requests.items():
                     use.requested[resource] = use.requested.get(resource, 0) + amount
         return [uses[name] for name in sorted(uses)]
+
+
+def untried(key: PodKey, pod: ObjectState) -> PendingPod:
+    """A pod that no scheduler has looked at, and why."""
+    spec = orjson.loads(pod.unversioned_data).get("spec") or {}
+    gates = [str(gate.get("name")) for gate in spec.get("schedulingGates") or ()]
+    if gates:
+        why = f"it waits for its scheduling gates: {', '.join(gates)}"
+    else:
+        name = spec.get("schedulerName", "")
+        why = f"no scheduler has tried to place it (schedulerName {name!r})"
+    return PendingPod("/".join(key), 0, why)
 
 
 def offered(node: ObjectState) -> dict[str, int]:

@@ -1,44 +1,127 @@
 """What can be said of a scenario's objects without playing it.
 
-Kinds, fields and values are checked as the API will check them; what depends on the world at that
-moment (a namespace, a priority class, an object to patch) only shows when it is played.
+Kinds, fields and values are checked as the API will check them, by a dry run in a world of its own.
+What depends on the world at that moment (a priority class, a quota, an object to patch) only shows
+when it is played.
 """
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from kubescene.actors import ENGINE
 from kubescene.cluster import Cluster
-from kubescene.errors import ApiError, ScenarioError
-from kubescene.registry import exports
+from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.errors import AlreadyExistsError, ApiError, BadRequestError, InvalidError
 from kubescene.scenario.operations import Template
 from kubescene.scenario.options import write_options
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
+from kubescene.scenario.strictness import Fault, Step
+from kubescene.scenario.subresources import part_of
+from kubescene.types import JsonObject
+
+MADE = ("CustomResourceDefinition", "Namespace", "PriorityClass", "RuntimeClass", "StorageClass")
+"""Kinds that others refer to: these are really created."""
+UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
+STEPS = re.compile(r"[^.\[\]]+")
 
 
-def check_objects(spec: ScenarioSpec) -> None:
-    """Raise `ScenarioError` for the first operation whose object the API would refuse."""
-    cluster = Cluster()
-    for operation in spec.operations:
+def object_faults(
+    spec: ScenarioSpec, controllers: ControllerRegistrations | None = None
+) -> Iterator[Fault]:
+    """Everything that the API would refuse, in the order in which it would be played."""
+    check = ObjectCheck(Cluster(controllers=controllers))
+    for operations in spec.by_step.values():
+        for operation in operations:
+            for fault in check.faults(operation):
+                yield replace(fault.under(*operation.path), where=operation.where)
+
+
+class ObjectCheck:
+    """A world in which the operations of a scenario are tried without effect."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._client = cluster.client(ENGINE)
+
+    def faults(self, operation: Operation) -> Iterator[Fault]:
         if operation.kind is OperationKind.CREATE:
-            _check_object(operation, cluster)
+            yield from self._create_faults(operation)
+        elif operation.kind in (OperationKind.PATCH, OperationKind.DELETE):
+            types = operation.body["typeMeta"]
+            yield from self._kind_faults(types["apiVersion"], types["kind"], "typeMeta")
+
+    def _create_faults(self, operation: Operation) -> Iterator[Fault]:
+        counted = "count" in operation.body
+        if not counted:
+            for number, obj in enumerate(operation.objects or (operation.body["object"],)):
+                for fault in self._object_faults(operation, obj):
+                    yield _in_file(fault, operation, number) if operation.objects else fault
+            return
+        template = Template(operation.body["object"])
+        obj = template.instance(0)
+        yield from self._object_faults(operation, obj)
+        if operation.instances > 1 and template.instance(1) == obj and "name" in _metadata(obj):
+            message = "count makes several objects of the same name: put $(INDEX) into it"
+            yield Fault(("object", "metadata", "name"), message)
+
+    def _object_faults(self, operation: Operation, obj: JsonObject) -> Iterator[Fault]:
+        unknown = list(self._kind_faults(obj["apiVersion"], obj["kind"], "object"))
+        yield from unknown
+        if unknown or part_of(operation.subresource, obj):
+            return
+        options = write_options(operation.body.get("createOptions"))
+        is_dry = obj["kind"] not in MADE
+        try:
+            if namespace := _metadata(obj).get("namespace"):
+                self._ensure_namespace(namespace)
+            self._client.create(obj, options=replace(options, dry_run=is_dry))
+        except (BadRequestError, InvalidError) as error:
+            yield from (fault.under("object") for fault in told(error))
+        except ApiError:
+            pass  # It depends on the world: the run will show.
+
+    def _kind_faults(self, api_version: str, kind: str, place: str) -> Iterator[Fault]:
+        try:
+            self._cluster.scheme.of_kind(api_version, kind)
+        except ApiError as error:
+            yield Fault((place, "kind"), error.message)
+
+    def _ensure_namespace(self, name: object) -> None:
+        if not isinstance(name, str):
+            return
+        metadata = {"name": name}
+        try:
+            self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        except AlreadyExistsError:
+            pass
+        except ApiError:
+            pass  # The object's own check says what is wrong with the name.
 
 
-def _check_object(operation: Operation, cluster: Cluster) -> None:
-    body, registry = operation.body, cluster.registry
-    counted = "count" in body
-    obj = Template(body["object"]).instance(0) if counted else body["object"]
-    options = write_options(body.get("createOptions"))
+def told(error: ApiError) -> Iterator[Fault]:
+    """The faults that an answer of the API tells of, each with its place in the object."""
+    if error.causes:
+        for cause in error.causes:
+            yield Fault(steps_of(cause.field), f"{cause.field}: {cause.message}")
+        return
+    unknown = UNKNOWN_FIELD.findall(error.message)
+    for field in unknown:
+        yield Fault(steps_of(field), f'unknown field "{field}"', of_name=True)
+    if not unknown:
+        yield Fault((), error.message)
+
+
+def steps_of(field: str) -> tuple[Step, ...]:
+    """The way that the API's name of a field describes: ``spec.containers[0].name``."""
+    return tuple(int(step) if step.isdecimal() else step for step in STEPS.findall(field))
+
+
+def _metadata(obj: JsonObject) -> JsonObject:
     metadata = obj.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("generateName") and not metadata.get("name"):
-        obj = {**obj, "metadata": {**metadata, "name": f"{metadata['generateName']}x"}}
-    try:
-        if options.strict:
-            registry.reject_unknown(obj)
-        resource_type, complete = exports.restorable(registry, obj)
-        if resource_type.kind == "CustomResourceDefinition":
-            exports.restore(registry, ENGINE, resource_type, complete)
-    except ApiError as error:
-        raise ScenarioError(error.message, where=operation.where) from error
-    if counted and body["count"] > 1 and Template(body["object"]).instance(1) == obj:
-        raise ScenarioError(
-            "count makes several objects of the same name: put $(INDEX) into metadata.name",
-            where=operation.where,
-        )
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _in_file(fault: Fault, operation: Operation, number: int) -> Fault:
+    name = operation.body["objectFrom"]
+    return Fault(("objectFrom",), f"object {number} of {name}: {fault.message}")

@@ -18,11 +18,15 @@ def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
     }
     if not named[simulated]:
         raise ScenarioError(
-            f"at least one controller is needed; {listed}", where=f"spec.controllers.{simulated}"
+            f"at least one controller is needed; {listed}",
+            where=f"spec.controllers.{simulated}",
+            path=("spec", "controllers", *simulated.split(".")),
         )
     for field, names in named.items():
         for name in names:
             if name not in known:
                 raise ScenarioError(
-                    f"no controller is named {name!r}; {listed}", where=f"spec.controllers.{field}"
+                    f"no controller is named {name!r}; {listed}",
+                    where=f"spec.controllers.{field}",
+                    path=("spec", "controllers", *field.split(".")),
                 )

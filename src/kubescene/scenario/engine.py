@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.gates import OpenGate
@@ -33,10 +33,17 @@ from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario, World
-from kubescene.timeline import KepView, OperationsIgnored, StepPhaseChange, TimelineRecorder
+from kubescene.timeline import (
+    KepView,
+    NotSimulated,
+    OperationsIgnored,
+    StepPhaseChange,
+    TimelineRecorder,
+)
 from kubescene.timeline.significance import is_significant
 from kubescene.types import JsonObject
 
+Examine: TypeAlias = Callable[[JsonObject, ScenarioSpec], Sequence[str]]
 Task = tuple[Callable[..., None], tuple[Any, ...]]
 
 
@@ -57,9 +64,13 @@ class Engine:
         recorder: TimelineRecorder,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         folder: ScenarioFolder | None = None,
+        examine: Examine | None = None,
     ) -> None:
+        """``examine`` says what is remarkable about a spec before it is played, or refuses it."""
         self.world = world
         self._folder = folder
+        self._examine = examine
+        self.failed_at: tuple[str | int, ...] = ()
         self.scenario = scenario
         self.bad_input = False
         self._results = results
@@ -130,6 +141,12 @@ class Engine:
         """The operations of all steps up to the current one that were played, by id."""
         return self._played
 
+    @property
+    def is_between_steps(self) -> bool:
+        """Whether a major step is complete and the next has not begun."""
+        at_end = bool(self._tasks) and self._tasks[-1][0] in (self._next_step, self._succeed)
+        return at_end and self.scenario.step.major > 0
+
     def fork(self) -> "Engine":
         """A copy of the scenario in its world, between two moments; both can be played on."""
         return deepcopy(self)
@@ -147,6 +164,7 @@ class Engine:
         except LivelockError as error:
             self._fail(f"step {self.scenario.step}: {error}")
         except KubesceneError as error:
+            self.failed_at = error.path if isinstance(error, ScenarioError) else ()
             self._fail(str(error))
         except Exception as error:
             # A bug, not a fault of the scenario: told, and then shown in full.
@@ -163,11 +181,16 @@ class Engine:
         try:
             self._parse(self.scenario.object)
             check_controllers(self._spec, self.world.registrations)
+            examine = self._examine
+            warnings = examine(self.scenario.object, self._spec) if examine else ()
         except ScenarioError as error:
             self.bad_input = True
+            self.failed_at = error.path
             self._end(ScenarioPhase.FAILED, str(error))
             return
         self._begin()
+        if warnings:
+            self._recorder.record(NotSimulated, ENGINE, warnings=tuple(warnings))
         self._then(self._next_step)
 
     def _parse(self, scenario: JsonObject) -> None:

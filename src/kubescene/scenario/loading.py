@@ -40,6 +40,11 @@ def _invalid(problem: str, source: str, line: int, column: int) -> ScenarioError
 
 def load_scenario(path: str | Path) -> JsonObject:
     """The one Scenario that a file holds, checked for its identity only."""
+    return parse_scenario(read_file(path), str(path))
+
+
+def read_file(path: str | Path) -> bytes:
+    """The bytes of a file of bearable size; raises `ScenarioError`."""
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -48,16 +53,35 @@ def load_scenario(path: str | Path) -> JsonObject:
                 f"the file has {size} bytes, more than the {MAX_FILE_BYTES} that are read",
                 where=str(file),
             )
-        documents = load_yaml(file.read_bytes(), str(file))
+        return file.read_bytes()
     except FileNotFoundError:
         raise ScenarioError("there is no such file", where=str(file)) from None
     except OSError as error:
         raise ScenarioError(f"cannot be read: {error.strerror}", where=str(file)) from error
+
+
+def parse_scenario(text: bytes, source: str) -> JsonObject:
+    """The one Scenario that a text holds, checked for its identity only."""
+    check_text(text, source)
+    documents = load_yaml(text, source)
     if len(documents) != 1:
         raise ScenarioError(
-            f"one Scenario is expected, found {len(documents)} documents", where=str(file)
+            f"one Scenario is expected, found {len(documents)} documents", where=source
         )
-    return _identified(documents[0], str(file))
+    return _identified(documents[0], source)
+
+
+def check_text(text: bytes, source: str) -> None:
+    """Refuse what is no text at all in one plain line; UTF-16 is text with its mark."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return
+    try:
+        if "\0" not in text.decode():
+            return
+    except UnicodeDecodeError as error:
+        line = text[: error.start].count(b"\n") + 1
+        raise ScenarioError("this is not text in UTF-8", where=f"{source}:{line}") from None
+    raise ScenarioError("this is not a text file", where=source)
 
 
 def check_identity(document: Any, source: str) -> JsonObject:

@@ -47,7 +47,9 @@ class OperationRunner:
         except ApiError as error:
             verb = operation.kind.value.lower()
             raise ScenarioError(
-                f"{verb} was refused: {error.message}", where=operation.where
+                f"{verb} was refused: {error.message}",
+                where=operation.where,
+                path=operation.path,
             ) from error
 
     def _create(self, operation: Operation, instance: int) -> None:

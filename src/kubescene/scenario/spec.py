@@ -8,7 +8,7 @@ fault. The schema admits operations that this refuses, as the KEP wants: such a 
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -64,6 +64,13 @@ class Operation:
     kind: OperationKind
     body: JsonObject
     objects: tuple[JsonObject, ...] = ()
+    listed: str = "operations"
+    """The field of the spec that holds it; in a draft ``events``."""
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The way to its body from the top of the document."""
+        return ("spec", self.listed, self.index, self.kind.field)
 
     @property
     def instances(self) -> int:
@@ -151,10 +158,11 @@ def parse_spec(scenario: Mapping[str, Any], folder: ScenarioFolder | None = None
 def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> ScenarioSpec:
     """The values of a scenario without faults."""
     ids = assigned_ids(scenario)
-    _, items = operations_of(scenario)
+    listed, items = operations_of(scenario)
     spec = scenario["spec"]
+    operations = (_operation(item, n, ids[n], folder) for n, item in enumerate(items))
     return ScenarioSpec(
-        operations=tuple(_operation(item, n, ids[n], folder) for n, item in enumerate(items)),
+        operations=tuple(replace(each, listed=listed) for each in operations),
         simulation=parse_simulation(spec.get("simulation")),
         **_controllers(spec),
     )

@@ -127,6 +127,12 @@ class OperationsIgnored(Fact, frozen=True, kw_only=True):
     operations: tuple[str, ...]
 
 
+class NotSimulated(Fact, frozen=True, kw_only=True):
+    """What the scenario uses and nobody acts on, in words for people."""
+
+    warnings: tuple[str, ...]
+
+
 class UnknownFact(Fact, frozen=True, kw_only=True):
     """A fact of a kind that nobody here knows: kept, and passed on byte for byte."""
 

@@ -1,0 +1,67 @@
+"""``kubescene convert``: scenarios from drafts, manifests and cluster dumps."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kubescene.api.kinds import SCENARIO
+from kubescene.api.yaml_text import dump_yaml
+from kubescene.cli.files import STDIN, complain
+from kubescene.errors import ScenarioError
+from kubescene.scenario.converting import Conversion, merged_form, scenario_from
+from kubescene.scenario.loading import MAX_FILE_BYTES, check_text, load_yaml
+from kubescene.scenario.manifests import read_manifests
+from kubescene.scenario.object_files import flattened
+from kubescene.types import JsonObject
+
+
+def convert_files(sources: Sequence[Path], *, name: str, out: Path | None, placed: bool) -> int:
+    """Write a scenario to standard output, or to a file that is not there yet."""
+    if out is not None and out.exists():
+        raise ScenarioError("it exists: choose another --out, or remove it", where=str(out))
+    scenario = converted(sources, name=name, placed=placed)
+    text = dump_yaml(scenario)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text, encoding="utf-8")
+    return 0
+
+
+def converted(sources: Sequence[Path], *, name: str, placed: bool) -> JsonObject:
+    objects = [obj for source in sources for obj in objects_of(source)]
+    scenarios = [obj for obj in objects if is_scenario(obj)]
+    if len(scenarios) == 1 == len(objects):
+        return merged_form(scenarios[0])
+    if scenarios:
+        raise ScenarioError("a Scenario is converted alone: name one file", where=str(sources[0]))
+    if not objects:
+        raise ScenarioError("there is no object to make a scenario of", where=str(sources[0]))
+    conversion = scenario_from(objects, name, placed=placed)
+    complain(told(conversion), "kubescene: ")
+    return conversion.scenario
+
+
+def objects_of(source: Path) -> Iterator[Any]:
+    if str(source) != STDIN:
+        yield from read_manifests(source)
+        return
+    text = sys.stdin.buffer.read(MAX_FILE_BYTES)
+    check_text(text, "<stdin>")
+    yield from flattened(load_yaml(text, "<stdin>"))
+
+
+def is_scenario(obj: Any) -> bool:
+    return isinstance(obj, dict) and (obj.get("apiVersion"), obj.get("kind")) == (
+        SCENARIO.api_version,
+        SCENARIO.kind,
+    )
+
+
+def told(conversion: Conversion) -> Iterator[str]:
+    """What was kept and what was left out, for the one who asked."""
+    operations = len(conversion.scenario["spec"]["operations"]) - 1
+    yield f"{operations} objects are created; statuses and what servers fill in are left out"
+    for (kind, why), times in sorted(conversion.left_out.items()):
+        yield f"left out: {times} x {kind} ({why})"

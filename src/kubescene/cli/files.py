@@ -1,0 +1,68 @@
+"""Scenario files as the command line takes them, and faults as it tells them.
+
+``-`` is standard input. A fault is one line: ``FILE:LINE:COLUMN: what``.
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubescene.errors import ScenarioError
+from kubescene.scenario.loading import MAX_FILE_BYTES, parse_scenario, read_file
+from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.places import Places
+from kubescene.types import JsonObject
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFile:
+    """A scenario with the text that it was read from."""
+
+    name: str
+    scenario: JsonObject
+    text: bytes
+    path: Path | None = None
+
+    @property
+    def folder(self) -> ScenarioFolder | None:
+        """Where ``objectFrom`` reads; standard input has no folder."""
+        return None if self.path is None else ScenarioFolder(self.path.parent)
+
+    def line(self, error: ScenarioError) -> str:
+        """An error with its place in this file."""
+        place = Places(self.text).name(self.name, error.path)
+        told = str(error)
+        return one_line(told if told.startswith(self.name) else f"{place}: {told}")
+
+
+def read_scenario(file: Path) -> ScenarioFile:
+    """Read a file, or standard input; raises `ScenarioError` that names file and line."""
+    if str(file) == STDIN:
+        text = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        if len(text) > MAX_FILE_BYTES:
+            raise ScenarioError(f"more than {MAX_FILE_BYTES} bytes", where="<stdin>")
+        return parsed("<stdin>", text)
+    return parsed(str(file), read_file(file), file)
+
+
+def parsed(name: str, text: bytes, path: Path | None = None) -> ScenarioFile:
+    try:
+        return ScenarioFile(name, parse_scenario(text, name), text, path)
+    except ScenarioError as error:
+        if not error.path:
+            raise
+        place = Places(text).name(name, error.path)
+        raise ScenarioError(error.message, where=place, path=error.path) from error
+
+
+def one_line(text: str) -> str:
+    """A text for a terminal: what is not printable is shown as Python writes it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text.replace("\n", " "))
+
+
+def complain(lines: Iterable[str], prefix: str = "") -> None:
+    """Write lines to standard error."""
+    sys.stderr.writelines(f"{prefix}{line}\n" for line in lines)

@@ -1,0 +1,186 @@
+"""What a scenario uses and nobody here acts on: said by name, since it would be a wrong answer.
+
+A table says who would act: a plugin of the pod's profile, or a controller. Whether it is there is
+asked of the profiles and controllers that the run really has, so an entry is silent as soon as the
+plugin or controller exists, and speaks up again where a scenario turns it off.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubescene.scenario.patch_text import decode_patch
+from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
+from kubescene.scheduler import SchedulerOptions
+from kubescene.types import JsonObject
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+POD_FIELDS: Mapping[str, str] = {
+    "affinity.nodeAffinity": "NodeAffinity",
+    "affinity.podAffinity": "InterPodAffinity",
+    "affinity.podAntiAffinity": "InterPodAffinity",
+    "containers[].ports[].hostPort": "NodePorts",
+    "nodeSelector": "NodeAffinity",
+    "resourceClaims": "DynamicResources",
+    "schedulingGates": "SchedulingGates",
+    "schedulingGroup": "GangScheduling",
+    "tolerations": "TaintToleration",
+    "topologySpreadConstraints": "PodTopologySpread",
+    "volumes[].ephemeral": "VolumeBinding",
+    "volumes[].persistentVolumeClaim": "VolumeBinding",
+    "workloadRef": "GangScheduling",
+}
+"""Fields of a pod's spec, and the scheduler plugin that makes them count."""
+
+UNHEEDED: Mapping[str, str] = {
+    "activeDeadlineSeconds": "nobody ends the pod when it is over",
+    "readinessGates": "nobody sets their conditions, and pods are ready without them",
+}
+"""Fields of a pod's spec that the kubelet stand-in pays no heed to."""
+
+KINDS: Mapping[tuple[str, str], str] = {
+    ("", "ReplicationController"): "replicationcontroller",
+    ("apps", "DaemonSet"): "daemonset",
+    ("apps", "Deployment"): "deployment",
+    ("apps", "ReplicaSet"): "replicaset",
+    ("apps", "StatefulSet"): "statefulset",
+    ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscaler",
+    ("batch", "CronJob"): "cronjob",
+    ("batch", "Job"): "job",
+    ("kubescene.dev", "NodeSet"): "nodeset",
+    ("policy", "PodDisruptionBudget"): "disruption",
+    ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaim",
+}
+"""Kinds that do nothing by themselves, and the controller that acts on them."""
+
+INERT: Mapping[tuple[str, str], str] = {
+    ("", "LimitRange"): "its limits and defaults are not applied to pods",
+    ("", "ResourceQuota"): "nobody counts, and nothing is refused",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "it is not applied",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "nobody calls webhooks",
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "it is not applied",
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "nobody calls webhooks",
+    ("networking.k8s.io", "NetworkPolicy"): "there is no network to keep apart",
+}
+"""Kinds that are stored and have no effect."""
+
+POD_SPECS: Mapping[str, str] = {
+    "Pod": "spec",
+    "CronJob": "spec.jobTemplate.spec.template.spec",
+    "PodTemplate": "template.spec",
+    **dict.fromkeys(
+        ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+        "spec.template.spec",
+    ),
+}
+"""Where kinds hold the spec of a pod."""
+
+
+@dataclass(slots=True)
+class Unsimulated:
+    """One thing that has no effect, where it is used first and how often."""
+
+    what: str
+    why: str
+    operation: Operation
+    times: int = 0
+
+    def __str__(self) -> str:
+        more = f" and {self.times - 1} more" if self.times > 1 else ""
+        return f"{self.what} has no effect: {self.why} (operation {self.operation.id!r}{more})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who plays: the controllers that run, and the plugins of each scheduler's profile."""
+
+    controllers: Collection[str]
+    plugins: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: ScenarioSpec, registered: Iterable[str], options: SchedulerOptions) -> "Cast":
+        names = spec.presimulation_controllers(list(registered))
+        profiles = {each.scheduler_name: each.plugin_names() for each in options.profiles}
+        return cls((*names, *spec.simulation_controllers), profiles)
+
+
+def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
+    """Everything that the scenario's objects and patches use in vain, each once, in order."""
+    found: dict[str, Unsimulated] = {}
+    for operation in spec.operations:
+        for obj in _objects(operation):
+            for what, why in _of_object(obj, cast):
+                known = found.setdefault(what, Unsimulated(what, why, operation))
+                known.times += 1
+    return list(found.values())
+
+
+def _objects(operation: Operation) -> Iterator[JsonObject]:
+    """What an operation writes; of a patch, the parts that it gives."""
+    body = operation.body
+    if operation.kind is OperationKind.CREATE:
+        yield from operation.objects or (body["object"],)
+    elif operation.kind is OperationKind.PATCH:
+        patch = decode_patch(body["patch"])
+        if isinstance(patch, dict):
+            yield {**patch, **body["typeMeta"]}
+
+
+def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
+    kind = obj["kind"]
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    controller = KINDS.get((group, kind))
+    if controller is not None and controller not in cast.controllers:
+        yield kind, f"the controller {controller} does not run"
+        return
+    if (group, kind) in INERT:
+        yield kind, INERT[group, kind]
+    if (group, kind) == ("", "Node"):
+        yield from _of_node(obj, cast)
+    if (spec := _pod_spec(obj)) is not None:
+        yield from _of_pod(spec, cast)
+
+
+def _of_node(node: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
+    taints = _at(node, "spec.taints[].effect")
+    if "NoExecute" in taints and "taint-eviction" not in cast.controllers:
+        yield "the taint effect NoExecute", "nobody evicts pods that run there already"
+
+
+def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
+    scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
+    if spec.get("nodeName"):
+        return
+    plugins = cast.plugins.get(str(scheduler))
+    if plugins is None:
+        names = ", ".join(cast.plugins)
+        yield (
+            f"pod field schedulerName: {scheduler}",
+            f"no profile has that name, so such pods wait; there is: {names}",
+        )
+        return
+    for path, plugin in POD_FIELDS.items():
+        if plugin not in plugins and any(_at(spec, path)):
+            yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
+    for path, why in UNHEEDED.items():
+        if any(_at(spec, path)):
+            yield f"pod field {path}", why
+
+
+def _pod_spec(obj: JsonObject) -> JsonObject | None:
+    """The spec of a pod, or of the pods that an object makes."""
+    path = POD_SPECS.get(obj["kind"])
+    specs = [spec for spec in _at(obj, path) if isinstance(spec, dict)] if path else []
+    return specs[0] if specs else None
+
+
+def _at(obj: Any, path: str) -> list[Any]:
+    """All values at a path; ``[]`` goes through a list."""
+    values = [obj]
+    for step in path.split("."):
+        name = step.removesuffix("[]")
+        values = [each[name] for each in values if isinstance(each, dict) and name in each]
+        if step.endswith("[]"):
+            values = [item for each in values if isinstance(each, list) for item in each]
+    return values

@@ -1,0 +1,184 @@
+"""Scenarios from the drafts' form, from manifests and from cluster dumps."""
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kubescene
+from kubescene.errors import ScenarioError
+from kubescene.scenario.converting import merged_form, scenario_from
+from kubescene.scenario.manifests import read_manifests
+from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.types import JsonObject
+
+API = "simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1"
+DRAFT: JsonObject = {
+    "apiVersion": API,
+    "kind": "Scenario",
+    "metadata": {"name": "draft"},
+    "spec": {
+        "events": [
+            {
+                "id": "n",
+                "step": 1,
+                "operation": "Create",
+                "createOperation": {"object": make_node("n").build()},
+            },
+            {
+                "id": "p",
+                "step": 2,
+                "operation": "Patch",
+                "patchOperation": {
+                    "typeMeta": {"apiVersion": "v1", "kind": "Node"},
+                    "objectMeta": {"name": "n"},
+                    "patch": '{"metadata":{"labels":{"a":"b"}}}',
+                    "PatchType": "application/merge-patch+json",
+                },
+            },
+            {"id": "d", "step": 3, "operation": "Done", "doneOperation": {"done": True}},
+        ],
+        "controllers": {
+            "simulationControllers": {"enabled": [{"Name": "kube-scheduler"}]},
+            "preSimulationControllers": {"disabled": [{"name": "*"}]},
+        },
+    },
+}
+
+
+def kubescene_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kubescene", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def dumped(cluster: kubescene.Cluster) -> JsonObject:
+    """What kubectl get -o yaml would write of a cluster."""
+    kinds = ("nodes", "deployments", "replicasets", "pods", "namespaces", "serviceaccounts")
+    items = [obj for kind in kinds for obj in cluster.list(kind)]
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def created(scenario: JsonObject) -> list[tuple[str, str]]:
+    bodies = [each.get("createOperation") for each in scenario["spec"]["operations"]]
+    objects = [body["object"] for body in bodies if body]
+    return [(obj["kind"], obj["metadata"]["name"]) for obj in objects]
+
+
+def test_a_draft_becomes_the_merged_form_and_plays_alike() -> None:
+    merged = merged_form(DRAFT)
+    spec = merged["spec"]
+    assert "events" not in spec
+    assert [sorted(each) for each in spec["operations"]] == [
+        ["createOperation", "id", "step"],
+        ["id", "patchOperation", "step"],
+        ["doneOperation", "id", "step"],
+    ]
+    assert spec["operations"][1]["patchOperation"]["patchType"] == "application/merge-patch+json"
+    assert spec["operations"][2]["doneOperation"] == {}
+    assert spec["controllers"] == {
+        "simulationControllers": {"enabled": [{"name": "kube-scheduler"}]},
+        "presimulationControllers": {"disabled": [{"name": "*"}]},
+    }
+    before, after = kubescene.run(DRAFT), kubescene.run(merged)
+    assert before.ok, before.message
+    assert after.summary.steps == before.summary.steps
+    assert after.phase == before.phase
+
+
+def test_a_dump_becomes_a_scenario_that_makes_the_cluster_again(cluster: kubescene.Cluster) -> None:
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    cluster.create(make_node("n").cpu("8"))
+    web = make_deployment("web").replicas(3).template(make_pod("web").cpu("1"))
+    cluster.create(web.namespace("team"))
+    cluster.create(make_pod("alone").cpu("1"))
+    cluster.settle()
+    conversion = scenario_from(dumped(cluster)["items"], "again")
+    assert created(conversion.scenario) == [
+        ("Namespace", "team"),
+        ("Node", "n"),
+        ("Deployment", "web"),
+        ("Pod", "alone"),
+    ]
+    assert conversion.left_out["Pod", "its controller makes it again"] == 3
+    assert conversion.left_out["Namespace", "every cluster has it"] == 4
+    text = yaml.safe_dump(conversion.scenario)
+    for populated in ("uid", "resourceVersion", "managedFields", "creationTimestamp", "nodeName"):
+        assert populated not in text
+    run = kubescene.run(conversion.scenario)
+    assert run.ok, run.message
+    assert run.summary.pending == []
+    assert run.summary.placements_total == 4
+
+
+def test_pods_may_stay_where_they_are() -> None:
+    scenario = scenario_from([make_pod("p").on("n").build()], "s", placed=True).scenario
+    assert scenario["spec"]["operations"][0]["createOperation"]["object"]["spec"]["nodeName"] == "n"
+
+
+def test_namespaces_that_are_missing_are_made() -> None:
+    scenario = scenario_from([make_pod("p").namespace("team").build()], "s").scenario
+    assert created(scenario) == [("Namespace", "team"), ("Pod", "p")]
+    assert kubescene.run(scenario).ok
+
+
+def test_what_is_confidential_or_bookkeeping_is_left_out_and_counted() -> None:
+    kinds = ["Secret", "Event", "Lease", "Secret"]
+    objects: list[Any] = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}} for kind in kinds
+    ]
+    ended = {**make_pod("done").build(), "status": {"phase": "Succeeded"}}
+    left_out = scenario_from([*objects, ended, {"kind": "Odd"}], "s").left_out
+    assert left_out["Secret", "confidential, and nobody here reads it"] == 2
+    assert left_out["Pod", "it has ended"] == 1
+    assert left_out["Odd", "it has no apiVersion and kind"] == 1
+
+
+def test_the_volume_of_a_token_is_left_out() -> None:
+    pod = make_pod("p").build()
+    mount = {"name": "kube-api-access-x", "mountPath": "/t"}
+    pod["spec"]["volumes"] = [{"name": "kube-api-access-x", "projected": {}}]
+    pod["spec"]["containers"] = [{**pod["spec"]["containers"][0], "volumeMounts": [mount]}]
+    scenario = scenario_from([pod], "s").scenario
+    assert "kube-api-access" not in yaml.safe_dump(scenario)
+
+
+def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "pods.yaml.gz").write_bytes(
+        gzip.compress(yaml.safe_dump(make_pod("p").build()).encode())
+    )
+    (tmp_path / "a.json").write_text('{"apiVersion":"v1","kind":"NodeList","items":[{"kind":"X"}]}')
+    (tmp_path / "notes.txt").write_text("not a manifest")
+    assert [obj["kind"] for obj in read_manifests(tmp_path)] == ["X", "Pod"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ScenarioError, match="there is no file that ends with"):
+        list(read_manifests(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [(b"no gzip", "cannot be unpacked"), (gzip.compress(b"a: ["), "not valid YAML")],
+)
+def test_a_broken_archive_is_named(tmp_path: Path, data: bytes, complaint: str) -> None:
+    file = tmp_path / "x.yaml.gz"
+    file.write_bytes(data)
+    with pytest.raises(ScenarioError, match=complaint):
+        list(read_manifests(file))
+
+
+def test_the_command_writes_a_scenario_that_validates(tmp_path: Path) -> None:
+    source, out = tmp_path / "dump.yaml", tmp_path / "scenario.yaml"
+    source.write_text(yaml.safe_dump_all([make_node("n").build(), make_pod("p").build()]))
+    done = kubescene_command("convert", source, "--name", "mine", "--out", out)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "2 objects are created" in done.stderr
+    assert kubescene_command("validate", out).returncode == 0
+    again = kubescene_command("convert", source, "--out", out)
+    assert (again.returncode, "it exists" in again.stderr) == (2, True)
+    draft = tmp_path / "draft.yaml"
+    draft.write_text(yaml.safe_dump(DRAFT))
+    assert yaml.safe_load(kubescene_command("convert", draft).stdout) == merged_form(DRAFT)

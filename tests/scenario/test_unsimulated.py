@@ -1,0 +1,135 @@
+"""Warnings for what nobody acts on: by the plugins and controllers that a run really has."""
+
+from typing import Any
+
+import pytest
+
+import kubescene
+from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
+from kubescene.scenario.unsimulated import KINDS, POD_FIELDS, Cast, unsimulated
+from kubescene.scheduler import SchedulerOptions
+from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.types import JsonObject
+
+ALL = frozenset(POD_FIELDS.values())
+SPECS: dict[str, JsonObject] = {
+    "affinity.nodeAffinity": {"affinity": {"nodeAffinity": {"x": []}}},
+    "affinity.podAffinity": {"affinity": {"podAffinity": {"x": []}}},
+    "affinity.podAntiAffinity": {"affinity": {"podAntiAffinity": {"x": []}}},
+    "containers[].ports[].hostPort": {"containers": [{"ports": [{}, {"hostPort": 80}]}]},
+    "nodeSelector": {"nodeSelector": {"a": "b"}},
+    "resourceClaims": {"resourceClaims": [{"name": "x"}]},
+    "schedulingGates": {"schedulingGates": [{"name": "x"}]},
+    "schedulingGroup": {"schedulingGroup": {"podGroupName": "x"}},
+    "tolerations": {"tolerations": [{"operator": "Exists"}]},
+    "topologySpreadConstraints": {"topologySpreadConstraints": [{"maxSkew": 1}]},
+    "volumes[].ephemeral": {"volumes": [{"ephemeral": {"volumeClaimTemplate": {}}}]},
+    "volumes[].persistentVolumeClaim": {"volumes": [{"persistentVolumeClaim": {"claimName": "x"}}]},
+    "workloadRef": {"workloadRef": {"name": "x"}},
+}
+
+
+def warnings(scenario: ScenarioBuilder, *controllers: str, plugins: Any = ALL) -> list[str]:
+    cast = Cast(controllers, {"default-scheduler": plugins})
+    return [str(each) for each in unsimulated(parse_spec(scenario.build()), cast)]
+
+
+@pytest.mark.parametrize("path", sorted(POD_FIELDS))
+def test_a_pod_field_is_fine_if_its_plugin_is_there(path: str) -> None:
+    pod = {**make_pod("p").build(), "spec": SPECS[path]}
+    scenario, plugin = ScenarioBuilder("s").create(pod, id="x"), POD_FIELDS[path]
+    assert warnings(scenario) == []
+    field = path.replace("[]", "")
+    assert warnings(scenario, plugins=ALL - {plugin}) == [
+        f"pod field {field} has no effect: the plugin {plugin} is not there (operation 'x')"
+    ]
+
+
+@pytest.mark.parametrize("path", ["nodeSelector", "tolerations"])
+def test_a_field_that_is_empty_is_not_used(path: str) -> None:
+    empty: Any = {} if path == "nodeSelector" else []
+    pod = {**make_pod("p").build(), "spec": {path: empty}}
+    assert warnings(ScenarioBuilder("s").create(pod), plugins=()) == []
+
+
+@pytest.mark.parametrize(("group", "kind"), sorted(KINDS))
+def test_a_kind_is_fine_if_its_controller_runs(group: str, kind: str) -> None:
+    obj = {"apiVersion": f"{group}/v1" if group else "v1", "kind": kind, "metadata": {"name": "x"}}
+    scenario, controller = ScenarioBuilder("s").create(obj, count=3, id="x"), KINDS[group, kind]
+    assert warnings(scenario, controller) == []
+    expected = f"{kind} has no effect: the controller {controller} does not run (operation 'x')"
+    assert warnings(scenario) == [expected]
+
+
+def test_a_template_is_looked_into_where_its_controller_runs() -> None:
+    web = make_deployment("web").template(make_pod("web").select(disk="ssd"))
+    scenario = ScenarioBuilder("s").create(web)
+    assert "pod field nodeSelector" in warnings(scenario, "deployment", plugins=())[0]
+
+
+def test_the_same_is_said_once_with_how_often() -> None:
+    scenario = ScenarioBuilder("s")
+    for name in "abc":
+        scenario.create(make_pod(name).select(disk="ssd"), id=name)
+    (warning,) = warnings(scenario, plugins=())
+    assert warning.endswith("(operation 'a' and 2 more)")
+
+
+def test_a_patch_is_looked_into() -> None:
+    patch = {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}
+    scenario = ScenarioBuilder("s").patch("v1", "Node", "n", patch)
+    assert warnings(scenario)[0].startswith("the taint effect NoExecute has no effect")
+    assert warnings(scenario, "taint-eviction") == []
+
+
+def test_a_pod_that_is_placed_already_asks_nothing_of_a_scheduler() -> None:
+    scenario = ScenarioBuilder("s").create(make_pod("p").on("n").select(disk="ssd"))
+    assert warnings(scenario, plugins=()) == []
+
+
+def test_an_unknown_scheduler_name_is_named_and_its_pods_wait() -> None:
+    pod = make_pod("p").build()
+    pod = {**pod, "spec": {**pod["spec"], "schedulerName": "mine"}}
+    gated = make_pod("g").build()
+    gated = {**gated, "spec": {**gated["spec"], "schedulingGates": [{"name": "a/b"}]}}
+    run = kubescene.run(ScenarioBuilder("s").create(make_node("n"), pod, gated))
+    assert run.ok, run.message
+    (warning,) = run.summary.warnings
+    assert "schedulerName: mine" in warning
+    assert [(each.pod, each.attempts, each.message) for each in run.summary.pending] == [
+        ("default/g", 0, "it waits for its scheduling gates: a/b"),
+        ("default/p", 0, "no scheduler has tried to place it (schedulerName 'mine')"),
+    ]
+
+
+def test_a_gated_pod_that_is_let_go_waits_no_more() -> None:
+    gated = make_pod("g").build()
+    gated = {**gated, "spec": {**gated["spec"], "schedulingGates": [{"name": "a"}]}}
+    scenario = ScenarioBuilder("s").create(make_node("n"), gated).next_step()
+    scenario.patch("v1", "Pod", "g", {"spec": {"schedulingGates": None}}, patch_type="merge")
+    run = kubescene.run(scenario)
+    assert run.ok, run.message
+    assert run.summary.pending == []
+
+
+def test_a_controller_that_the_scenario_turns_off_is_missed() -> None:
+    web = make_deployment("web")
+    scenario = ScenarioBuilder("s").disable("deployment").create(web)
+    assert "the controller deployment does not run" in kubescene.run(scenario).summary.warnings[0]
+    assert kubescene.run(ScenarioBuilder("s").create(web)).summary.warnings == []
+
+
+def test_strict_makes_it_a_fault_before_anything_is_touched() -> None:
+    scenario = ScenarioBuilder("s").disable("deployment").create(make_deployment("web"), id="w")
+    run = kubescene.run(scenario, strict=True)
+    assert (run.phase, run.bad_input) == (ScenarioPhase.FAILED, True)
+    assert run.message.startswith("step 1, operation 'w': Deployment has no effect")
+    assert run.failed_at == ("spec", "operations", 0, "createOperation")
+    assert len(run.timeline) == 0
+
+
+def test_the_profile_of_a_plain_run_is_asked() -> None:
+    spec = parse_spec(ScenarioBuilder("s").build())
+    cast = Cast.of(spec, ["deployment", "kube-scheduler"], SchedulerOptions())
+    assert set(cast.controllers) == {"deployment", "kube-scheduler"}
+    assert "NodeResourcesFit" in cast.plugins["default-scheduler"]
