@@ -251,12 +251,27 @@ class SchedulingQueue:
         if not self._unschedulable.entries:
             return
         moves: list[tuple[QueuedPod, Strategy]] = []
-        for group in self._unschedulable.groups():
+        named = self._named(event, change)
+        if named is not None:
+            moves = [(entry, self._strategy(entry, event, change)) for entry in named]
+        for group in self._unschedulable.groups() if named is None else ():
             if highest_priority is None or group.key.signature.priority <= highest_priority:
                 moves.extend(self._helped(group, event, change))
         for entry, strategy in sorted(moves, key=_order_of_move):
             if entry.pod.uid != except_uid:
                 self._requeue(entry, strategy)
+
+    def _named(self, event: ClusterEvent, change: Change) -> list[QueuedPod] | None:
+        """The only pods that an event can help, if all who are interested in it know them."""
+        uids: dict[str, None] = {}
+        for hints in self._hints.values():
+            for interest in hints.interested(event):
+                pods = None if interest.pods is None else interest.pods(change)
+                if pods is None:
+                    return None
+                uids.update(dict.fromkeys(pods))
+        found = (self._pods.get(uid) for uid in uids)
+        return [each for each in found if each is not None and each.place is Place.UNSCHEDULABLE]
 
     def activate(self, pods: Iterable[PodInfo]) -> int:
         """Pods are to be tried at once, whatever they wait for; returns how many moved."""
@@ -387,7 +402,7 @@ class SchedulingQueue:
 def _strategy(entry: QueuedPod, asked: Iterable[Interest], change: Change) -> Strategy:
     """What the plugins that rejected a pod make of a change."""
     strategy = Strategy.SKIP
-    for plugin, hint, _ in asked:
+    for plugin, hint, *_ in asked:
         if hint is not None and hint(entry.pod, change) is Hint.SKIP:
             continue
         if plugin in entry.pending_plugins:
