@@ -35,6 +35,9 @@ PODS = GroupResource("", "pods")
 class NoObjects:
     """There is nothing but nodes and pods."""
 
+    def __init__(self) -> None:
+        self.shared: dict[Any, Any] = {}
+
     def lister(self, gvk: GroupVersionKind) -> Informer:
         return Informer(gvk, self.notify)
 

@@ -214,15 +214,8 @@ class DynamicResources(
 
     def _pods_of(self, change: Change) -> Sequence[str] | None:
         """The pod that a claim was made for; None if others may care as well."""
-        before, claim = change.previous_object, change.object
-        if (
-            before is not None
-            and allocation_of(before) is not None
-            and allocation_of(claim) is None
-        ):
-            return None
-        owner = pod_owner(claim)
-        if owner is None or change.record.key in self._named:
+        owner = pod_owner(change.object)
+        if owner is None or change.record.key in self._named or _was_deallocated(change):
             return None
         return (owner,)
 
