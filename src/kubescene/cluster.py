@@ -43,6 +43,7 @@ from kubescene.controllers.builtin.namespace import namespace
 from kubescene.controllers.builtin.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.replicaset import replicaset
+from kubescene.controllers.builtin.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
@@ -98,6 +99,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("storage-protection", storage_protection)
     registrations.register("ephemeral-volume", ephemeral_volume)
     registrations.register("persistentvolume-binder", persistent_volume_binder)
+    registrations.register("resource-claim", resource_claim)
     registrations.register("garbage-collector", garbage_collector)
     if options.events:
         registrations.register("event-expiry", event_expiry)

@@ -5,9 +5,10 @@ events that may help the pods they rejected; `Hints` finds, for an event, the pl
 hear of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from kubescene.api.changes import Change
 from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.interfaces import (
@@ -79,6 +80,7 @@ class Interest(NamedTuple):
     plugin: str
     hint: QueueingHint | None
     by_signature: bool
+    pods: Callable[[Change], Collection[str] | None] | None = None
 
 
 class Hints:
@@ -86,7 +88,7 @@ class Hints:
 
     def __init__(self, events: Mapping[str, Sequence[EventRegistration]]) -> None:
         self._registrations = [
-            (registration.event, Interest(plugin, registration.hint, registration.by_signature))
+            (registration.event, _interest(plugin, registration))
             for plugin, registrations in events.items()
             for registration in _completed(registrations)
         ]
@@ -107,6 +109,10 @@ class Hints:
         """The kinds that somebody waits for, without the wildcard."""
         named = dict.fromkeys(event.resource for event, _ in self._registrations)
         return [each for each in named if each is not EventResource.ANY]
+
+
+def _interest(plugin: str, registration: EventRegistration) -> Interest:
+    return Interest(plugin, registration.hint, registration.by_signature, registration.pods)
 
 
 def _completed(registrations: Sequence[EventRegistration]) -> list[EventRegistration]:

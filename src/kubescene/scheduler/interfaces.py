@@ -50,7 +50,7 @@ that a decision can be asked for without its effects: PostFilter names victims, 
 removes them.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -682,12 +682,14 @@ class EventRegistration:
 
     Registering an event makes the scheduler watch the kind. ``by_signature``: the hint says the
     same of all pods of one `PodSignature`, except the pod that the change is about; it is then
-    asked once for all of them.
+    asked once for all of them. ``pods`` names, by uid, the only pods that a change can help, or
+    says None if it may help any; the hint is then asked about those alone.
     """
 
     event: ClusterEvent
     hint: QueueingHint | None = None
     by_signature: bool = False
+    pods: Callable[[Change], Collection[str] | None] | None = None
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ Time is virtual and often stands still, so each enqueue takes a timestamp of its
 nanosecond after the last: order never depends on anything but arrival.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubescene.api.changes import Change
@@ -37,6 +37,7 @@ from kubescene.scheduler.waiting_places import (
     Parked,
     Place,
     QueuedPod,
+    Rejection,
     Strategy,
     Tickets,
 )
@@ -160,7 +161,7 @@ class SchedulingQueue:
             for event in events:
                 self._in_flight.record(event, change)
         elif entry.place is Place.UNSCHEDULABLE:
-            if entry.group is None or entry.group.key.signature is not pod.signature:
+            if entry.group is None or entry.group.signature is not pod.signature:
                 self._unschedulable.add(entry)
             for event in events:
                 if self._requeue(entry, self._strategy(entry, event, change)):
@@ -263,9 +264,9 @@ class SchedulingQueue:
         if not self._unschedulable.entries:
             return
         moves: list[tuple[QueuedPod, Strategy]] = []
-        for group in self._unschedulable.groups():
-            if highest_priority is None or group.key.signature.priority <= highest_priority:
-                moves.extend(self._helped(group, event, change))
+        for rejection in self._unschedulable.rejections():
+            if asked := self._asked(rejection, event):
+                moves.extend(self._helped_of(rejection, asked, change, highest_priority))
         for entry, strategy in sorted(moves, key=_order_of_move):
             if entry.pod.uid != except_uid:
                 self._requeue(entry, strategy)
@@ -322,18 +323,46 @@ class SchedulingQueue:
             known = self._wanted[event] = wanted
         return known and self.is_listening
 
+    def _asked(self, rejection: Rejection, event: ClusterEvent) -> list[Interest]:
+        """Those who turned pods away and want to hear of an event."""
+        plugins = rejection.unschedulable_plugins | rejection.pending_plugins
+        interested = self._hints[rejection.scheduler_name].interested(event)
+        return [each for each in interested if each.plugin in plugins]
+
+    def _helped_of(
+        self,
+        rejection: Rejection,
+        asked: list[Interest],
+        change: Change,
+        highest_priority: int | None,
+    ) -> Iterator[tuple[QueuedPod, Strategy]]:
+        """The pods that some plugins turned away and an event may help, and how."""
+        named = self._named(rejection, asked, change)
+        if named is not None:
+            yield from ((entry, _strategy(entry, asked, change)) for entry in named)
+            return
+        for group in self._unschedulable.groups_of(rejection):
+            if highest_priority is None or group.signature.priority <= highest_priority:
+                yield from self._helped(group, asked, change)
+
+    def _named(
+        self, rejection: Rejection, asked: list[Interest], change: Change
+    ) -> list[QueuedPod] | None:
+        """The only pods that an event can help, if all who are asked about it know them."""
+        uids: dict[str, None] = {}
+        for interest in asked:
+            pods = None if interest.pods is None else interest.pods(change)
+            if pods is None:
+                return None
+            uids.update(dict.fromkeys(pods))
+        found = [self._pods[uid] for uid in uids if uid in self._pods]
+        return [each for each in found if each.group and each.group.rejection == rejection]
+
     def _helped(
-        self, group: Group, event: ClusterEvent, change: Change
+        self, group: Group, asked: list[Interest], change: Change
     ) -> Iterable[tuple[QueuedPod, Strategy]]:
         """The pods of a group that an event may help, and how."""
-        entries, key = group.entries, group.key
-        asked = [
-            each
-            for each in self._hints[key.signature.scheduler_name].interested(event)
-            if each.plugin in key.unschedulable_plugins or each.plugin in key.pending_plugins
-        ]
-        if not asked:
-            return ()
+        entries = group.entries
         if not all(each.by_signature or each.hint is None for each in asked):
             return [(entry, _strategy(entry, asked, change)) for entry in entries.values()]
         own = entries.get(change.record.uid)
@@ -416,7 +445,7 @@ class SchedulingQueue:
 def _strategy(entry: QueuedPod, asked: Iterable[Interest], change: Change) -> Strategy:
     """What the plugins that rejected a pod make of a change."""
     strategy = Strategy.SKIP
-    for plugin, hint, _ in asked:
+    for plugin, hint, *_ in asked:
         if hint is not None and hint(entry.pod, change) is Hint.SKIP:
             continue
         if plugin in entry.pending_plugins:

@@ -169,19 +169,22 @@ class Heap:
         heapify(self._entries)
 
 
-class GroupKey(NamedTuple):
+class Rejection(NamedTuple):
+    """Who turned pods away, and with that which events may help them."""
+
+    scheduler_name: str
     unschedulable_plugins: frozenset[str]
     pending_plugins: frozenset[str]
-    signature: PodSignature
 
 
 class Group:
-    """Pods that wait for the same events, by uid."""
+    """Pods that are alike and wait for the same events, by uid."""
 
-    __slots__ = ("entries", "key")
+    __slots__ = ("entries", "rejection", "signature")
 
-    def __init__(self, key: GroupKey) -> None:
-        self.key = key
+    def __init__(self, rejection: Rejection, signature: PodSignature) -> None:
+        self.rejection = rejection
+        self.signature = signature
         self.entries: dict[str, QueuedPod] = {}
 
 
@@ -190,20 +193,22 @@ class Parked:
 
     def __init__(self) -> None:
         self.entries: dict[str, QueuedPod] = {}
-        self._groups: dict[GroupKey, Group] = {}
+        self._groups: dict[Rejection, dict[PodSignature, Group]] = {}
         self._tickets = Tickets()
         self._ages: list[tuple[int, int, QueuedPod]] = []
 
-    def groups(self) -> list[Group]:
-        return [*self._groups.values()]
+    def rejections(self) -> list[Rejection]:
+        """Few, however many pods wait."""
+        return [*self._groups]
+
+    def groups_of(self, rejection: Rejection) -> list[Group]:
+        return [*self._groups[rejection].values()]
 
     def add(self, entry: QueuedPod) -> None:
         """Take a pod in, or take note that it has changed."""
         stays, uid = entry.group is not None, entry.pod.uid
         self._ungroup(entry)
-        signature = entry.pod.signature
-        key = GroupKey(entry.unschedulable_plugins, entry.pending_plugins, signature)
-        entry.group = self._groups.get(key) or self._groups.setdefault(key, Group(key))
+        entry.group = self._group(entry)
         entry.group.entries[uid] = self.entries[uid] = entry
         if not stays:
             entry.parked = self._tickets.draw()
@@ -232,13 +237,28 @@ class Parked:
         """All pods, in order of arrival here."""
         return sorted(self.entries.values(), key=_arrival)
 
+    def _group(self, entry: QueuedPod) -> Group:
+        name, signature = entry.pod.scheduler_name, entry.pod.signature
+        rejection = Rejection(name, entry.unschedulable_plugins, entry.pending_plugins)
+        groups = self._groups.get(rejection)
+        if groups is None:
+            groups = self._groups[rejection] = {}
+        found = groups.get(signature)
+        if found is None:
+            found = groups[signature] = Group(rejection, signature)
+        return found
+
     def _ungroup(self, entry: QueuedPod) -> None:
         group, entry.group = entry.group, None
         if group is None:
             return
         del group.entries[entry.pod.uid]
-        if not group.entries:
-            del self._groups[group.key]
+        if group.entries:
+            return
+        groups = self._groups[group.rejection]
+        del groups[group.signature]
+        if not groups:
+            del self._groups[group.rejection]
 
 
 def _is_current(age: tuple[int, int, QueuedPod]) -> bool:

@@ -70,6 +70,13 @@ def is_controlled_by(claim: ReadOnlyObject, uid: str) -> bool:
     return any(each.get("controller") and each.get("uid") == uid for each in owners)
 
 
+def pod_owner(claim: ReadOnlyObject) -> str | None:
+    """The uid of the pod that a claim was made for."""
+    owners = claim["metadata"].get("ownerReferences") or ()
+    found = (each for each in owners if each.get("controller") and each.get("kind") == "Pod")
+    return next((each["uid"] for each in found), None)
+
+
 def key_of(claim: ReadOnlyObject) -> str:
     metadata = claim["metadata"]
     return f"{metadata.get('namespace', '')}/{metadata['name']}"

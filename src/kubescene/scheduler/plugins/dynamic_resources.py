@@ -29,6 +29,7 @@ from kubescene.scheduler.devices.pod_claims import (
     PodClaims,
     allocation_of,
     find_claims,
+    pod_owner,
 )
 from kubescene.scheduler.devices.preparing import prepare
 from kubescene.scheduler.devices.reserving import ClaimBinder
@@ -92,6 +93,8 @@ class DynamicResources(
         self._cluster = handle.shared(DeviceCluster)
         self._filter = ClaimFilter(self._cluster, handle.clock, binding_timeout)
         self._binder = ClaimBinder(self._cluster, self._filter, handle, binding_timeout)
+        self._named: set[tuple[str, str]] = set()
+        """Claims that pods name themselves: several pods may."""
 
     # -- whom it concerns ------------------------------------------------------------------
 
@@ -111,11 +114,17 @@ class DynamicResources(
         """D-1: a pod waits outside the queue until all of its claims exist and are its own."""
         if not pod.spec.claims:
             return SUCCESS
+        self._note_names(pod)
         try:
             find_claims(pod, self._cluster.claims)
         except ClaimError as error:
             return Status.unresolvable(str(error))
         return SUCCESS
+
+    def _note_names(self, pod: PodInfo) -> None:
+        for entry in pod.spec.claims:
+            if (name := entry.get("resourceClaimName")) is not None:
+                self._named.add((pod.namespace, name))
 
     # -- finding a node --------------------------------------------------------------------
 
@@ -198,14 +207,22 @@ class DynamicResources(
         node = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
         known = Action.ADD | Action.UPDATE
         generated = Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        claim = ClusterEvent(EventResource.RESOURCE_CLAIM, known)
         after_claim = partial(_after_claim_change, self._cluster)
         return [
             EventRegistration(ClusterEvent(EventResource.NODE, node)),
-            EventRegistration(ClusterEvent(EventResource.RESOURCE_CLAIM, known), after_claim),
+            EventRegistration(claim, after_claim, pods=self._pods_of),
             EventRegistration(ClusterEvent(EventResource.POD, generated), self._after_generation),
             EventRegistration(ClusterEvent(EventResource.DEVICE_CLASS, known)),
             EventRegistration(ClusterEvent(EventResource.RESOURCE_SLICE, known)),
         ]
+
+    def _pods_of(self, change: Change) -> Sequence[str] | None:
+        """The pod that a claim was made for; None if others may care as well."""
+        owner = pod_owner(change.object)
+        if owner is None or change.record.key in self._named or _was_deallocated(change):
+            return None
+        return (owner,)
 
     def _after_generation(self, pod: PodInfo, change: Change) -> Hint:
         """The pod got its claims, all of them."""
@@ -220,14 +237,21 @@ def _after_claim_change(cluster: DeviceCluster, pod: PodInfo, change: Change) ->
         used = find_claims(pod, cluster.claims)
     except ClaimError:
         return Hint.SKIP
-    before, after = change.previous_object, change.object
-    if before is not None and allocation_of(before) is not None and allocation_of(after) is None:
+    if _was_deallocated(change):
         return Hint.QUEUE
+    before, after = change.previous_object, change.object
     if not any(each["metadata"]["uid"] == change.record.uid for each in used):
         return Hint.SKIP
     if before is None or (before.get("status") or {}) != (after.get("status") or {}):
         return Hint.QUEUE
     return Hint.SKIP
+
+
+def _was_deallocated(change: Change) -> bool:
+    before = change.previous_object
+    if before is None or allocation_of(before) is None:
+        return False
+    return allocation_of(change.object) is None
 
 
 def _held(state: CycleState) -> PodClaims:
