@@ -3,12 +3,14 @@
 A kubelet that starts a thousand pods of one template sends one patch a thousand times. Whoever
 sends it with a `Blueprint` promises that the patch is not changed any more. What it makes of a
 pod's status depends on the patch, on the status before and on the spec before, but not on the node;
-since equal parts of records are one, it is seen without comparing that they are the same. Admission
+since equal parts of records are one, it is seen without comparing that they are the same. Specs
+that differ in the names of their claims count as the same, too. Admission
 has no say, if all its plugins have declared themselves (`DeclaredPlugin`).
 
 Metadata are looked at every time, because they are each pod's own.
 """
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,6 +27,8 @@ from kubescene.types import JsonObject
 
 REPORTS_KEPT = 64
 _STATUS = {"status"}
+_CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
+"""Not within a text, where quotes are escaped."""
 
 
 class PodParts(NamedTuple):
@@ -48,14 +52,14 @@ class Reports:
     def __init__(self, store: Store, admission: AdmissionChain) -> None:
         self._store = store
         self._admission = admission
-        self._reports: OrderedDict[tuple[Blueprint, int, int], Report] = OrderedDict()
+        self._reports: OrderedDict[tuple[Blueprint, int | bytes, int], Report] = OrderedDict()
 
     def find(self, request: WriteRequest, current: Record) -> JsonObject | None:
         """The status that a request leads to, if that is known."""
         blueprint, before = request.options.blueprint, pod_parts(current)
         if blueprint is None or before is None or not is_report(request):
             return None
-        report = self._reports.get((blueprint, id(before.spec), id(before.status)))
+        report = self._reports.get((blueprint, likeness(before.spec), id(before.status)))
         # The report holds the parts that it was made from, so nobody else has their ids.
         return None if report is None else report.status
 
@@ -69,9 +73,15 @@ class Reports:
         changes = after is not None and after.status != before.status
         if not changes or self._admission.reads is None or "nominatedNodeName" in status:
             return
-        self._reports[blueprint, id(before.spec), id(before.status)] = Report(before, status)
+        key = (blueprint, likeness(before.spec), id(before.status))
+        self._reports[key] = Report(before, status)
         if len(self._reports) > REPORTS_KEPT:
             self._reports.popitem(last=False)
+
+
+def likeness(spec: bytes) -> int | bytes:
+    """The same for specs that are one, or differ in nothing but the names of claims."""
+    return _CLAIM_NAME.sub(b"", spec) if b'"claimName":' in spec else id(spec)
 
 
 def is_report(request: WriteRequest) -> bool:

@@ -24,7 +24,7 @@ from kubescene.api.volume_claims import class_of, volume_of
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import EventResource, Handle
 from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import Column, moved
+from kubescene.scheduler.nodes import Column, Moves, moved
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
 from kubescene.types import ReadOnlyObject
@@ -88,13 +88,14 @@ class AttachedVolumes:
     def look(self) -> None:
         """Take in what has happened since the last pod."""
         changed = self._changed()
-        if self._layout != self._table.layout:
-            self._move()
-        if changed is None:
+        moves = self._table.moved_from(self._layout)
+        if changed is None or (moves is None and self._layout != self._table.layout):
             self._count_all()
-        else:
-            for name in changed:
-                self._count(name)
+            return
+        if moves is not None:
+            self._move(moves)
+        for name in changed:
+            self._count(name)
 
     def over_limit(self, wanted: Volumes) -> NDArray[np.bool_]:
         """For every row, whether the volumes of a pod would be too many."""
@@ -247,6 +248,7 @@ class AttachedVolumes:
             self._by_node.setdefault(each["spec"].get("nodeName") or "", []).append(each)
 
     def _count_all(self) -> None:
+        self._layout = self._table.layout
         self._counts.clear()
         self._limits.clear()
         for name in [*self._nodes]:
@@ -307,13 +309,9 @@ class AttachedVolumes:
             self._limits[driver][row] = limit
             self._counts[driver][row] = node.counts.get(driver, 0)
 
-    def _move(self) -> None:
+    def _move(self, moves: Moves) -> None:
         """Follow the rows of the table to their new places; new nodes are counted."""
-        moves = self._table.moved_from(self._layout)
         self._layout = self._table.layout
-        if moves is None:
-            self._count_all()
-            return
         for driver, limits in self._limits.items():
             self._limits[driver] = moved(limits, moves, int(NO_LIMIT))
             self._counts[driver] = moved(self._counts[driver], moves)
