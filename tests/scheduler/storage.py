@@ -1,5 +1,7 @@
 """Claims, volumes and what belongs to them, in one line each."""
 
+from typing import Any
+
 from kubescene.testing.builders import make_pod, merged
 from kubescene.types import JsonObject
 
@@ -8,7 +10,7 @@ BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 ZONE = "topology.kubernetes.io/zone"
 
 
-def claim(name: str, size: str = "1Gi", storage_class: str = "slow", **spec: object) -> JsonObject:
+def claim(name: str, size: str = "1Gi", storage_class: str = "slow", **spec: Any) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -22,13 +24,13 @@ def claim(name: str, size: str = "1Gi", storage_class: str = "slow", **spec: obj
     }
 
 
-def bound_claim(name: str, volume: str, **spec: object) -> JsonObject:
+def bound_claim(name: str, volume: str, **spec: Any) -> JsonObject:
     obj = claim(name, volumeName=volume, **spec)
     return merged(obj, {"metadata": {"annotations": BOUND}})
 
 
 def volume(
-    name: str, size: str = "1Gi", storage_class: str = "slow", zone: str = "", **spec: object
+    name: str, size: str = "1Gi", storage_class: str = "slow", zone: str = "", **spec: Any
 ) -> JsonObject:
     obj: JsonObject = {
         "apiVersion": "v1",
@@ -53,7 +55,7 @@ def in_zone(zone: str, key: str = ZONE) -> JsonObject:
 
 
 def storage_class(
-    name: str = "slow", mode: str = WFFC, provisioner: str = "disk.example.com", **more: object
+    name: str = "slow", mode: str = WFFC, provisioner: str = "disk.example.com", **more: Any
 ) -> JsonObject:
     return {
         "apiVersion": "storage.k8s.io/v1",
@@ -76,7 +78,7 @@ def csi_node(name: str, **limits: int) -> JsonObject:
     return {**kind, "metadata": metadata, "spec": {"drivers": drivers}}
 
 
-def using(name: str, *claims: str, **spec: object) -> JsonObject:
+def using(name: str, *claims: str, **spec: Any) -> JsonObject:
     volumes = [
         {"name": f"v{at}", "persistentVolumeClaim": {"claimName": each}}
         for at, each in enumerate(claims)

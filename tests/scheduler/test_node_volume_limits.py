@@ -30,7 +30,7 @@ def verdicts(shelf: Shelf, pod: JsonObject, plugin: NodeVolumeLimits | None = No
     """In both forms."""
     plugin = plugin or NodeVolumeLimits(shelf.handle)
     info, state = shelf.pod(pod), CycleState()
-    codes = plugin.filter_nodes(state, info, shelf.nodes, shelf.rows).tolist()
+    codes: list[int] = plugin.filter_nodes(state, info, shelf.nodes, shelf.rows).tolist()
     one = [not plugin.filter(state, info, node).ok for node in shelf.nodes.infos]
     assert [code != 0 for code in codes] == one
     return codes
@@ -98,7 +98,7 @@ def test_f_16_attachments_count_under_their_attacher() -> None:
 
 def test_f_16_volumes_of_old_kinds_count_for_their_driver() -> None:
     shelf = limited(ebs_csi_aws_com=1)
-    old = {"csi": None, "awsElasticBlockStore": {"volumeID": "vol-2"}}
+    old: JsonObject = {"csi": None, "awsElasticBlockStore": {"volumeID": "vol-2"}}
     shelf.put(volume("v2", **old), bound_claim("c2", "v2"))
     shelf.add(mounting("there", EBS), "a")
     assert verdicts(shelf, using("p", "c2")) == [1, 0]

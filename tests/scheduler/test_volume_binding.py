@@ -30,9 +30,9 @@ from scheduler.storage import (
 WRONG_NODE = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
-LOST = {"status": {"phase": "Lost"}, "spec": {"volumeName": "gone"}}
+LOST: JsonObject = {"status": {"phase": "Lost"}, "spec": {"volumeName": "gone"}}
 DELETING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
-EPHEMERAL = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+EPHEMERAL: JsonObject = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 STATIC = "kubernetes.io/no-provisioner"
 
 
@@ -49,7 +49,7 @@ def reasons(shelf: Shelf, pod: JsonObject) -> dict[str, tuple[str, ...]]:
     plugin, state, info = VolumeBinding(shelf.handle), CycleState(), shelf.pod(pod)
     status, _ = plugin.pre_filter(state, info, shelf.nodes)
     assert status.ok, status
-    codes = plugin.filter_nodes(state, info, shelf.nodes, shelf.rows).tolist()
+    codes: list[int] = plugin.filter_nodes(state, info, shelf.nodes, shelf.rows).tolist()
     found = {}
     for code, node in zip(codes, shelf.nodes.infos, strict=True):
         one = plugin.filter(state, info, node)
@@ -273,7 +273,7 @@ def capacity(name: str, zone: str, **limits: str) -> JsonObject:
     }
 
 
-DRIVER = {
+DRIVER: JsonObject = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "CSIDriver",
     "metadata": {"name": "disk.example.com"},
@@ -293,7 +293,7 @@ def test_f_20_capacity() -> None:
 
 
 def test_a_migrated_volume_goes_by_the_label_of_its_driver() -> None:
-    old = {"csi": None, "gcePersistentDisk": {"pdName": "d"}}
+    old: JsonObject = {"csi": None, "gcePersistentDisk": {"pdName": "d"}}
     shelf = shelf_with(bound_claim("c", "v"), volume("v", zone="a", **old))
     assert reasons(shelf, using("p", "c")) == {"b1": (WRONG_NODE,)}
     plugins = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/gce-pd"}
@@ -315,12 +315,12 @@ def test_f_20_the_smallest_volume_that_is_reachable_then_the_first_by_name() -> 
 
 
 def test_f_20_a_volume_that_names_the_claim_goes_first() -> None:
-    named = {"claimRef": {"namespace": "default", "name": "c"}}
+    named: JsonObject = {"claimRef": {"namespace": "default", "name": "c"}}
     shelf = shelf_with(claim("c"), storage_class(), volume("small"), volume("kept", "5Gi", **named))
     assert chosen(shelf, using("p", "c"), "a1") == ({"c": "kept"}, [])
     shelf.put(volume("kept", "5Gi", zone="b", **named))
     assert chosen(shelf, using("p", "c"), "a1") == ({}, ["c"])
-    other = {"claimRef": {"namespace": "default", "name": "c", "uid": "other"}}
+    other: JsonObject = {"claimRef": {"namespace": "default", "name": "c", "uid": "other"}}
     shelf.put(volume("kept", "5Gi", **other))
     assert chosen(shelf, using("p", "c"), "a1") == ({"c": "small"}, [])
 

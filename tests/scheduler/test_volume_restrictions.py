@@ -11,7 +11,7 @@ from kubescene.types import JsonObject
 from scheduler.shelves import Shelf, hint_of
 from scheduler.storage import claim, mounting, using
 
-RWOP = {"accessModes": ["ReadWriteOncePod"]}
+RWOP: JsonObject = {"accessModes": ["ReadWriteOncePod"]}
 IN_USE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
     "already in-use by another pod"
