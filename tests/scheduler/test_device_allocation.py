@@ -319,7 +319,7 @@ SHARED = resource_slice(
 def test_a_share_is_cut_by_the_policy_of_the_device(
     asked: str | None, consumed: str | None
 ) -> None:
-    capacity = {} if asked is None else {"capacity": {"requests": {"bandwidth": asked}}}
+    capacity: Any = {} if asked is None else {"capacity": {"requests": {"bandwidth": asked}}}
     outcome = find(pools_of(SHARED), claim(request(**capacity)))
     if consumed is None:
         assert outcome is CANNOT_ALLOCATE
@@ -331,13 +331,13 @@ def test_a_share_is_cut_by_the_policy_of_the_device(
 
 
 def test_shares_of_a_device_add_up() -> None:
-    five = {"capacity": {"requests": {"bandwidth": "5"}}}
+    five: Any = {"capacity": {"requests": {"bandwidth": "5"}}}
     two = claim(request("r0", **five), request("r1", **five))
     assert names(find(pools_of(SHARED), two)) == [["nic", "nic"]]
     consumed = {"bandwidth": "6"}
     held = taken(allocation("nic", shareID="1", consumedCapacity=consumed))
     assert find(pools_of(SHARED), claim(request(**five)), allocated=held) is CANNOT_ALLOCATE
-    unknown = {"capacity": {"requests": {"nothing": "1"}}}
+    unknown: Any = {"capacity": {"requests": {"nothing": "1"}}}
     assert find(pools_of(SHARED), claim(request(**unknown))) is CANNOT_ALLOCATE
 
 
