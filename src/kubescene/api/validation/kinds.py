@@ -61,6 +61,11 @@ from kubescene.api.validation.policy import (
     validate_priority_class,
     validate_priority_class_update,
 )
+from kubescene.api.validation.resourceclaims import (
+    validate_resource_claim,
+    validate_resource_claim_status_update,
+    validate_resource_claim_update,
+)
 from kubescene.api.validation.resourcequotas import (
     validate_quota,
     validate_quota_status_update,
@@ -136,6 +141,11 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
     ),
     ("storage.k8s.io", "StorageClass"): KindRules(
         validate_storage_class, validate_storage_class_update
+    ),
+    ("resource.k8s.io", "ResourceClaim"): KindRules(
+        validate_resource_claim,
+        validate_resource_claim_update,
+        validate_resource_claim_status_update,
     ),
     ("coordination.k8s.io", "Lease"): KindRules(validate_lease, validate_lease_update),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): KindRules(

@@ -70,7 +70,6 @@ Outcome = Granted | Refused | Failed
 
 CANNOT_ALLOCATE = Refused("cannot allocate all claims")
 INVALID_POOLS = Refused("invalid resource pools were encountered")
-OUT_OF_TIME = Failed(-1, "timed out trying to allocate devices")
 
 
 def allocate(
@@ -407,7 +406,7 @@ class _Search:
     def _step(self) -> None:
         self._steps += 1
         if self._steps > MOST_STEPS:
-            raise _SearchError(OUT_OF_TIME)
+            raise _failure(-1, f"node {self._node}: timed out trying to allocate devices")
 
 
 def _candidates(pools: "Iterator[Pool] | Sequence[Pool]") -> Iterator[_Candidate]:

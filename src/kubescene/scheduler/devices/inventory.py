@@ -70,19 +70,18 @@ class Inventory:
         return self._after(old, new)
 
     def _after(self, old: Slice | None, new: Slice | None) -> list[str] | None:
-        concerned: dict[str, None] = {}
-        for each in (old, new):
-            if each is None:
-                continue
-            nodes = self.reached_from(each.pool)
-            if self._judge(each.pool) or nodes is None or not each.node:
-                self._pools.clear()
-                self._alike.clear()
-                return None
-            concerned.update(dict.fromkeys((each.node, *nodes)))
+        moved = [each for each in (old, new) if each is not None]
+        troubled = [self._judge(each.pool) for each in moved]
+        reached = [self.reached_from(each.pool) for each in moved]
+        self._alike.clear()
+        if any(troubled) or None in reached or not all(each.node for each in moved):
+            self._pools.clear()
+            return None
+        concerned = dict.fromkeys(each.node for each in moved)
+        for nodes in reached:
+            concerned.update(dict.fromkeys(nodes or ()))
         for node in concerned:
             self._pools.pop(node, None)
-        self._alike.clear()
         return [*concerned]
 
     def _put(self, new: Slice) -> None:
