@@ -22,6 +22,7 @@ from kubescene.scheduler.extenders import (
     ExtenderVerb,
     PendingCall,
 )
+from kubescene.scheduler.feature_gates import FeatureGates
 from kubescene.scheduler.interfaces import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -105,6 +106,7 @@ __all__ = [
     "ExtenderCaller",
     "ExtenderVerb",
     "ExtensionPoint",
+    "FeatureGates",
     "FilterDiagnosis",
     "FilterPlugin",
     "Handle",

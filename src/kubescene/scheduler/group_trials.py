@@ -10,7 +10,7 @@ Like a single cycle, a trial that has to wait for an extender stands still until
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -66,7 +66,9 @@ class GroupTrial:
         cycle: Cycle,
         groups: PodGroups,
         make_binding: MakeBinding,
-        explain: Explain | None,
+        *,
+        explain: Explain | None = None,
+        number: int | None = None,
     ) -> None:
         self.members = [Member(entry) for entry in entries]
         self.verdict = GroupVerdict(Outcome.UNSCHEDULABLE, GROUP_UNSCHEDULABLE)
@@ -74,6 +76,7 @@ class GroupTrial:
         self._groups = groups
         self._make_binding = make_binding
         self._explain = explain
+        self._number = number
         self._position = 0
         self._preempts = False
         self._deciding: Deciding | None = None
@@ -93,7 +96,8 @@ class GroupTrial:
         while self._position < len(self.members):
             member = self.members[self._position]
             if self._deciding is None:
-                self._deciding = self._cycle.begin(member.entry.pod, self._explain)
+                pod = member.entry.pod
+                self._deciding = self._cycle.begin(pod, self._explain, self._number)
             if not self._deciding.run():
                 return False
             member.decision, self._deciding = self._deciding.decision, None
@@ -135,12 +139,12 @@ class GroupTrial:
         self._cycle.nodes.add_pod(assumed, node)
         self._cycle.nominations.remove(pod)
         self._groups.assume(pod.namespace, pod.group, pod.uid)
+        self._assumed.append(binding)
         status = binding.rehearse()
         if status.ok or status.code is Code.WAIT:
             member.permit = status
-            self._assumed.append(binding)
             return
-        self._forget(binding)
+        self._forget(self._assumed.pop())
         member.preempts = False
         refuse(decision, status)
 
@@ -159,7 +163,7 @@ class GroupTrial:
 
 
 def final_decision(member: Member, verdict: GroupVerdict) -> Decision:
-    """What the verdict on the group makes of the decision about one pod."""
+    """What the verdict on the group makes of the decision about one pod, which stays as it is."""
     decision = member.decision
     if verdict.outcome is Outcome.FAILED:
         return _failed(decision, verdict)
@@ -173,10 +177,9 @@ def final_decision(member: Member, verdict: GroupVerdict) -> Decision:
 
 def _failed(decision: Decision | None, verdict: GroupVerdict) -> Decision:
     """Whoever caused the error keeps it; all the others fail with the group."""
-    if decision is None or decision.reason != SCHEDULER_ERROR:
-        decision = _blamed_on_nobody(decision)
-        decision.fail(verdict.message)
-    return decision
+    if decision is not None and decision.reason == SCHEDULER_ERROR:
+        return decision
+    return _blamed_on_nobody(decision or Decision(CycleState())).fail(verdict.message)
 
 
 def _alone(decision: Decision, message: str, nominated: str) -> Decision:
@@ -184,7 +187,5 @@ def _alone(decision: Decision, message: str, nominated: str) -> Decision:
     return _blamed_on_nobody(decision).fail(message, UNSCHEDULABLE, nominated=nominated)
 
 
-def _blamed_on_nobody(decision: Decision | None) -> Decision:
-    decision = Decision(CycleState()) if decision is None else decision
-    decision.plugins = decision.pending_plugins = ()
-    return decision
+def _blamed_on_nobody(decision: Decision) -> Decision:
+    return replace(decision, plugins=(), pending_plugins=())

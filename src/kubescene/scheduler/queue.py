@@ -237,7 +237,7 @@ class SchedulingQueue:
     def _replay(self, entry: QueuedPod, arrived: list[tuple[ClusterEvent, Change]]) -> Strategy:
         if not entry.rejected:
             return Strategy.AFTER_BACKOFF
-        if self._has_groups and entry.pod.group:
+        if self._is_grouped(entry):
             # What helps one pod may not help its group: upstream does not tell, and tries again.
             return Strategy.AFTER_BACKOFF
         strategies = (self._strategy(entry, event, change) for event, change in arrived)
@@ -415,13 +415,19 @@ class SchedulingQueue:
             return False
         self._unschedulable.remove(entry)
         expiry = self.backoff_expiry(entry)
-        if entry.rejected and not self._pops_early:
-            self._rejected.push(entry, (expiry,))
-        elif entry.rejected:
+        if not entry.rejected or self._is_grouped(entry):
+            self._failed.push(entry, expiry)
+        elif self._pops_early:
             self._rejected.push(entry, (expiry, self._sort_key(entry.pod, entry.timestamp)))
         else:
-            self._failed.push(entry, expiry)
+            self._rejected.push(entry, (expiry,))
         return True
+
+    def _is_grouped(self, entry: QueuedPod) -> bool:
+        """Whether a pod comes back after every failure, with its group: if an idle scheduler took
+        it out of its backoff, and time stands still, that would never end.
+        """
+        return self._has_groups and bool(entry.pod.group)
 
     def _gate(self, entry: QueuedPod) -> bool:
         status = self._pre_enqueue(entry.pod)

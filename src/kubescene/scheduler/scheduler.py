@@ -317,7 +317,12 @@ class Scheduler:
             if each.pod.scheduler_name != name:
                 return self._refuse_group(entries, name, each.pod.scheduler_name)
         trial = GroupTrial(
-            entries, self._cycles[name], self.pod_groups, self._make_binding, self._wanted()
+            entries,
+            self._cycles[name],
+            self.pod_groups,
+            self._make_binding,
+            explain=self._wanted(),
+            number=self.queue.cycle,
         )
         return self._try_group(trial)
 

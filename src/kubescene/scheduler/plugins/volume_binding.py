@@ -17,6 +17,7 @@ from kubescene.api.csi_migration import MIGRATED_PLUGINS
 from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_bound, volume_of
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import (
@@ -45,6 +46,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 from kubescene.scheduler.volumes.binding import Assumed, VolumeBinder
 from kubescene.scheduler.volumes.claims import (
@@ -239,6 +241,9 @@ class VolumeBinding(
         return [*claims, *volumes, Awaited(EventResource.NODE, "", node)]
 
     # -- requeueing ------------------------------------------------------------------------
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.volumes(signature)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         change, node = Action.ADD | Action.UPDATE, Action.ADD | Action.UPDATE_NODE_LABEL

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import (
@@ -27,6 +28,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.volumes.claims import claim_not_found, mounted, refers_to
 from kubescene.scheduler.volumes.users import DISKS
@@ -118,6 +120,9 @@ class VolumeRestrictions(PreFilterExtensions, FilterPlugin, ClusterFilterPlugin,
             return self.DISK_IN_USE
         prepared = state.find(self.name)
         return Status.error(_UNPREPARED) if prepared is None else self.CLAIM_IN_USE
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.volumes(signature)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         deleted = ClusterEvent(EventResource.POD, Action.DELETE)
