@@ -14,12 +14,11 @@ ARGUMENTS = {"PodTopologySpread": {"defaultingType": "List", "defaultConstraints
 
 
 def stage(*, signs: bool = True) -> Stage:
-    """Nodes for one pod each, the largest first; pods are alike if default constraints are off."""
+    """Nodes for one pod each; pods are alike if default constraints are off."""
     default = default_profile()
     profile = Profile(default.scheduler_name, default.points, ARGUMENTS if signs else {})
     world = Stage(profiles=(profile,))
-    for cpu, name in zip((4, 3, 2), "abc", strict=True):
-        world.nodes(name, cpu=str(cpu))
+    world.nodes("a", "b", "c", cpu="2")
     return world
 
 
@@ -32,20 +31,20 @@ def big(name: str) -> PodBuilder:
     return make_pod(name).cpu("1500m").label(app="x")
 
 
-def first_two(world: Stage, second: PodBuilder, after: int = 0) -> tuple[str, int]:
-    """Where the second pod goes and how many nodes were looked at, once the first has a node
-    that is full with it.
-    """
-    ((node, _),) = looked_at(world, make_pod("p").cpu("1500m").label(app="x"))
-    world.create(make_pod("filler").cpu("100m").on(node))
-    world.pass_time(after)
-    return looked_at(world, second)[0]
-
-
 def test_b_2_the_next_best_node_is_tried_first_when_the_last_one_is_full() -> None:
-    world = stage()
-    seen = looked_at(world, *(make_pod(f"p{n}").cpu("1500m") for n in range(5)))
-    assert seen == [("a", 3), ("b", 3), ("a", 3), ("c", 1), ("b", 1)] or seen[-1][1] == 1
+    seen = looked_at(stage(), big("p"), big("q"), big("r"))
+    assert sorted(node for node, _ in seen) == ["a", "b", "c"]
+    assert [evaluated for _, evaluated in seen] == [3, 1, 1]
+
+
+def test_b_1_without_signatures_every_pod_is_looked_for_anew() -> None:
+    seen = looked_at(stage(signs=False), big("p"), big("q"), big("r"))
+    assert [evaluated for _, evaluated in seen] == [3, 3, 3]
+
+
+def test_b_2_a_node_that_takes_another_pod_gives_no_hint() -> None:
+    seen = looked_at(stage(), *(make_pod(name).cpu("500m") for name in "pq"))
+    assert [evaluated for _, evaluated in seen] == [3, 3]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from kubescene.actors import Actor, Role
 from kubescene.api.kinds import POD
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE
-from kubescene.cluster import Cluster
-from kubescene.scheduler import CycleState, PodInfo, Status
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.scheduler import CycleState, Handle, PodInfo, Status
 from kubescene.scheduler.status import SUCCESS, Code
 from kubescene.testing.builders import make_node, make_pod, make_priority_class
 from kubescene.timeline import Instrument
@@ -17,6 +17,9 @@ class Patience:
     """Pods of low priority wait at Permit."""
 
     name = "Patience"
+
+    def __init__(self, handle: Handle) -> None:
+        del handle
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> tuple[Status, int]:
         return (SUCCESS, 0) if pod.priority else (Status(Code.WAIT), 10 * MINUTE)
@@ -46,7 +49,7 @@ class Preemptions(Instrument):
 
 def test_e_5_events_and_instruments_tell_of_victims_and_preemptor() -> None:
     seen = Preemptions()
-    cluster = Cluster(events=True, instruments=[seen])
+    cluster = Cluster(ClusterOptions(events=True), instruments=[seen])
     cluster.create(make_priority_class("high", 10))
     cluster.create(make_node("a").cpu("1").memory("1Gi"))
     cluster.create(make_pod("low").cpu("1"))

@@ -1,25 +1,8 @@
 """Pods that fail alike fail at once, and only as long as nothing has changed."""
 
-from kubescene.scheduler import CycleState, NodeInfo, PodInfo, Reads, Status
-from kubescene.scheduler.status import SUCCESS
+from kubescene.scheduler import CycleState, EventRegistration, Handle, NodeInfo, PodInfo, Status
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class
 from scheduler.staging import Stage
-
-
-class Counting:
-    """Counts how often it is asked about a pod."""
-
-    name = "Counting"
-    reads = Reads.NODE
-    prepares_by_class = True
-    asked = 0
-
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: object) -> tuple[Status, None]:
-        return SUCCESS, None
-
-    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        Counting.asked += 1
-        return SUCCESS
 
 
 class Moody:
@@ -27,12 +10,15 @@ class Moody:
 
     name = "Moody"
 
-    def __init__(self) -> None:
+    def __init__(self, handle: Handle) -> None:
         self.times = 0
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         self.times += 1
         return Status.unschedulable(f"mood {self.times}")
+
+    def events_to_register(self) -> list[EventRegistration]:
+        return []
 
 
 def huge(name: str) -> PodBuilder:

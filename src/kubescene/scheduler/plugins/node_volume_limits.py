@@ -8,6 +8,7 @@ import numpy as np
 
 from kubescene.api.changes import Change
 from kubescene.api.csi_migration import TranslationError, in_tree, inline_volume
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -27,6 +28,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.volumes.attached import (
     AttachedVolumes,
@@ -133,6 +135,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, Enque
             EventRegistration(ClusterEvent(resource, action), hint, by_signature=by_signature)
             for resource, action, hint, by_signature in hints
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.volumes(signature)
 
 
 def is_counted(signature: PodSignature) -> bool:

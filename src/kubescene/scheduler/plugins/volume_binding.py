@@ -17,6 +17,7 @@ from kubescene.api.csi_migration import MIGRATED_PLUGINS
 from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_bound, volume_of
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import (
@@ -45,6 +46,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 from kubescene.scheduler.volumes.binding import Assumed, VolumeBinder
 from kubescene.scheduler.volumes.claims import (
@@ -255,6 +257,9 @@ class VolumeBinding(
             EventRegistration(ClusterEvent(resource, action), hint, by_signature=by_signature)
             for resource, action, hint, by_signature in hints
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.volumes(signature)
 
 
 def _after_class_change(pod: PodInfo, change: Change) -> Hint:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.changes import Change
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import (
@@ -27,6 +28,7 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.volumes.claims import claim_not_found, mounted, refers_to
 from kubescene.scheduler.volumes.users import DISKS
@@ -128,6 +130,9 @@ class VolumeRestrictions(PreFilterExtensions, FilterPlugin, ClusterFilterPlugin,
             EventRegistration(node),
             EventRegistration(claim, _after_claim_added, by_signature=True),
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.volumes(signature)
 
 
 _UNPREPARED = 'cannot read "PreFilterVolumeRestrictions" from cycleState'

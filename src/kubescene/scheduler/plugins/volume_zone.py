@@ -8,6 +8,7 @@ import numpy as np
 from kubescene.api.changes import Change
 from kubescene.api.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, volume_of
+from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import (
@@ -31,6 +32,7 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.selection import Mask
+from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.volumes.claims import claim_not_found, mounted, refers_to
 from kubescene.types import ReadOnlyObject
@@ -152,6 +154,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExte
             EventRegistration(ClusterEvent(resource, action), hint, by_signature=True)
             for resource, action, hint in hints
         ]
+
+    def sign(self, signature: PodSignature) -> Part | None:
+        return signing.volumes(signature)
 
 
 def topologies(volume: ReadOnlyObject) -> list[Topology]:
