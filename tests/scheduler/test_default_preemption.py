@@ -291,6 +291,18 @@ def test_pr_7_budgets_decide_who_is_tried_first(
     assert (record.victims, record.tried[0].pdb_violations) == (victims, violations)
 
 
+def test_pr_8_victims_are_in_order_of_importance_again_after_the_budgets() -> None:
+    world = stage()
+    world.nodes("a")
+    protect(world, budget("db", "db", 0))
+    world.create(low("old", "a", "2"), low("young", "a", "2").label(app="db"))
+    for second, name in enumerate(("old", "young")):
+        started(world, name, second)
+    record = told(attempt(world, high(cpu="4")))
+    assert record.victims == ("default/old", "default/young")
+    assert record.tried[0].pdb_violations == 1
+
+
 def test_pr_7_a_budget_that_selects_everything_protects_nobody() -> None:
     world = stage()
     world.nodes("a")

@@ -133,7 +133,7 @@ class Cycle:
         self._ring_layout = -1
         self._preparing = Preparing(framework, nodes)
         self._informers = informers
-        self.failures = RepeatedFailures(framework)
+        self.failures = RepeatedFailures(framework, nominations)
         signing = Signing(framework, possible=extenders.is_empty)
         self.batch = Batch(signing, clock or VirtualClock())
 

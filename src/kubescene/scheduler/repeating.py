@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.interfaces import Reads
+from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
 from kubescene.scheduler.runtime import Framework
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 class RepeatedFailures:
     """Failures of one profile since the last change of anything."""
 
-    def __init__(self, framework: Framework) -> None:
+    def __init__(self, framework: Framework, nominations: Nominations) -> None:
         self._framework = framework
+        self._nominations = nominations
         self._stamp: Hashable = None
         self._known: dict[PodSignature, tuple[Concern, Decision]] = {}
         self._repeats = Memo(self._look)
@@ -36,18 +38,23 @@ class RepeatedFailures:
             self._known.clear()
             return None
         known = self._known.get(pod.signature)
-        if known is None or pod.is_resized or pod.nominated_node:
+        if known is None or self._is_special(pod):
             return None
         concern, decision = known
         return decision if self._framework.concerns.of(pod.signature) is concern else None
 
     def keep(self, pod: PodInfo, decision: "Decision", stamp: Hashable) -> None:
         """A pod has failed, and nobody is to make room for it."""
-        if stamp != self._stamp or pod.is_resized or pod.nominated_node:
+        if stamp != self._stamp or self._is_special(pod):
             return
         if self._repeats[decision.state.skipped_filters] and not decision.state.passing_codes:
             concern = self._framework.concerns.of(pod.signature)
             self._known[pod.signature] = (concern, decision)
+
+    def _is_special(self, pod: PodInfo) -> bool:
+        """Whether it differs from its like: to those, it may be a rival on its nominated node."""
+        nominated = pod.nominated_node or self._nominations.node_of(pod)
+        return bool(nominated) or pod.is_resized
 
     def _look(self, skipped: frozenset[str]) -> bool:
         """Whether all plugins that have something to say about a pod repeat themselves."""
