@@ -48,11 +48,8 @@ class Effects:
             self._client.bind(pod_ref(key), outcome["node"])
 
     def hold(self, key: str, outcome: Mapping[str, Any]) -> None:
-        """A pod whose binding failed keeps the nomination that it got before PreBind (E-7).
-
-        It got one if there was something to do.
-        """
-        if not (outcome.get("claims") or outcome.get("volumes")):
+        """A pod that failed in PreBind keeps the nomination that it got before it (E-7)."""
+        if not outcome["bindError"].startswith("running PreBind plugin"):
             return
         pod = self._world.pod(key)
         _nominate(pod.setdefault("status", {}), outcome["node"])
