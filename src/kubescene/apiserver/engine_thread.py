@@ -77,10 +77,6 @@ class Director(Protocol):
         """The world was emptied: make what has to be there."""
         ...
 
-    def fail_current(self) -> None:
-        """What the scenario that is under way stands on has changed: it fails."""
-        ...
-
 
 class Nobody:
     """Directs a world without scenarios."""
@@ -104,9 +100,6 @@ class Nobody:
 
     def define(self) -> None:
         """Nothing to do."""
-
-    def fail_current(self) -> None:
-        """None is under way."""
 
 
 class Command(NamedTuple):
