@@ -243,25 +243,30 @@ class Cluster:
         self.slots.clear()
         self.event_queue.clear()
 
+    @property
+    def own_options(self) -> ClusterOptions:
+        """The settings of this world, also while a scenario has borrowed it and brought its own."""
+        return self._own_options
+
     def configure_scheduler(self, scheduler: SchedulerSource) -> None:
         """From now on the scheduler is made with other options; one that runs is made anew.
 
         Pods that it had decided about but not bound are decided about again. Nothing changes if
-        these options cannot be used.
+        these options cannot be used. A world that a scenario has borrowed changes when it is back.
         """
-        before = self.options
-        options = scheduler_from(scheduler, before.scheduler)
-        self._use_scheduler(replace(before, scheduler=options))
+        before = self._own_options
+        options = replace(before, scheduler=scheduler_from(scheduler, before.scheduler))
+        if self.is_lent:
+            Cluster(scheduler=options.scheduler).start((SCHEDULER,), Role.PRESIMULATION)
+            self._own_options = options
+            return
+        self._use(options)
         try:
             self._restart(SCHEDULER)
         except Exception:
-            self._use_scheduler(before)
+            self._use(before)
             raise
-
-    def _use_scheduler(self, options: ClusterOptions) -> None:
-        self.options = self._own_options = options
-        factory = partial(kube_scheduler, options=scheduler_options(options))
-        self.registrations.replace(SCHEDULER, factory)
+        self._own_options = options
 
     def _restart(self, name: str) -> None:
         """Make one controller anew where it stands; the old one goes when there is a new one."""
@@ -366,11 +371,6 @@ class Cluster:
         self._define()
 
     # -- lending it to a scenario --------------------------------------------------------------
-
-    @property
-    def own_options(self) -> ClusterOptions:
-        """The settings that the world has when no scenario brings others."""
-        return self._own_options
 
     def prepare(self, options: ClusterOptions) -> None:
         """What the next scenario begins with, in place of the world's own settings.

@@ -36,6 +36,7 @@ from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.background_extenders import at_once
 from kubescene.scheduler.configuration import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Sink
@@ -328,7 +329,7 @@ def cluster_options(
         start=simulation.start,
         explain=simulation.explain,
         kubelet=simulation.kubelet,
-        scheduler=simulation.scheduler_options(scheduler or SchedulerOptions()),
+        scheduler=simulation.scheduler_options(at_once(scheduler or SchedulerOptions())),
     )
 
 

@@ -26,6 +26,7 @@ from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.background_extenders import in_background
 
 T = TypeVar("T")
 
@@ -115,6 +116,8 @@ class EngineThread:
         self, cluster: Cluster, *, controllers: bool = True, director: Director | None = None
     ) -> None:
         self.cluster = cluster
+        # Extenders may call back: this thread must not wait for them.
+        cluster.configure_scheduler(in_background(cluster.own_options.scheduler))
         self._director = director or Nobody()
         self._with_controllers = controllers
         self._commands: SimpleQueue[Command | None] = SimpleQueue()
@@ -306,6 +309,9 @@ class EngineThread:
         """
         if self._moments is not None and not self._director.holds_world:
             raise ConflictError("something is being played: wait for its end")
+        if self._director.holds_world:
+            # Before a scenario fails for it: options that are of no use change nothing.
+            self.cluster.configure_scheduler(options)
         self._director.fail_current()
         self._moments = None
         self._director.free_world()

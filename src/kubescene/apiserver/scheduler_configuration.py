@@ -11,6 +11,7 @@ from kubescene.errors import Cause, ForbiddenError, InvalidError, SchedulerConfi
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import describe, read_configuration
 from kubescene.scheduler.configuration.schema import GROUP, KIND
+from kubescene.types import JsonObject
 
 MAX_SIZE = 3 * 1024 * 1024
 
@@ -28,25 +29,27 @@ class SchedulerConfigurationPage:
 
     async def get(self, request: Request) -> Response:
         del request
-        return json_response({**describe(self._engine.cluster.options.scheduler)})
+        return json_response({**describe(self._engine.cluster.own_options.scheduler)})
 
     async def post(self, request: Request) -> Response:
         content_type = checked_type(request)
         body = decode_body(await request.body(MAX_SIZE), content_type)
         before = self._engine.cluster.own_options.scheduler
         duplicates = [Duplicate(key) for key in body.duplicates]
+        document = as_object(body.value)
+        self._check_extenders(before, document)
         try:
-            options = read_configuration(
-                as_object(body.value), before, source=KIND, duplicates=duplicates
-            )
-            self._check_extenders(before, options)
+            options = read_configuration(document, before, source=KIND, duplicates=duplicates)
             await self._engine.submit(lambda: self._engine.configure_scheduler(options))
         except SchedulerConfigurationError as error:
             raise refusal(error) from None
         return json_response({**describe(options)}, 202)
 
-    def _check_extenders(self, before: SchedulerOptions, after: SchedulerOptions) -> None:
-        if self._allow_extenders or not after.extenders or after.extenders == before.extenders:
+    def _check_extenders(self, before: SchedulerOptions, document: JsonObject) -> None:
+        """Before anything is read: a configuration may also name files of the server's."""
+        known = (before.configuration or {}).get("extenders")
+        named = document.get("extenders")
+        if self._allow_extenders or not named or named == known:
             return
         raise ForbiddenError(
             "extenders: this server calls only the extenders that it was started with; "

@@ -92,7 +92,7 @@ class Server:
         if clocks.is_one:
             # A scenario may have the world's clock for itself; the server goes on meanwhile.
             clocks.server = WallClock()
-        self.scenarios = LiveScenarios(self.cluster, results)
+        self.scenarios = LiveScenarios(self.cluster, results, allow_extenders=allow_extenders)
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
         only_local = is_local(host.encode())
         self.app = ApiServer(

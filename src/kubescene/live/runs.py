@@ -1,6 +1,7 @@
 """One scenario that is played in a served world, with all that is kept of it."""
 
 from io import BytesIO
+from typing import Any
 
 from kubescene.api.records import Record
 from kubescene.cluster import Cluster
@@ -11,9 +12,15 @@ from kubescene.running import cluster_options
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
+from kubescene.scenario.simulation import SCHEDULER_CONFIG
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder
 from kubescene.timeline.files import Header, TimelineWriter
+
+NO_EXTENDERS = (
+    "this server calls only the extenders that it was started with; start it with "
+    "--allow-extenders to bring others"
+)
 
 
 class LiveRun:
@@ -46,7 +53,7 @@ class LiveRun:
     def phase(self) -> ScenarioPhase:
         return self.scenario.phase
 
-    def attach(self) -> None:
+    def attach(self, *, allow_extenders: bool = False) -> None:
         """Get the world ready: the next to begin anew in it is this scenario.
 
         All is as in a run of its own, with the scheduler of the world that is served. So no Event
@@ -55,6 +62,8 @@ class LiveRun:
         self._cluster.observe(*self._onlookers)
         scheduler = self._cluster.own_options.scheduler
         try:
+            if not allow_extenders and self._brings_extenders():
+                raise ScenarioError(NO_EXTENDERS, where=f"{SCHEDULER_CONFIG}.extenders")
             options = cluster_options(self.scenario.object, None, scheduler)
         except ScenarioError as error:
             self.engine.bad_input = True
@@ -62,6 +71,12 @@ class LiveRun:
             return
         self.seed = options.seed
         self._cluster.prepare(options)
+
+    def _brings_extenders(self) -> bool:
+        config: Any = self.scenario.object
+        for name in ("spec", "simulation", "schedulerConfig"):
+            config = config.get(name) if isinstance(config, dict) else None
+        return isinstance(config, dict) and bool(config.get("extenders"))
 
     def detach(self) -> None:
         """What happens from now on is not part of it."""

@@ -44,10 +44,15 @@ class LiveScenarios:
     """Plays the Scenarios of one cluster. All but the constructor is for the engine thread."""
 
     def __init__(
-        self, cluster: Cluster, results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
+        self,
+        cluster: Cluster,
+        results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+        *,
+        allow_extenders: bool = False,
     ) -> None:
         self._cluster = cluster
         self._results = results
+        self._allow_extenders = allow_extenders
         self._tracks_fields = False
         self._current: LiveRun | None = None
         self._over: dict[str, LiveRun] = {}
@@ -141,7 +146,7 @@ class LiveScenarios:
         return None
 
     def _play(self, run: LiveRun) -> Iterator[Moment]:
-        run.attach()
+        run.attach(allow_extenders=self._allow_extenders)
         self._cluster.registry.track_fields = False
         yield from self._moments_of(run)
 

@@ -48,7 +48,7 @@ class Simulation:
         try:
             return read_configuration(self.scheduler_config, base, source=SCHEDULER_CONFIG)
         except SchedulerConfigurationError as error:
-            raise ScenarioError(str(error)) from error
+            raise _bad_config(error) from error
 
 
 def parse_simulation(value: Any) -> Simulation:
@@ -114,9 +114,15 @@ def _scheduler_config(value: Any) -> ReadOnlyObject | None:
     try:
         check_configuration(value)
     except SchedulerConfigurationError as error:
-        raise ScenarioError(str(error.of(SCHEDULER_CONFIG))) from error
+        raise _bad_config(error) from error
     config: ReadOnlyObject = value
     return config
+
+
+def _bad_config(error: SchedulerConfigurationError) -> ScenarioError:
+    where = SCHEDULER_CONFIG
+    text = str(error.of(where)).removeprefix(f"{where}: ")
+    return ScenarioError(text, where=where, path=("spec", "simulation", "schedulerConfig"))
 
 
 def _delay(given: Mapping[str, Any], name: str) -> int:

@@ -495,7 +495,10 @@ class Deciding:
         decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
         if self._explains(failed=True):
             decision.explanation = explain_attempt(names, diagnosis)
-        if not decision.victims and not nominated and self._stamp == self._cycle.stamp():
+        # An extender may say something else the next time.
+        asked = bool(self._cycle.extenders.interested(self._pod))
+        same = not asked and self._stamp == self._cycle.stamp()
+        if same and not decision.victims and not nominated:
             self._cycle.failures.keep(self._pod, decision, self._stamp)
 
     # -- Score -----------------------------------------------------------------------------

@@ -48,6 +48,11 @@ class HttpExtenderCaller:
     def __deepcopy__(self, memo: dict[int, Any]) -> "HttpExtenderCaller":
         return self
 
+    def __del__(self) -> None:
+        for waiting in self._idle.values():
+            for connection in waiting:
+                connection.punctual.shut()
+
     def call(self, pending: PendingCall) -> None:
         pending.answer(self.ask(pending.call))
 
@@ -75,7 +80,7 @@ class HttpExtenderCaller:
             try:
                 return self._post(address, kept, deadline, parts, body)
             except (ConnectionError, HTTPException):
-                kept.close()  # It was closed while it lay idle: another one will do.
+                pass  # It was closed while it lay idle: another one will do.
         fresh = self._connect(address, parts, deadline)
         return self._post(address, fresh, deadline, parts, body)
 
@@ -123,7 +128,7 @@ class HttpExtenderCaller:
             if whole:
                 self._give_back(address, connection)
             else:
-                connection.close()
+                connection.punctual.shut()
 
     def _read(self, response: HTTPResponse) -> bytes:
         """The body, as far as it is bearable."""
@@ -184,6 +189,9 @@ class PunctualSocket:
             self._raw.settimeout(self.deadline.left_s())
 
     def close(self) -> None:
+        """Nothing yet: http.client closes before the answer has been read."""
+
+    def shut(self) -> None:
         self._raw.close()
 
 

@@ -43,14 +43,16 @@ class Effects:
         for claim, node in (volumes.get("provisioned") or {}).items():
             self._client.volumes.provision(_claim(claim), node)
         if "bindError" in outcome:
-            self.hold(key, outcome["node"])
+            self.hold(key, outcome)
         else:
             self._client.bind(pod_ref(key), outcome["node"])
 
-    def hold(self, key: str, node: str) -> None:
-        """A pod whose binding failed keeps the nomination that it got before PreBind (E-7)."""
+    def hold(self, key: str, outcome: Mapping[str, Any]) -> None:
+        """A pod that failed in PreBind keeps the nomination that it got before it (E-7)."""
+        if not outcome["bindError"].startswith("running PreBind plugin"):
+            return
         pod = self._world.pod(key)
-        _nominate(pod.setdefault("status", {}), node)
+        _nominate(pod.setdefault("status", {}), outcome["node"])
         self._world.update(pod)
 
     def _fail(self, key: str, outcome: Mapping[str, Any]) -> None:

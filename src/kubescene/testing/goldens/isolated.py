@@ -82,7 +82,7 @@ class IsolatedReplay:
             return True
         Outcome(ours, self._comparison).compare(theirs, _scored(want))
         if "bindError" in theirs:
-            Effects(self._world).hold(want["pod"], theirs["node"])
+            Effects(self._world).hold(want["pod"], theirs)
         return False
 
     def _compare_order(self, theirs: list[str]) -> None:

@@ -6,6 +6,9 @@ import msgspec
 
 from kubescene.scheduler.cycle import Decision
 
+ERROR = 1
+"""What went wrong on a node was not recorded; mostly no victim was needed there."""
+
 
 def dry_run_of(decision: Decision) -> list[dict[str, Any]]:
     """Every node that was tried, in order: its victims, or why it does not help."""
@@ -14,4 +17,4 @@ def dry_run_of(decision: Decision) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = msgspec.json.decode(
         msgspec.json.encode([*decision.preemption.tried])
     )
-    return rows
+    return [{"node": row["node"]} if row.get("code") == ERROR else row for row in rows]
