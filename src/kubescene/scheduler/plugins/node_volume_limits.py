@@ -139,9 +139,6 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, Enque
             for resource, action, hint, by_signature in hints
         ]
 
-    def sign(self, signature: PodSignature) -> Part | None:
-        return signing.volumes(signature)
-
 
 def is_counted(signature: PodSignature) -> bool:
     """Whether some volume of a pod may count."""

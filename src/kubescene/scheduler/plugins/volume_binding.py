@@ -261,9 +261,6 @@ class VolumeBinding(
             for resource, action, hint, by_signature in hints
         ]
 
-    def sign(self, signature: PodSignature) -> Part | None:
-        return signing.volumes(signature)
-
 
 def _after_class_change(pod: PodInfo, change: Change) -> Hint:
     before = change.previous_object

@@ -134,9 +134,6 @@ class VolumeRestrictions(PreFilterExtensions, FilterPlugin, ClusterFilterPlugin,
             EventRegistration(claim, _after_claim_added, by_signature=True),
         ]
 
-    def sign(self, signature: PodSignature) -> Part | None:
-        return signing.volumes(signature)
-
 
 _UNPREPARED = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
 

@@ -158,9 +158,6 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExte
             for resource, action, hint in hints
         ]
 
-    def sign(self, signature: PodSignature) -> Part | None:
-        return signing.volumes(signature)
-
 
 def topologies(volume: ReadOnlyObject) -> list[Topology]:
     """The zone and region labels of a volume; one with an empty part is passed over."""
