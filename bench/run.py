@@ -13,6 +13,7 @@ BENCHMARKS = (
     "event_queue",
     "scheduler_cycle",
     "throughput",
+    "topology",
     "steps",
     "growth",
     "fork",
