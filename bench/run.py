@@ -14,6 +14,7 @@ BENCHMARKS = (
     "scheduler_cycle",
     "throughput",
     "volumes",
+    "topology",
     "steps",
     "growth",
     "fork",

@@ -152,13 +152,13 @@ def test_anti_affinity_refuses(term: JsonObject, expected: str) -> None:
 )
 def test_pods_on_nodes_repel(term: JsonObject, newcomer: PodBuilder, expected: str | None) -> None:
     world = city()
-    world.add(related(make_pod("loner"), "podAntiAffinity", term), "b1")
+    world.add(related(make_pod("hermit"), "podAntiAffinity", term), "b1")
     assert refused(world, newcomer) == expected
 
 
 def test_ipa_5_affinity_comes_first_then_anti_affinity_then_others() -> None:
     world = city()
-    world.add(make_pod("loner").away_from(ZONE, app="web"), "a1")
+    world.add(make_pod("hermit").away_from(ZONE, app="web"), "a1")
     pod = make_pod("new").label(app="web").near(ZONE, app="db").away_from(HOSTNAME, app="db")
     assert refused(world, pod) == "a1:anti a2:existing b1:affinity bare:affinity"
 
@@ -435,7 +435,7 @@ def test_c_2_a_nominated_pod_that_repels_is_not_seen_by_a_pod_that_is_no_concern
     stage = Stage()
     stage.create(make_node("a").cpu("4"))
     preemptor = merged(
-        make_pod("loner").gate("wait").away_from(HOSTNAME, app="db").build(),
+        make_pod("hermit").gate("wait").away_from(HOSTNAME, app="db").build(),
         {"status": {"nominatedNodeName": "a"}},
     )
     stage.create(preemptor)

@@ -7,7 +7,8 @@ nobody asks for are put to sleep, so that there are only so many of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from copy import deepcopy
+from typing import Any, TypeAlias
 
 from kubescene.scheduler.deltas import Delta, DeltaKind
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm, pod_affinity
@@ -31,6 +32,8 @@ from kubescene.types import ReadOnlyObject
 CELLS_KEPT = 8_000_000
 """How many numbers by row all counters may hold together."""
 _FEWEST_COUNTERS = 32
+_EMPTY_KEPT = 64
+"""How many groups without pods may wait for the next one."""
 
 _LabelKey: TypeAlias = tuple[tuple[str, tuple[LabelPair, ...]], bool]
 _Spec: TypeAlias = tuple[Mapping[str, str], Sequence[ReadOnlyObject]]
@@ -52,6 +55,7 @@ class PodCensus:
         self._specs: dict[str, _Spec] = {}
         self._label_groups: dict[_LabelKey, LabelGroup] = {}
         self._labelled: Filed[LabelGroup] = Filed()
+        self._empty = 0
         self._known: dict[PodSignature, LabelGroup] = {}
         """Groups of pods that carry no terms and are not being deleted."""
         self._term_groups: dict[CarriedTerm, TermGroup] = {}
@@ -59,6 +63,14 @@ class PodCensus:
         self._counters: dict[Matcher, RowCounter] = {}
         self._counting_labels: Filed[RowCounter] = Filed()
         self._counting_terms: dict[RowCounter, None] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PodCensus":
+        """What nodes look like is many and immutable: shared."""
+        copy: PodCensus = object.__new__(PodCensus)
+        memo[id(self)] = copy
+        for name, value in vars(self).items():
+            setattr(copy, name, value.copy() if name == "_specs" else deepcopy(value, memo))
+        return copy
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -96,6 +108,7 @@ class PodCensus:
         self._label_groups.clear()
         self._labelled.clear()
         self._known.clear()
+        self._empty = 0
         self._term_groups.clear()
         self._terms.clear()
         self._specs.clear()
@@ -208,10 +221,19 @@ class PodCensus:
             self.term_version += 1
             del self._term_groups[group.carried]
             self._terms.take(group, a_pair(group.carried.term.selector))
-        elif isinstance(group, LabelGroup):
-            key = (group.namespace, tuple(sorted(group.labels.items())))
-            del self._label_groups[key, group.terminating]
-            self._known.clear()
+            return
+        # Labels that a node gives its pods empty the group of those that have just come: the next
+        # pod will be there soon.
+        self._empty += 1
+        if self._empty > max(_EMPTY_KEPT, len(self._label_groups) // 2):
+            self._drop_empty_groups()
+
+    def _drop_empty_groups(self) -> None:
+        self._empty = 0
+        self._known.clear()
+        empty = [(key, group) for key, group in self._label_groups.items() if not group.nodes]
+        for key, group in empty:
+            del self._label_groups[key]
             for pair in group.labels.items():
                 self._labelled.take(group, pair)
 

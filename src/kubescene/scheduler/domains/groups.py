@@ -5,7 +5,8 @@ knows how many of its pods each node has, and which counters want to hear when t
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from kubescene.api.selectors import LabelSelector
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm
@@ -38,6 +39,14 @@ class PodGroup:
         self.nodes: dict[str, int] = {}
         self.counters: dict[RowCounter, Share] = {}
 
+    def _copied(self, memo: dict[int, Any]) -> Self:
+        """A copy for a copied world; what never changes is shared."""
+        copy: Self = object.__new__(type(self))
+        memo[id(self)] = copy
+        copy.nodes = self.nodes.copy()
+        copy.counters = {deepcopy(each, memo): share for each, share in self.counters.items()}
+        return copy
+
 
 class LabelGroup(PodGroup):
     """Pods of one namespace with the same labels, being deleted or not."""
@@ -50,6 +59,13 @@ class LabelGroup(PodGroup):
         self.labels = pod.labels
         self.terminating = pod.terminating
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "LabelGroup":
+        copy = self._copied(memo)
+        copy.namespace = self.namespace
+        copy.labels = self.labels
+        copy.terminating = self.terminating
+        return copy
+
 
 class TermGroup(PodGroup):
     """Pods that carry the same term."""
@@ -59,6 +75,11 @@ class TermGroup(PodGroup):
     def __init__(self, carried: CarriedTerm) -> None:
         super().__init__()
         self.carried = carried
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "TermGroup":
+        copy = self._copied(memo)
+        copy.carried = self.carried
+        return copy
 
 
 def label_key(signature: PodSignature) -> tuple[str, tuple[LabelPair, ...]]:
