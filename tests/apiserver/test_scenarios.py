@@ -119,18 +119,23 @@ def test_a_phase_is_seen_before_its_work_starts(live: Http) -> None:
 # -- the walkthroughs of the KEP -----------------------------------------------------------------
 
 
-def test_all_nodes_are_there_before_scheduling_starts(live: Http) -> None:
-    scenario = (
-        ScenarioBuilder("s")
-        .create(make_pod("p").cpu("1"))
-        .create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=1000)
-        .done()
-    )
+def test_all_nodes_of_a_set_are_there_before_scheduling_starts(live: Http) -> None:
+    """The KEP's own example: however long the controller takes, the scheduler waits for it."""
+    capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    node_set = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeSet",
+        "metadata": {"name": "pool"},
+        "spec": {"replicas": 1000, "template": {"status": {"allocatable": capacity}}},
+    }
+    scenario = ScenarioBuilder("s").create(make_pod("p").cpu("1")).create(node_set).done()
     play(live, scenario)
     events = get(live, "s")["status"]["scenarioResult"]["timeline"]["1"]
     (scheduled,) = (event for event in events if event["operation"] == "PodScheduled")
     before = events[: events.index(scheduled)]
-    assert sum(event["operation"] == "Create" for event in before) == 1001
+    made = [event for event in before if event["operation"] == "Create"]
+    assert sum(event["create"]["result"]["kind"] == "Node" for event in made) == 1000
+    assert {event["step"]["minor"] for event in made} == {0}
 
 
 def test_what_was_left_over_is_removed_except_what_is_kept(live: Http) -> None:
