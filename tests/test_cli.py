@@ -352,3 +352,39 @@ def test_an_output_that_is_full_is_told(command: list[str], tmp_path: Path) -> N
     assert process.returncode == 1
     assert process.stderr.splitlines()[-1] == "kubescene: the output: No space left on device"
     assert "Traceback" not in process.stderr
+
+
+def test_a_run_does_not_wait_for_the_server(tmp_path: Path) -> None:
+    """The HTTP stack is there, and nobody but ``serve`` imports it."""
+    code = (
+        "import sys; sys.argv = ['kubescene', 'run', sys.argv[1], '--quiet']\n"
+        "from kubescene.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "stack = ('uvicorn', 'uvloop', 'httptools', 'h11', 'asyncio', 'kubescene.apiserver')\n"
+        "print([name for name in stack if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(EXAMPLE)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_a_server_with_an_unknown_results_strategy_does_not_start(how: str) -> None:
+    arguments = ["serve", "--port", "0"]
+    environment = {**os.environ}
+    if how == "option":
+        arguments += ["--results-strategy", "Sometimes"]
+    else:
+        environment["UPDATE_SCENARIO_RESULTS_STRATEGY"] = "Sometimes"
+    done = subprocess.run(
+        [sys.executable, "-m", "kubescene", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 2
+    assert "'Sometimes'; it must be one of: AtMovingNextStep, OnPause, OnDone" in done.stderr

@@ -90,8 +90,15 @@ def test_exit_codes_are_those_of_a_local_run(
     server: Server, tmp_path: Path, builder: ScenarioBuilder, code: int
 ) -> None:
     file = written(tmp_path, builder)
-    assert run(file, "--server", server.url).returncode == code
-    assert run(file).returncode == code
+    remote, local = run(file, "--server", server.url), run(file)
+    assert (remote.returncode, local.returncode) == (code, code)
+    assert complaints(remote.stderr) == complaints(local.stderr)
+
+
+def complaints(text: str) -> list[str]:
+    """What is said of faults; a server has one more controller than a run of its own."""
+    lines = [line for line in text.splitlines() if line.startswith("kubescene: ")]
+    return [line.partition("; registered are")[0] for line in lines]
 
 
 def test_a_paused_scenario_is_left_there_and_that_is_said(

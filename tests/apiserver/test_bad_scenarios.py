@@ -131,7 +131,20 @@ def test_an_operation_that_fails_leaves_the_server_and_the_next_scenario_unharme
 
 def mutated(draw: random.Random, value: Any) -> Any:
     """The value with one thing in it replaced by something odd."""
-    odd = [None, True, -1, 2**63, 1.5, "", "$(INDEX)", [], {}, [[]], {"a": {"b": 1}}, "é" * 300]
+    odd: list[Any] = [
+        None,
+        True,
+        -1,
+        2**63,
+        1.5,
+        "",
+        "$(INDEX)",
+        [],
+        {},
+        [[]],
+        {"a": {"b": 1}},
+        "é" * 300,
+    ]
     if isinstance(value, dict) and value and draw.random() < 0.9:
         key = draw.choice(list(value))
         if draw.random() < 0.1:

@@ -109,28 +109,46 @@ def test_a_watch_sees_the_turns_of_several_controllers(
 
 
 def test_a_phase_is_seen_before_its_work_starts(live: Http) -> None:
-    """One stream in order of revisions: the phase comes before the writes that belong to it."""
-    play(live, simple(pods=3).done())
-    found = get(live, "s")["status"]["scenarioResult"]["timeline"]["1"]
-    bound = [event["step"] for event in found if event["operation"] == "PodScheduled"]
-    assert bound == [{"major": 1, "minor": minor} for minor in (1, 2, 3)]
+    """By revisions: the minor step is announced before the bind that belongs to it."""
+    paused: list[int] = []
+    with (
+        live.watch(f"{SCENARIOS}?watch=true") as scenarios,
+        live.watch(f"{PODS}?watch=true") as pods,
+    ):
+        create(live, simple(pods=3).done())
+        while len(paused) < 3:
+            seen = scenarios.next()["object"]
+            if seen.get("status", {}).get("stepStatus", {}).get("phase") == "ControllerPaused":
+                paused.append(int(seen["metadata"]["resourceVersion"]))
+        bound: dict[str, int] = {}
+        while len(bound) < 3:
+            seen = pods.next()["object"]
+            if seen["spec"].get("nodeName"):
+                bound.setdefault(seen["metadata"]["name"], int(seen["metadata"]["resourceVersion"]))
+    order = [revision for pair in zip(paused, bound.values(), strict=True) for revision in pair]
+    assert order == sorted(order)
 
 
 # -- the walkthroughs of the KEP -----------------------------------------------------------------
 
 
-def test_all_nodes_are_there_before_scheduling_starts(live: Http) -> None:
-    scenario = (
-        ScenarioBuilder("s")
-        .create(make_pod("p").cpu("1"))
-        .create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=1000)
-        .done()
-    )
+def test_all_nodes_of_a_set_are_there_before_scheduling_starts(live: Http) -> None:
+    """The KEP's own example: however long the controller takes, the scheduler waits for it."""
+    capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    node_set = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeSet",
+        "metadata": {"name": "pool"},
+        "spec": {"replicas": 1000, "template": {"status": {"allocatable": capacity}}},
+    }
+    scenario = ScenarioBuilder("s").create(make_pod("p").cpu("1")).create(node_set).done()
     play(live, scenario)
     events = get(live, "s")["status"]["scenarioResult"]["timeline"]["1"]
     (scheduled,) = (event for event in events if event["operation"] == "PodScheduled")
     before = events[: events.index(scheduled)]
-    assert sum(event["operation"] == "Create" for event in before) == 1001
+    made = [event for event in before if event["operation"] == "Create"]
+    assert sum(event["create"]["result"]["kind"] == "Node" for event in made) == 1000
+    assert {event["step"]["minor"] for event in made} == {0}
 
 
 def test_what_was_left_over_is_removed_except_what_is_kept(live: Http) -> None:
@@ -188,6 +206,27 @@ def test_a_scenario_found_under_way_at_the_start_has_failed() -> None:
             assert found["message"] == RESTARTED
         assert status(http, "over")["phase"] == "Succeeded"
         play(http, simple("next").done())
+        http.close()
+
+
+def test_a_server_killed_in_the_middle_leaves_a_failed_scenario(live: Http) -> None:
+    """What was exported while a scenario ran is imported by the next server."""
+    long = ScenarioBuilder("long").create(make_node("n").cpu("999").pods("9999"))
+    long.create(make_pod("p-$(INDEX)").cpu("1m"), count=3000).done()
+    with live.watch(f"{SCENARIOS}?watch=true") as events:
+        create(live, long)
+        for found in changes(events, "long"):
+            if found.get("stepStatus", {}).get("phase") == "ControllerPaused":
+                break
+        world = live.get("/simulator/v1/export").body
+    cluster = Cluster(clock=WallClock(), server_clock=WallClock())
+    cluster.load(world)
+    with Server(cluster, port=0) as server:
+        http = Http(server.host, server.port)
+        found = wait(http, "long", "Failed")
+        assert found["message"] == RESTARTED
+        assert len(names(http, PODS)) == 3000
+        assert play(http, simple("next").done())["phase"] == "Succeeded"
         http.close()
 
 

@@ -42,7 +42,7 @@ def test_create_watch_patch_read_and_delete(kubectl: Kubectl) -> None:
         kubectl("patch", "scenario", "walk", "--type=json", "-p", appended(*more))
         wait(kubectl, "walk", "Succeeded")
         assert watching.stdout is not None
-        rows = []
+        rows: list[list[str]] = []
         while not rows or rows[-1][1] != "Succeeded":
             rows.append(watching.stdout.readline().split())
         watching.terminate()

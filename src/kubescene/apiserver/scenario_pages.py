@@ -98,5 +98,6 @@ def progress_of(run: LiveRun, step: int | None) -> dict[str, object]:
         "message": scenario.message,
         "step": scenario.step.to_dict(),
         "badInput": run.engine.bad_input,
+        "failedAt": list(run.engine.failed_at),
         **run.counts(step),
     }

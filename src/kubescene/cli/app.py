@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -99,9 +100,8 @@ def run(
         local = {"--full-status": full_status, "--plugin": plugin, "--controller": controller}
         local |= {"--strict": strict, "--interactive": interactive}
         check_local_options({**local, "--scheduler-config": scheduler_config})
-        scenario, folder = read_scenario(file).scenario, output_path(out)
-        code = run_on_server(scenario, server, out=folder, seed=seed, quiet=quiet, delete=delete)
-        raise typer.Exit(code)
+        play = partial(run_on_server, read_scenario(file), server, out=output_path(out))
+        raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
     from kubescene.cli.run import RunArguments, run_scenario
 
     arguments = RunArguments(

@@ -1,10 +1,8 @@
 """``kubescene run --server``: a file is played by a server, and looks as if it were played here."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import orjson
@@ -12,6 +10,7 @@ from rich.console import Console
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
+from kubescene.cli.files import ScenarioFile, complain, one_line
 from kubescene.cli.run import amounts_of
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
@@ -23,13 +22,14 @@ from kubescene.errors import (
     BadRequestError,
     ConfigurationError,
     NotFoundError,
+    ScenarioError,
     UnreachableError,
 )
 from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import write_results
-from kubescene.running import without_status
+from kubescene.running import with_seed, without_status
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.types import JsonObject
 
@@ -45,6 +45,7 @@ class Counts(msgspec.Struct, rename="camel"):
     phase: str
     message: str
     bad_input: bool
+    failed_at: tuple[str | int, ...]
     written: int
     bound: int
     failed_attempts: int
@@ -90,7 +91,7 @@ class RemoteRun:
 
 
 def run_on_server(
-    scenario: JsonObject,
+    file: ScenarioFile,
     url: str,
     *,
     out: Path | None,
@@ -99,13 +100,14 @@ def run_on_server(
     delete: bool,
 ) -> int:
     """Play a scenario there; returns the exit code that a run of its own would have."""
+    scenario = file.scenario
     client = HttpClient(url, ACTOR)
     run = RemoteRun(client, url.rstrip("/"), scenario["metadata"]["name"])
     errors = Console(stderr=True, quiet=quiet)
     create(run, with_seed(without_status(scenario), seed))
     try:
         code = Follower(run, errors, amounts_of(scenario)).follow()
-        return code if code is not None else finish(run, out, quiet=quiet, delete=delete)
+        return code if code is not None else finish(run, file, out, quiet=quiet, delete=delete)
     except KeyboardInterrupt:
         say(errors, interrupted(run, delete=delete))
         return INTERRUPTED
@@ -201,26 +203,37 @@ class Follower:
                 say(self._console, f"{self._run.name} waits: {message}")
 
 
-def finish(run: RemoteRun, out: Path | None, *, quiet: bool, delete: bool) -> int:
+def finish(
+    run: RemoteRun, file: ScenarioFile, out: Path | None, *, quiet: bool, delete: bool
+) -> int:
     """The summary, the files, and what becomes of the object."""
-    console, counts = Console(quiet=quiet), run.counts()
-    print_summary(run.summary(), console)
+    console, counts, summary = Console(quiet=quiet), run.counts(), run.summary()
+    if not counts.bad_input:
+        print_summary(summary, console)
     if out is not None:
-        write_results(
-            out,
-            orjson.loads(run.page("result")),
-            timeline=run.page("timeline"),
-            explanations=run.page("explanations"),
-            summary=run.page("summary"),
-        )
-        console.print(f"\nResults are in {out}", highlight=False, markup=False)
+        save(run, out)
+        if not counts.bad_input:
+            console.print(f"\nResults are in {out}", highlight=False, markup=False)
     if counts.phase == ScenarioPhase.PAUSED and not delete:
         say(console, f"\n{left_behind(run)}")
-    if quiet and counts.message:
-        sys.stderr.write(f"kubescene: {run.name}: {counts.message}\n")
+    if counts.message:
+        complain([file.line(ScenarioError(counts.message, path=counts.failed_at))], "kubescene: ")
+    elif quiet:
+        complain(map(one_line, summary.warnings), f"kubescene: {file.name}: warning: ")
     if counts.phase != ScenarioPhase.FAILED:
         return FINE
     return BAD_INPUT if counts.bad_input else RUN_FAILED
+
+
+def save(run: RemoteRun, out: Path) -> None:
+    """Write what a run of its own would have written."""
+    write_results(
+        out,
+        orjson.loads(run.page("result")),
+        timeline=run.page("timeline"),
+        explanations=run.page("explanations"),
+        summary=run.page("summary"),
+    )
 
 
 def interrupted(run: RemoteRun, *, delete: bool) -> str:
@@ -237,15 +250,6 @@ def left_behind(run: RemoteRun) -> str:
         f"{run.name} is paused at {run.url} and has the world to itself: add operations, or "
         f"kubectl delete scenario {run.name}"
     )
-
-
-def with_seed(scenario: JsonObject, seed: int | None) -> JsonObject:
-    """The scenario with another ``spec.simulation.seed``."""
-    if seed is None:
-        return scenario
-    spec: dict[str, Any] = dict(scenario.get("spec") or {})
-    spec["simulation"] = {**(spec.get("simulation") or {}), "seed": seed}
-    return {**scenario, "spec": spec}
 
 
 def step_of(text: str) -> ScenarioStep | None:

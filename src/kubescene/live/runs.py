@@ -8,14 +8,16 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import Summary, SummaryFold
-from kubescene.running import cluster_options
+from kubescene.running import cluster_options, examined
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import SCHEDULER_CONFIG
+from kubescene.scenario.spec import ScenarioSpec
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder
 from kubescene.timeline.files import Header, TimelineWriter
+from kubescene.types import JsonObject
 
 NO_EXTENDERS = (
     "this server calls only the extenders that it was started with; start it with "
@@ -29,7 +31,7 @@ class LiveRun:
     def __init__(self, cluster: Cluster, record: Record, results: ResultsStrategy) -> None:
         self._cluster = cluster
         self.scenario = ScenarioResource(cluster.store, record)
-        self.seed = 0
+        self._options = cluster.own_options
         self.log = TimelineLog()
         self._fold = SummaryFold()
         self.log.follow(self._fold.add)
@@ -39,7 +41,7 @@ class LiveRun:
             recorder,
             ExplanationRecorder(self.explanations.explain),
         )
-        self.engine = Engine(cluster, self.scenario, recorder, results)
+        self.engine = Engine(cluster, self.scenario, recorder, results, examine=self._examine)
 
     @property
     def name(self) -> str:
@@ -69,7 +71,7 @@ class LiveRun:
             self.engine.bad_input = True
             self.engine.fail(str(error))
             return
-        self.seed = options.seed
+        self._options = options
         self._cluster.prepare(options)
 
     def _brings_extenders(self) -> bool:
@@ -78,13 +80,23 @@ class LiveRun:
             config = config.get(name) if isinstance(config, dict) else None
         return isinstance(config, dict) and bool(config.get("extenders"))
 
+    def _examine(self, scenario: JsonObject, spec: ScenarioSpec) -> list[str]:
+        """What the scenario says in vain, as a run of its own would warn."""
+        return examined(
+            scenario,
+            spec,
+            controllers=tuple(self._cluster.registrations),
+            scheduler=self._options.scheduler,
+            strict=False,
+        )
+
     def detach(self) -> None:
         """What happens from now on is not part of it."""
         self._cluster.instruments.detach(*self._onlookers)
 
     def summary(self) -> Summary:
         """The short account so far."""
-        return self._fold.finish(self.name)
+        return self._fold.finish(self.name, seed=self._options.seed)
 
     def counts(self, step: int | None = None) -> dict[str, int]:
         """What was written, bound and tried in vain so far, or up to a major step."""
@@ -93,7 +105,7 @@ class LiveRun:
     def timeline_file(self) -> bytes:
         """What a run of its own would have written to ``timeline.jsonl``. Any thread may ask."""
         file = BytesIO()
-        writer = TimelineWriter(file, Header(scenario=self.name, seed=self.seed))
+        writer = TimelineWriter(file, Header(scenario=self.name, seed=self._options.seed))
         for fact in self.log.read(0, len(self.log)):
             writer.write(fact)
         return file.getvalue()
