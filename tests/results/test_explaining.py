@@ -15,6 +15,7 @@ from kubescene.results.pod_index import (
     IndexHeader,
     PodIndex,
     PodIndexWriter,
+    key_of,
 )
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -232,20 +233,31 @@ def test_an_index_that_is_not_of_these_files_is_not_used(tmp_path: Path) -> None
     assert read_attempts(tmp_path, "p-3") == expected
 
 
-def test_pods_of_one_checksum_are_told_apart(tmp_path: Path) -> None:
+def test_the_index_holds_the_lines_of_a_pod_in_order(tmp_path: Path) -> None:
     writer = PodIndexWriter()
-    writer.note("a/plumless", TIMELINE, 10)
-    writer.note("a/buckeroo", TIMELINE, 20)
-    writer.note("a/plumless", TIMELINE, 30)
-    writer.note("a/plumless", EXPLANATIONS, 40, 5)
+    writer.note("a/x", TIMELINE, 10)
+    writer.note("a/y", TIMELINE, 20)
+    writer.note("a/x", TIMELINE, 30)
+    writer.note("a/x", EXPLANATIONS, 40, 5)
     header = IndexHeader(timeline_bytes=1, explanations_bytes=2)
     writer.write(tmp_path / "pods.index", header)
     index = PodIndex(tmp_path / "pods.index", header)
-    assert index.find("a/plumless", TIMELINE) == [(10, 0), (30, 0)]
-    assert index.find("a/plumless", EXPLANATIONS) == [(40, 5)]
-    assert index.find("a/nobody", TIMELINE) == []
-    assert PodIndex(tmp_path / "pods.index", IndexHeader()).find("a/plumless", TIMELINE) is None
-    assert PodIndex(tmp_path / "none", header).find("a/plumless", TIMELINE) is None
+    assert index.find("a/x", TIMELINE) == [(10, 0), (30, 0)]
+    assert index.find("a/x", EXPLANATIONS) == [(40, 5)]
+    assert index.find("a/z", TIMELINE) == []
+    assert PodIndex(tmp_path / "pods.index", IndexHeader()).find("a/x", TIMELINE) is None
+    assert PodIndex(tmp_path / "none", header).find("a/x", TIMELINE) is None
+
+
+def test_pods_of_one_checksum_are_told_apart(tmp_path: Path) -> None:
+    names = ("plumless", "buckeroo")
+    assert len({key_of(f"default/{name}", TIMELINE) for name in names}) == 1
+    scenario = ScenarioBuilder("s").create(make_node("n"), *map(make_pod, names))
+    kubescene.run(scenario, out=tmp_path)
+    for name in names:
+        (attempt,) = read_attempts(tmp_path, name)
+        assert attempt.pod == f"default/{name}"
+        assert attempt.explained
 
 
 def test_a_pod_that_nobody_tried_is_not_called_unknown(tmp_path: Path) -> None:
