@@ -1,9 +1,13 @@
 """Every example validates, plays, and prints what its ``expected.txt`` shows.
 
-``expected.txt`` is the summary as a terminal of 100 columns without colours shows it. After a
-change that is meant to change it: ``pytest tests/test_examples.py --update``, and read the diff.
+``expected.txt`` is the summary as a terminal of 100 columns without colours shows it, and
+``timeline.sha256`` the hash of all its facts. After a change that is meant to change them:
+``pytest tests/test_examples.py --update``, and read the diff.
 """
 
+import hashlib
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -47,6 +51,50 @@ def test_an_example_prints_what_it_shows(scenario: Path, update: bool) -> None:
     if update:
         expected.write_text(found, encoding="utf-8")
     assert found == expected.read_text(encoding="utf-8")
+
+
+def hash_of(run: Path) -> str:
+    """The hash of a run's facts; the line before them names the version."""
+    _, _, facts = (run / "timeline.jsonl").read_bytes().partition(b"\n")
+    return f"{hashlib.sha256(facts).hexdigest()}\n"
+
+
+@EXAMPLES
+def test_an_example_has_the_same_facts_in_every_process(
+    scenario: Path, tmp_path: Path, update: bool
+) -> None:
+    kubescene.run(scenario, out=tmp_path / "here")
+    command = [sys.executable, "-m", "kubescene", "run", str(scenario), "--quiet"]
+    subprocess.run([*command, "--out", str(tmp_path / "there")], check=True)
+    pinned = scenario.with_name("timeline.sha256")
+    if update:
+        pinned.write_text(hash_of(tmp_path / "here"))
+    assert hash_of(tmp_path / "here") == hash_of(tmp_path / "there") == pinned.read_text()
+
+
+@EXAMPLES
+def test_an_example_uses_nothing_that_has_no_effect(scenario: Path) -> None:
+    assert kubescene.run(scenario).summary.warnings == []
+
+
+CONVERSATIONS = sorted(ROOT.glob("examples/*/commands.txt"))
+
+
+@pytest.mark.parametrize("commands", CONVERSATIONS, ids=[c.parent.name for c in CONVERSATIONS])
+def test_a_conversation_goes_as_shown(
+    commands: Path, update: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    scenario = commands.with_name("scenario.yaml")
+    command = [sys.executable, "-m", "kubescene", "run", str(scenario), "--interactive"]
+    done = subprocess.run(
+        command, input=commands.read_text(), capture_output=True, text=True, check=True
+    )
+    found = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    session = commands.with_name("session.txt")
+    if update:
+        session.write_text(found)
+    assert found == session.read_text()
 
 
 @EXAMPLES

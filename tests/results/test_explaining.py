@@ -9,6 +9,14 @@ import kubescene
 from kubescene.cli.app import app
 from kubescene.errors import ConfigurationError
 from kubescene.results.explaining import read_attempts
+from kubescene.results.pod_index import (
+    EXPLANATIONS,
+    TIMELINE,
+    IndexHeader,
+    PodIndex,
+    PodIndexWriter,
+    key_of,
+)
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
@@ -193,3 +201,71 @@ def test_no_content_of_a_file_is_a_traceback(run: Path, name: str, content: byte
     (run / name).write_bytes(content)
     with pytest.raises(ConfigurationError, match=rf"{name}, line 1: "):
         read_attempts(run, "a")
+
+
+# -- the index ---------------------------------------------------------------------------------
+
+
+def crowd(out: Path) -> None:
+    scenario = ScenarioBuilder("crowd").create(make_node("n-$(INDEX)").cpu("4"), count=3)
+    pods = make_pod("p-$(INDEX)").cpu("1")
+    kubescene.run(scenario.next_step().create(pods, count=20).next_step(), out=out)
+
+
+def test_the_index_finds_what_a_search_finds(tmp_path: Path) -> None:
+    crowd(tmp_path)
+    pods = [f"p-{number}" for number in range(20)]
+    indexed = [read_attempts(tmp_path, pod) for pod in pods]
+    (tmp_path / "pods.index").unlink()
+    searched = [read_attempts(tmp_path, pod) for pod in pods]
+    assert indexed == searched
+    assert all(attempts and attempts[0].explained for attempts in indexed)
+    assert read_attempts(tmp_path, "p-99") == []
+
+
+def test_an_index_that_is_not_of_these_files_is_not_used(tmp_path: Path) -> None:
+    crowd(tmp_path)
+    expected = read_attempts(tmp_path, "p-3")
+    file = tmp_path / "timeline.jsonl"
+    first, _, rest = file.read_bytes().partition(b"\n")
+    # The same facts at other positions: an index that is believed would find nothing.
+    file.write_bytes(first[:-1] + b" " * 7 + first[-1:] + b"\n" + rest)
+    assert read_attempts(tmp_path, "p-3") == expected
+
+
+def test_the_index_holds_the_lines_of_a_pod_in_order(tmp_path: Path) -> None:
+    writer = PodIndexWriter()
+    writer.note("a/x", TIMELINE, 10)
+    writer.note("a/y", TIMELINE, 20)
+    writer.note("a/x", TIMELINE, 30)
+    writer.note("a/x", EXPLANATIONS, 40, 5)
+    header = IndexHeader(timeline_bytes=1, explanations_bytes=2)
+    writer.write(tmp_path / "pods.index", header)
+    index = PodIndex(tmp_path / "pods.index", header)
+    assert index.find("a/x", TIMELINE) == [(10, 0), (30, 0)]
+    assert index.find("a/x", EXPLANATIONS) == [(40, 5)]
+    assert index.find("a/z", TIMELINE) == []
+    assert PodIndex(tmp_path / "pods.index", IndexHeader()).find("a/x", TIMELINE) is None
+    assert PodIndex(tmp_path / "none", header).find("a/x", TIMELINE) is None
+
+
+def test_pods_of_one_checksum_are_told_apart(tmp_path: Path) -> None:
+    names = ("plumless", "buckeroo")
+    assert len({key_of(f"default/{name}", TIMELINE) for name in names}) == 1
+    scenario = ScenarioBuilder("s").create(make_node("n"), *map(make_pod, names))
+    kubescene.run(scenario, out=tmp_path)
+    for name in names:
+        (attempt,) = read_attempts(tmp_path, name)
+        assert attempt.pod == f"default/{name}"
+        assert attempt.explained
+
+
+def test_a_pod_that_nobody_tried_is_not_called_unknown(tmp_path: Path) -> None:
+    gated = make_pod("gated").build()
+    gated = {**gated, "spec": {**gated["spec"], "schedulingGates": [{"name": "x"}]}}
+    kubescene.run(ScenarioBuilder("s").create(make_node("n"), gated), out=tmp_path)
+    asked = CliRunner().invoke(app, ["explain", "gated", "--run", str(tmp_path)])
+    assert asked.exit_code == 2
+    assert "no scheduler tried to place it: it was gated" in asked.stderr
+    asked = CliRunner().invoke(app, ["explain", "nobody", "--run", str(tmp_path)])
+    assert "there is no such pod: check the name" in asked.stderr

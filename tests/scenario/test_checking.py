@@ -167,3 +167,9 @@ def test_faults_of_form_have_line_and_column(
     )
     text = text.replace("- id: a\n", "- id: '@a'\n")
     assert lines(text, tmp_path, capsys) == ["6:5", "19:5", "20:5", "24:3"]
+
+
+def test_what_is_posted_to_a_pod_is_left_for_the_run() -> None:
+    for kind, version in (("Eviction", "policy/v1"), ("Binding", "v1")):
+        posted = {"apiVersion": version, "kind": kind, "metadata": {"name": "p"}}
+        assert list(object_faults(parse_spec(ScenarioBuilder("s").create(posted).build()))) == []

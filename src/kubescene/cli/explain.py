@@ -8,7 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, read_attempts
+from kubescene.results.explaining import (
+    ExplainedAttempt,
+    NodeVerdict,
+    is_mentioned,
+    read_attempts,
+)
 from kubescene.timeline.attempts import PreemptionRecord
 
 NODES_SHOWN = 20
@@ -19,9 +24,14 @@ def explain_pod(pod: str, run: Path) -> int:
     """Print why a pod was placed, or not; returns the exit code."""
     attempts = read_attempts(run, pod)
     if not attempts:
-        sys.stderr.write(
-            f"kubescene: {run} tells of no attempt at {pod}: check the name (NAMESPACE/NAME)\n"
+        known = is_mentioned(run, pod)
+        why = (
+            "no scheduler tried to place it: it was gated, placed by somebody else, or is for a "
+            "scheduler that did not run"
+            if known
+            else "there is no such pod: check the name (NAMESPACE/NAME)"
         )
+        sys.stderr.write(f"kubescene: {run} tells of no attempt at {pod}: {why}\n")
         return NOT_FOUND
     console = Console()
     for attempt in attempts:

@@ -10,8 +10,9 @@ import orjson
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
-from kubescene.results.mapping import line_number, mapped, occurrences
-from kubescene.results.output import EXPLANATIONS_FILE, TIMELINE_FILE
+from kubescene.results.mapping import Mapped, line_number, mapped, occurrences
+from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FILE
+from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, TimelineLog
 from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.timeline.files import read_header
@@ -53,9 +54,17 @@ class ExplainedAttempt:
 
 def read_attempts(run: str | Path, pod: str) -> list[ExplainedAttempt]:
     """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``) in a run's directory."""
-    name = qualified(pod)
-    attempts = _attempts_in(Path(run) / TIMELINE_FILE, name)
-    return explained_attempts(attempts, ExplanationFile(Path(run) / EXPLANATIONS_FILE), name)
+    name, folder = qualified(pod), Path(run)
+    timeline, explanations = folder / TIMELINE_FILE, folder / EXPLANATIONS_FILE
+    index = index_of(folder, timeline, explanations, INDEX_FILE)
+    attempts = _attempts_in(timeline, name, index)
+    return explained_attempts(attempts, ExplanationFile(explanations, index), name)
+
+
+def is_mentioned(run: str | Path, pod: str) -> bool:
+    """Whether a run tells of a pod at all, tried or not."""
+    with mapped(Path(run) / TIMELINE_FILE) as data:
+        return data.find(_named(qualified(pod))) >= 0
 
 
 def attempts_of(log: TimelineLog, explanations: Explanations, pod: str) -> list[ExplainedAttempt]:
@@ -85,23 +94,37 @@ def explained_attempts(
     return found
 
 
-def _attempts_in(path: Path, pod: str) -> list[PodLine]:
-    """The lines of a timeline about attempts at a pod, found without reading the others."""
+def _named(pod: str) -> bytes:
+    """How every line about a pod names it."""
     namespace, _, name = pod.partition("/")
-    named = orjson.dumps({"namespace": namespace, "name": name})[1:-1] + b',"uid":'
-    found = []
+    return orjson.dumps({"namespace": namespace, "name": name})[1:-1] + b',"uid":'
+
+
+def _attempts_in(path: Path, pod: str, index: PodIndex) -> list[PodLine]:
+    """The lines of a timeline about attempts at a pod, found without reading the others."""
+    named, found = _named(pod), []
+    known = index.find(pod, TIMELINE)
     with mapped(path) as data:
         read_header(data[: max(data.find(b"\n"), 0)], path)
-        for place in occurrences(data, named):
-            start, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+        for start in _line_starts(data, named, known):
+            end = data.find(b"\n", start)
             line = data[start : max(end, start)]
-            if line.startswith(ATTEMPTS):
+            if line.startswith(ATTEMPTS) and named in line:
                 try:
                     found.append(msgspec.json.decode(line, type=PodLine))
                 except msgspec.DecodeError as error:
                     where = f"{path}, line {line_number(data, start)}"
                     raise ConfigurationError(f"{where}: {error}") from error
     return found
+
+
+def _line_starts(data: Mapped, named: bytes, known: list[tuple[int, int]] | None) -> Iterator[int]:
+    """Where lines begin that may be about a pod: as the index says, or by searching."""
+    if known is not None:
+        yield from (position for position, _ in known)
+        return
+    for place in occurrences(data, named):
+        yield data.rfind(b"\n", 0, place) + 1
 
 
 class _Group(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The explanations of a run, in memory or in its file, found by pod.
 
-A file needs no index: every line about a pod begins with its name, so a search through the mapped
-bytes finds it without decoding the rest. That works while the run goes on, too.
+Every line about a pod begins with its name, so a search through the mapped bytes finds it without
+decoding the rest, also while the run goes on. A complete run has an index that makes it quick.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from kubescene.errors import ConfigurationError
-from kubescene.results.mapping import Mapped, line_number, mapped, occurrences
+from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
+from kubescene.results.pod_index import EXPLANATIONS, PodIndex
 from kubescene.timeline.explanations import FIRST_LINE, SCHEMA, VERSION
 
 NODES_BEGIN = b'\n{"nodes":'
@@ -69,14 +70,22 @@ class ExplanationMemory:
 class ExplanationFile:
     """Explanations in an ``explanations.jsonl``, which may still grow."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, index: PodIndex | None = None) -> None:
         self.path = Path(path)
+        self._index = index
 
     def of(self, pod: str) -> list[ExplainedLine]:
+        known = self._index.find(pod, EXPLANATIONS) if self._index is not None else None
         begin = b"\n" + orjson.dumps({"pod": pod})[:-1] + b","
         found = []
         with mapped(self.path) as data:
             self._check(data)
+            if known is not None:
+                return [
+                    ExplainedLine(line_at(data, nodes) if nodes else b"", line, start)
+                    for start, nodes in known
+                    if (line := line_at(data, start)).startswith(begin[1:])
+                ]
             for before in occurrences(data, begin):
                 start = before + 1
                 end = data.find(b"\n", start)

@@ -37,6 +37,11 @@ def occurrences(data: Mapped, text: bytes) -> Iterator[int]:
         start = data.find(text, start + 1)
 
 
+def line_at(data: Mapped, start: int) -> bytes:
+    """The line that begins at a position, without its end."""
+    return data[start : max(data.find(b"\n", start), start)]
+
+
 def line_number(data: Mapped, position: int) -> int:
     """The line that a position is in, counted from 1."""
     return data[:position].count(b"\n") + 1

@@ -5,6 +5,7 @@
     DIR/result.yaml          the Scenario with its status; its timeline only if asked for
     DIR/timeline.jsonl       every fact as it happened, written during the run
     DIR/explanations.jsonl   every explained attempt: nodes, filters, scores; written during the run
+    DIR/pods.index           where each pod's lines stand in the two files above
     DIR/summary.json         the short account; written last, so its presence means a complete run
 """
 
@@ -16,8 +17,9 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
+from kubescene.results.pod_index import EXPLANATIONS, TIMELINE, IndexHeader, PodIndexWriter
 from kubescene.results.summary import Summary
-from kubescene.timeline import Fact, Instrument
+from kubescene.timeline import Fact, Instrument, PodAttempt
 from kubescene.timeline.explanations import FIRST_LINE
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.kep import KepEvent
@@ -27,7 +29,8 @@ RESULT_FILE = "result.yaml"
 TIMELINE_FILE = "timeline.jsonl"
 EXPLANATIONS_FILE = "explanations.jsonl"
 SUMMARY_FILE = "summary.json"
-FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, SUMMARY_FILE)
+INDEX_FILE = "pods.index"
+FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, SUMMARY_FILE, INDEX_FILE)
 
 
 class OutputDirectory(Instrument):
@@ -40,7 +43,8 @@ class OutputDirectory(Instrument):
         self._refuse_to_overwrite(inputs)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / SUMMARY_FILE).unlink(missing_ok=True)
+            for name in (SUMMARY_FILE, INDEX_FILE):
+                (self.path / name).unlink(missing_ok=True)
             self._timeline: BinaryIO = (self.path / TIMELINE_FILE).open("wb")
             self._explanations: BinaryIO = self.explanations_path.open("wb")
         except OSError as error:
@@ -49,6 +53,9 @@ class OutputDirectory(Instrument):
             ) from error
         self._writer = TimelineWriter(self._timeline, header)
         self._explanations.write(FIRST_LINE + b"\n")
+        self._index = PodIndexWriter()
+        self._explained = len(FIRST_LINE) + 1
+        self._nodes = 0
 
     def _refuse_to_overwrite(self, inputs: Iterable[Path]) -> None:
         written = {(self.path / name).resolve() for name in FILES}
@@ -71,14 +78,21 @@ class OutputDirectory(Instrument):
             raise
 
     def write_line(self, fact: Fact) -> None:
+        if isinstance(fact, PodAttempt):
+            pod = f"{fact.namespace}/{fact.name}"
+            self._index.note(pod, TIMELINE, self._writer.position)
         self._writer.write(fact)
 
     def explain(self, pod: str, line: bytes) -> None:
         """The sink of the explanation recorder."""
-        del pod
+        if pod:
+            self._index.note(pod, EXPLANATIONS, self._explained, self._nodes)
+        else:
+            self._nodes = self._explained
         try:
             self._explanations.write(line)
             self._explanations.write(b"\n")
+            self._explained += len(line) + 1
         except OSError as error:
             self._fault = error
             raise
@@ -116,6 +130,9 @@ class OutputDirectory(Instrument):
     ) -> None:
         self._timeline.close()
         self._explanations.close()
+        sizes = [(self.path / name).stat().st_size for name in (TIMELINE_FILE, EXPLANATIONS_FILE)]
+        header_of_index = IndexHeader(timeline_bytes=sizes[0], explanations_bytes=sizes[1])
+        self._index.write(self.path / INDEX_FILE, header_of_index)
         with (self.path / RESULT_FILE).open("wb") as file:
             file.writelines(scenario_yaml(header, events))
         indent = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

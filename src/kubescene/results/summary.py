@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from kubescene.actors import Role
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.resource_requests import node_allocatable
 from kubescene.clock import format_micro_time
@@ -203,7 +202,7 @@ class SummaryFold:
         self._waiting[key] = PendingPod("/".join(key), attempts + 1, fact.message)
 
     def _wrote(self, fact: ObjectFact, step: StepSummary) -> None:
-        if fact.role is Role.ENGINE:
+        if fact.origin is not None:
             step.operations += 1
         else:
             step.controller_writes += 1

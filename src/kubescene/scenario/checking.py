@@ -66,9 +66,11 @@ class ObjectCheck:
             yield Fault(("object", "metadata", "name"), message)
 
     def _object_faults(self, operation: Operation, obj: JsonObject) -> Iterator[Fault]:
+        if part_of("", obj):
+            return  # A Binding or an Eviction: whether it is accepted depends on its pod.
         unknown = list(self._kind_faults(obj["apiVersion"], obj["kind"], "object"))
         yield from unknown
-        if unknown or part_of(operation.subresource, obj):
+        if unknown or operation.subresource:
             return
         options = write_options(operation.body.get("createOptions"))
         is_dry = obj["kind"] not in MADE

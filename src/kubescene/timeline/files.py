@@ -32,11 +32,12 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class TimelineWriter:
-    """Follows a log and writes it to an open file."""
+    """Follows a log and writes it to an open file; ``position`` is where the next line begins."""
 
     def __init__(self, file: BinaryIO, header: Header) -> None:
         self._file = file
         self._lines = LineWriter()
+        self.position = 0
         self._write(msgspec.json.encode(header))
 
     def write(self, fact: Fact) -> None:
@@ -45,6 +46,7 @@ class TimelineWriter:
     def _write(self, line: bytes) -> None:
         self._file.write(line)
         self._file.write(b"\n")
+        self.position += len(line) + 1
 
 
 class TimelineFile(TimelineLog):

@@ -70,7 +70,8 @@ class TimelineRecorder(Instrument):
 
     def object_written(self, write: ObjectWrite) -> None:
         self._pods.observe(write, self.step)
-        if is_significant(write.actor, write.gvk, write.subresource):
+        asked = write.origin is not None
+        if is_significant(write.actor, write.gvk, write.subresource, asked=asked):
             self._append(self._object_fact(write))
 
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:

@@ -6,7 +6,7 @@ and liveness do neither. A failed scheduling attempt writes a condition and perh
 is told as ``podUnscheduled`` and does not move the step.
 """
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.kinds import NODE, POD, SCENARIO
 from kubescene.api.scheme import GroupVersionKind
 
@@ -31,12 +31,17 @@ KUBELET = "kubelet"
 """The stand-in's name; its status writes are the cluster breathing, not part of the story."""
 
 
-def is_significant(actor: Actor, gvk: GroupVersionKind, subresource: str) -> bool:
-    """Whether a write is told, and moves the minor step if a simulation controller makes it."""
+def is_significant(
+    actor: Actor, gvk: GroupVersionKind, subresource: str, *, asked: bool = False
+) -> bool:
+    """Whether a write is told, and moves the minor step if a simulation controller makes it.
+
+    ``asked``: an operation wants it, so that even a node's status is part of the story.
+    """
     if (gvk.group, gvk.kind) in BOOKKEEPING:
         return False
-    if subresource != "status" or actor.role is Role.ENGINE:
-        return True  # what an operation does to a node's status is part of the story
+    if subresource != "status" or asked:
+        return True
     if gvk == NODE or actor.name == KUBELET:
         return False
     # What a scheduler writes into a pod's status is told by the attempt that wrote it.
