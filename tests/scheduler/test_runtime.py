@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from kubescene.actors import Actor, Role
-from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.cluster import Cluster
-from kubescene.errors import ConfigurationError, PluginError
+from kubescene.errors import ConfigurationError
 from kubescene.scheduler import (
     ExtensionPoint,
     Profile,
@@ -22,7 +21,6 @@ from kubescene.scheduler import (
     kube_scheduler,
 )
 from kubescene.scheduler.adapters import AdaptedFilter
-from kubescene.scheduler.cluster_events import NODE_ADDED
 from kubescene.scheduler.config import EnabledPlugin
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
@@ -30,7 +28,6 @@ from kubescene.scheduler.interfaces import (
     EventRegistration,
     FilterDiagnosis,
     Handle,
-    Hint,
     Plugin,
     PostFilterResult,
     Reads,
@@ -130,19 +127,6 @@ class Broken:
         raise RuntimeError("disk on fire")
 
 
-class Forgetful:
-    name = "Forgetful"
-
-    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        return Status.unschedulable("not today")
-
-    def events_to_register(self) -> list[EventRegistration]:
-        return [EventRegistration(NODE_ADDED, self.after_node)]
-
-    def after_node(self, pod: PodInfo, change: Change) -> Hint:
-        raise KeyError(change.record.name)
-
-
 class Failing:
     name = "Failing"
 
@@ -221,22 +205,15 @@ def test_a_score_out_of_range_fails_the_attempt(score: int) -> None:
     assert expected in attempt.message
 
 
-def test_a_plugin_that_raises_ends_the_run() -> None:
-    stage = Stage(Broken(), ExtensionPoint.FILTER)
-    with pytest.raises(PluginError, match="plugin 'Broken' at Filter: RuntimeError: disk on fire"):
-        stage.attempt()
-
-
-def test_a_queueing_hint_that_raises_ends_the_run() -> None:
-    stage = Stage(Forgetful(), ExtensionPoint.FILTER)
-    stage.attempt()
-    with pytest.raises(PluginError, match="plugin 'Forgetful' at QueueingHint: KeyError"):
-        stage.client.create(make_node("c").build())
+def test_a_plugin_that_raises_is_named() -> None:
+    attempt = Stage(Broken(), ExtensionPoint.FILTER).attempt()
+    assert attempt.message == "plugin 'Broken' at Filter: RuntimeError: disk on fire"
 
 
 def test_an_answer_of_the_wrong_length_is_blamed_on_the_plugin() -> None:
-    with pytest.raises(PluginError, match=r"'Miscounting' at Filter: .* 3 codes for 2 nodes"):
-        Stage(Miscounting(), ExtensionPoint.FILTER).attempt()
+    attempt = Stage(Miscounting(), ExtensionPoint.FILTER).attempt()
+    assert attempt.message.startswith("plugin 'Miscounting' at Filter: ")
+    assert attempt.message.endswith("3 codes for 2 nodes")
 
 
 def test_a_filter_error_fails_the_attempt() -> None:

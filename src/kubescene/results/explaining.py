@@ -37,7 +37,7 @@ class ExplainedAttempt:
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
     Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
-    ``preemption`` tells whether others could make room.
+    ``preemption`` tells whether others could make room, ``traceback`` where a plugin raised.
     """
 
     pod: str
@@ -50,6 +50,7 @@ class ExplainedAttempt:
     feasible: int = 0
     explained: bool = False
     preemption: PreemptionRecord | None = None
+    traceback: str = ""
 
 
 def read_attempts(run: str | Path, pod: str) -> list[ExplainedAttempt]:
@@ -156,6 +157,7 @@ class _Row(msgspec.Struct, frozen=True):
     node: str = ""
     message: str = ""
     preemption: PreemptionRecord | None = None
+    traceback: str = ""
 
     def tells_of(self, attempt: PodAttempt | PodLine) -> bool:
         step = ScenarioStep(self.step.major, self.step.minor)
@@ -192,6 +194,7 @@ def _explained(row: _Row, explanations: Explanations, line: ExplainedLine) -> Ex
         feasible=len(row.feasible),
         explained=True,
         preemption=row.preemption,
+        traceback=row.traceback,
     )
 
 

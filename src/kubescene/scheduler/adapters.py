@@ -9,7 +9,7 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import Codes, FilterPlugin, Rows, ScorePlugin, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import Code, Status
+from kubescene.scheduler.status import SUCCESS, Code, Status
 
 STATUSES_KEPT = 1024
 
@@ -39,6 +39,10 @@ class AdaptedFilter:
         return self._statuses[code - 1]
 
     def _number(self, state: CycleState, status: Status) -> int:
+        if status is SUCCESS:
+            return 0
+        if not isinstance(status, Status):
+            raise TypeError(f"answered with {status!r}, expected a Status")
         if status.code is Code.SUCCESS:
             return 0
         state.filter_errors |= not status.code.is_rejection
@@ -59,7 +63,12 @@ class AdaptedScore:
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         infos, judge = nodes.infos, self._plugin.score
-        return np.array([judge(state, pod, infos[row]) for row in rows.tolist()], dtype=np.int64)
+        scores: list[Any] = [judge(state, pod, infos[row]) for row in rows.tolist()]
+        for score in scores:
+            # NumPy would cut a fraction off without a word.
+            if type(score) is not int and not isinstance(score, np.integer):
+                raise TypeError(f"answered with {score!r}, expected an integer")
+        return np.array(scores, dtype=np.int64)
 
 
 def adapt_filter(plugin: Any) -> AdaptedFilter:

@@ -16,6 +16,7 @@ from typing import Any
 
 from kubescene.clock import MINUTE, Scheduled
 from kubescene.control.timers import Timers
+from kubescene.errors import PluginError
 from kubescene.scheduler.cycle import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.extenders import ExtenderCall, Extenders, ExtenderVerb, PendingCall
@@ -147,10 +148,16 @@ class Binding:
             self._waiting.allow(plugin)
 
     def undo(self) -> None:
-        """Give back what was reserved, in reverse order."""
+        """Give back what was reserved, in reverse order, whoever raises in between."""
+        failed: PluginError | None = None
         for extension in reversed(self._concern.reserve):
             if extension.undo is not None:
-                extension.undo(self.decision.state, self.pod, self.decision.node)
+                try:
+                    extension.undo(self.decision.state, self.pod, self.decision.node)
+                except PluginError as error:
+                    failed = failed or error
+        if failed is not None:
+            raise failed
 
     def post_bind(self) -> None:
         for extension in self._concern.post_bind:

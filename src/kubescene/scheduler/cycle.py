@@ -63,6 +63,7 @@ class Decision:
     (they decide which events bring the pod back; with none of them it is an error and comes back
     after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
     leave it. ``victims`` are pods that have to leave to make room, ``preemption`` says why they.
+    ``traceback`` is that of a plugin that raised.
     """
 
     state: CycleState
@@ -77,6 +78,7 @@ class Decision:
     explanation: Explanation | None = None
     victims: tuple[PodInfo, ...] = ()
     preemption: PreemptionRecord | None = None
+    traceback: str = ""
 
     def repeated(self) -> "Decision":
         """The same failure for another pod."""

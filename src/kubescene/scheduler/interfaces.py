@@ -33,7 +33,9 @@ that has nothing to do with most pods says with which (`ConcernedPlugin`).
 **Arithmetic.** Scores are integers. Division truncates toward zero as in Go. Never use a NumPy
 transcendental function: results differ between CPUs; use scalar ``math``.
 
-**Answers** are `Status` values. A plugin that raises ends the run with `PluginError`.
+**Answers** are `Status` values. A plugin that raises, or answers with something else, fails the
+attempt: reason SchedulerError, the traceback in its explanation. With ``plugin_errors`` of
+`SchedulerOptions` set to ``stop`` (``--plugin-errors stop``) it ends the run.
 
 **What a plugin may ask** of its scheduler is in the `Handle` that its factory is given: nodes and
 their changes, objects of other kinds, nominations, pods that wait, suppositions.

@@ -9,6 +9,7 @@ from kubescene.scheduler.config import Backoff, Profile
 from kubescene.scheduler.defaults import default_profile, gated_profile
 from kubescene.scheduler.extenders import Extender, ExtenderCaller
 from kubescene.scheduler.feature_gates import DEFAULT_GATES, FeatureGates
+from kubescene.scheduler.guarding import PluginErrors
 from kubescene.scheduler.interfaces import PluginFactory
 from kubescene.scheduler.registry import PluginRegistry, default_registry
 from kubescene.timeline.explanations import Explain
@@ -25,7 +26,8 @@ class SchedulerOptions:
 
     ``plugins`` are factories by name that join the built-in ones; those in ``added`` stand in every
     profile of a configuration that does not speak of them. ``explain`` is as the world wants it
-    unless it is said here. Extenders are asked through ``extender_caller``. A profile that is the
+    unless it is said here. ``plugin_errors`` says whether a plugin that raises fails the attempt or
+    ends the run. Extenders are asked through ``extender_caller``. A profile that is the
     default one has the plugins which the ``feature_gates`` add to it.
     """
 
@@ -37,6 +39,7 @@ class SchedulerOptions:
     extender_caller: ExtenderCaller | None = None
     added: tuple[str, ...] = ()
     feature_gates: FeatureGates = DEFAULT_GATES
+    plugin_errors: PluginErrors = PluginErrors.FAIL
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 

@@ -1,22 +1,24 @@
 """The framework of one profile: its plugins, made, checked and wrapped, by extension point.
 
 `POINTS` says what a plugin must have to stand at a point; this is verified when the profile is
-built, not when a pod is waiting. Every call into a plugin goes through a guard that turns
-whatever it raises into a `PluginError` naming plugin and point. Filter and Score plugins that are
-written per node are given the whole-cluster form here, so that the rest of the scheduler knows
-only one.
+built, not when a pod is waiting. Every call into a plugin is guarded (`guarding`). Filter and Score
+plugins that are written per node are given the whole-cluster form here, so that the rest of the
+scheduler knows only one.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias
 
-from kubescene.errors import ConfigurationError, KubesceneError, PluginError
+from kubescene.api.changes import Change
+from kubescene.errors import ConfigurationError
 from kubescene.scheduler.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.concerns import Concerns
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.guarding import guarded, guarded_method
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -24,7 +26,9 @@ from kubescene.scheduler.interfaces import (
     EventRegistration,
     EventResource,
     Handle,
+    Hint,
     Plugin,
+    QueueingHint,
     Reads,
     Rows,
     Scores,
@@ -38,7 +42,7 @@ from kubescene.scheduler.registry import PluginRegistry
 from kubescene.scheduler.status import Status
 from kubescene.scheduler.unprepared import Unprepared, UnpreparedFilter, failing
 
-T = TypeVar("T", bound=Callable[..., Any])
+_log = logging.getLogger(__name__)
 
 EVERY_EVENT = (EventRegistration(ClusterEvent(EventResource.ANY, Action.ALL)),)
 
@@ -172,8 +176,8 @@ class Framework:
         return tuple(
             Extension(
                 enabled.name,
-                guarded(getattr(self.plugins[enabled.name], method), enabled.name, point),
-                guarded(getattr(self.plugins[enabled.name], undo), enabled.name, point)
+                guarded_method(self.plugins[enabled.name], enabled.name, method, point),
+                guarded_method(self.plugins[enabled.name], enabled.name, undo, point)
                 if undo
                 else None,
             )
@@ -189,7 +193,7 @@ class Framework:
         """A guarded method of a plugin, or None if the plugin lacks it."""
         if not implements(self.plugins[plugin], method):
             return None
-        return guarded(getattr(self.plugins[plugin], method), plugin, point)
+        return guarded_method(self.plugins[plugin], plugin, method, point)
 
     def prepare_by_class(self, extensions: Iterable[PreFilterExtension | Extension]) -> bool:
         """Whether the class of a pod decides what all these plugins say."""
@@ -237,8 +241,8 @@ class Framework:
             name,
             position,
             _reads(plugin, name),
-            guarded(whole.filter_nodes, name, point),
-            guarded(whole.describe, name, point),
+            guarded_method(whole, name, "filter_nodes", point),
+            guarded_method(whole, name, "describe", point),
             None if text else self._optional(name, "filter", point),
             None if text else self._optional(name, "stamp", point),
             SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
@@ -252,7 +256,7 @@ class Framework:
             name,
             enabled.weight,
             _reads(plugin, name) is Reads.NODE,
-            guarded(whole.score_nodes, name, point),
+            guarded_method(whole, name, "score_nodes", point),
             self._optional(name, "normalize", point),
             self._optional(name, "score", point),
             getattr(plugin, "normalizes_alone", False),
@@ -269,22 +273,6 @@ def _reads(plugin: Any, name: str) -> Reads:
     return reads
 
 
-def guarded(call: T, plugin: str, point: str) -> T:
-    """The same callable, raising `PluginError` for whatever goes wrong inside."""
-    return cast("T", partial(_guard, call, plugin, point))
-
-
-def _guard(call: Callable[..., Any], plugin: str, point: str, /, *arguments: Any) -> Any:
-    try:
-        return call(*arguments)
-    except KubesceneError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"{type(error).__name__}: {error}", plugin=plugin, extension_point=point
-        ) from error
-
-
 def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
     alternatives = POINTS[point]
     if any(all(implements(plugin, method) for method in methods) for methods in alternatives):
@@ -295,11 +283,21 @@ def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
     )
 
 
+def _hint(hint: QueueingHint, plugin: str, pod: PodInfo, change: Change) -> Hint:
+    """What a hint says; one that fails is no reason to leave a pod waiting. [Q-11]"""
+    try:
+        answer = hint(pod, change)
+    except Exception:
+        _log.exception("a queueing hint of %s failed: the pod %s is queued", plugin, pod.key)
+        return Hint.QUEUE
+    return answer
+
+
 def _registrations(plugin: Any, name: str) -> Sequence[EventRegistration]:
     if not implements(plugin, "events_to_register"):
         return EVERY_EVENT
     register = plugin.events_to_register
     return tuple(
-        replace(each, hint=each.hint and guarded(each.hint, name, "QueueingHint"))
+        replace(each, hint=each.hint and partial(_hint, each.hint, name))
         for each in guarded(register, name, "EventsToRegister")()
     )

@@ -11,6 +11,7 @@ What the scheduler knows comes through its watches alone. A pod that it bound is
 watch; until then, too, it is assumed.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from kubescene.api.records import Record, make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Scheduled, format_time
 from kubescene.control.loops import IDLE, ControllerContext, Progress
-from kubescene.errors import ApiError, ConfigurationError
+from kubescene.errors import ApiError, ConfigurationError, PluginError
 from kubescene.scheduler import notices
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import (
@@ -41,6 +42,7 @@ from kubescene.scheduler.extenders import EXTENDER, Extenders
 from kubescene.scheduler.failures import failure_patch, refuse
 from kubescene.scheduler.group_conditions import group_condition
 from kubescene.scheduler.group_trials import GroupTrial, final_decision
+from kubescene.scheduler.guarding import PluginErrors, traceback_of
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import NODE, POD, Informers
 from kubescene.scheduler.interfaces import ClusterEvent
@@ -51,7 +53,7 @@ from kubescene.scheduler.parking import Parked
 from kubescene.scheduler.pod_groups import PodGroups
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.queue import SchedulingQueue
-from kubescene.scheduler.runtime import EVERY_EVENT, Framework
+from kubescene.scheduler.runtime import EVERY_EVENT, Extension, Framework
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
 from kubescene.scheduler.waiting_places import Place, QueuedPod
@@ -60,6 +62,8 @@ from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 NAME = "kube-scheduler"
+
+_log = logging.getLogger(__name__)
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 
@@ -77,6 +81,7 @@ class Scheduler:
         self._instruments = context.instruments
         self._recorder = context.recorder
         self._explain = options.explain or Explain.AUTO
+        self._plugin_errors = options.plugin_errors
         self.nodes = NodeTable()
         self.nominations = Nominations()
         self.start_index = StartIndex()
@@ -170,10 +175,19 @@ class Scheduler:
     def _pre_enqueue(self, pod: PodInfo) -> Status:
         """What the PreEnqueue plugins of the pod's profile say."""
         for extension in self._cycles[pod.scheduler_name].framework.pre_enqueue:
-            status: Status = extension.call(pod)
+            status: Status = self._asked_to_enqueue(extension, pod)
             if not status.ok:
                 return status.by(extension.name)
         return SUCCESS
+
+    def _asked_to_enqueue(self, extension: Extension, pod: PodInfo) -> Status:
+        try:
+            status: Status = extension.call(pod)
+        except PluginError as error:
+            self._stop_at(error)
+            _log.warning("%s keeps %s out of the queue: %s", extension.name, pod.key, error)
+            return Status.error(str(error))
+        return status
 
     # -- the loop --------------------------------------------------------------------------
 
@@ -299,11 +313,24 @@ class Scheduler:
         return False
 
     def _decide(self, entry: QueuedPod, deciding: Deciding) -> bool:
-        if not deciding.run():
-            self._deciding = (entry, deciding)
-            return False
+        try:
+            if not deciding.run():
+                self._deciding = (entry, deciding)
+                return False
+        except PluginError as error:
+            return self._failed(entry, self._blamed(deciding.decision, error))
         decision = deciding.decision
         return self._place(entry, decision) if decision.node else self._failed(entry, decision)
+
+    def _blamed(self, decision: Decision, error: PluginError) -> Decision:
+        """What the error of a plugin makes of an attempt, unless it has to end the run."""
+        self._stop_at(error)
+        decision.traceback = traceback_of(error)
+        return decision.fail(str(error))
+
+    def _stop_at(self, error: PluginError) -> None:
+        if self._plugin_errors is PluginErrors.STOP:
+            raise error
 
     # -- pod groups ------------------------------------------------------------------------
 
@@ -403,7 +430,7 @@ class Scheduler:
     def _bind(self, binding: Binding) -> bool:
         """Go on with a binding; what goes wrong turns the decision into a failure."""
         try:
-            status = binding.run()
+            status = self._run_binding(binding)
         except Exception:
             self._recover(binding.entry)
             binding.undo()
@@ -418,12 +445,27 @@ class Scheduler:
             return self._undo(binding, status)
         entry, decision = binding.entry, binding.decision
         self.queue.done(entry)
-        binding.post_bind()
+        self._post_bind(binding)
         if self._recorder.on:
             self._recorder.tell(notices.scheduled(entry.pod, decision.node))
         placed = self._placed.get(binding.pod.uid, binding.pod)
         self._report(entry.pod, decision, placed.record)
         return True
+
+    def _run_binding(self, binding: Binding) -> Status | None:
+        try:
+            return binding.run()
+        except PluginError as error:
+            self._blamed(binding.decision, error)
+            return Status.error(str(error))
+
+    def _post_bind(self, binding: Binding) -> None:
+        """What goes wrong here changes nothing: the pod is bound."""
+        try:
+            binding.post_bind()
+        except PluginError as error:
+            self._stop_at(error)
+            binding.decision.traceback = traceback_of(error)
 
     def _park(self, binding: Binding) -> bool:
         """A binding waits: others are told which node the pod is about to get."""
@@ -439,7 +481,11 @@ class Scheduler:
     def _undo(self, binding: Binding, status: Status) -> bool:
         """Give back what the pod held, and put it back into the queue."""
         assumed = binding.pod
-        binding.undo()
+        try:
+            binding.undo()
+        except PluginError as error:
+            self._stop_at(error)
+            binding.decision.traceback += traceback_of(error)
         held = self._forget(assumed)
         refuse(binding.decision, status)
         own = status.code.is_rejection
@@ -536,6 +582,7 @@ class Scheduler:
             explanation=decision.explanation,
             victims=tuple(victim.record for victim in decision.victims),
             preemption=decision.preemption,
+            traceback=decision.traceback,
         )
         for hook in hooks:
             hook(attempt)

@@ -142,6 +142,8 @@ class SchedulingAttempt(msgspec.Struct, frozen=True):
     victims: tuple[Record, ...] = ()
     """Pods that were removed to make room on the ``nominated`` node."""
     preemption: PreemptionRecord | None = None
+    traceback: str = ""
+    """Where a plugin raised."""
 
 
 class Preemption(msgspec.Struct, frozen=True):

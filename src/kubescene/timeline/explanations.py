@@ -12,7 +12,7 @@ from typing import TypeAlias
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.instruments import Instrument, StepPhaseChange
 
 AUTO_FULL_NODES = 200
@@ -54,7 +54,9 @@ class ExplanationRecorder(Instrument):
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
         explanation = attempt.explanation
         if explanation is None:
-            return
+            if not attempt.traceback:
+                return
+            explanation = Explanation(self._nodes or (), (), (), (), ())
         if explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
             self._write("", encode({"nodes": list(explanation.nodes)}))
@@ -63,6 +65,8 @@ class ExplanationRecorder(Instrument):
         row = {"pod": pod, "step": self._step.to_dict(), **outcome, **explanation.to_dict()}
         if attempt.preemption is not None:
             row["preemption"] = attempt.preemption.to_dict()
+        if attempt.traceback:
+            row["traceback"] = attempt.traceback
         self._write(pod, encode(row))
 
     def _write(self, pod: str, line: bytes) -> None:
