@@ -4,7 +4,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -76,6 +76,10 @@ def run(
         bool,
         typer.Option("--delete", help="With --server: delete the Scenario when this command ends."),
     ] = False,
+    plugin_errors: Annotated[
+        Literal["fail", "stop"],
+        typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),
+    ] = "fail",
     controller: Annotated[
         list[str] | None,
         typer.Option(help="A controller of yours, as module:Class. May be repeated."),
@@ -114,6 +118,7 @@ def run(
         controllers=controller or (),
         scheduler_config=scheduler_config,
         interactive=interactive,
+        plugin_errors=plugin_errors,
     )
     raise typer.Exit(run_scenario(file, arguments))
 
@@ -123,6 +128,10 @@ def validate(
     files: Annotated[
         list[Path], typer.Argument(help="Scenario files to check; - is standard input.")
     ],
+    plugin_errors: Annotated[
+        Literal["fail", "stop"],
+        typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),
+    ] = "fail",
     controller: Annotated[
         list[str] | None,
         typer.Option(help="A controller of yours, as module:Class. May be repeated."),

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
@@ -18,6 +19,8 @@ from kubescene.results.output import SUMMARY_FILE
 from kubescene.running import Run, RunRequest, run
 from kubescene.scenario.faults import operations_of
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scheduler.guarding import PluginErrors
+from kubescene.scheduler.options import SchedulerOptions
 from kubescene.types import JsonObject
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
@@ -37,6 +40,10 @@ class RunArguments:
     controllers: Sequence[str] = ()
     scheduler_config: Path | None = None
     interactive: bool = False
+    plugin_errors: Literal["fail", "stop"] = "fail"
+
+    def scheduler(self) -> SchedulerOptions:
+        return scheduler_with(self.plugins, self.scheduler_config, PluginErrors(self.plugin_errors))
 
 
 def run_scenario(path: Path, arguments: RunArguments) -> int:
@@ -59,7 +66,7 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
                 instruments=(progress,),
                 results=results,
                 full_status=arguments.full_status,
-                scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+                scheduler=arguments.scheduler(),
                 reconcilers=controllers_named(arguments.controllers),
                 folder=None if file.path is None else file.path.parent,
                 source=file.path,
@@ -85,7 +92,7 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
     request = RunRequest(
         scenario=file.scenario,
         seed=arguments.seed,
-        scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+        scheduler=arguments.scheduler(),
         reconcilers=controllers_named(arguments.controllers),
         folder=file.path.parent,
         strict=arguments.strict,

@@ -7,11 +7,16 @@ from pathlib import Path
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.adding import import_plugin, with_plugin
 from kubescene.scheduler.configuration import scheduler_options
+from kubescene.scheduler.guarding import PluginErrors
 
 
-def scheduler_with(plugins: Sequence[str], config: Path | None = None) -> SchedulerOptions:
+def scheduler_with(
+    plugins: Sequence[str],
+    config: Path | None = None,
+    plugin_errors: PluginErrors = PluginErrors.FAIL,
+) -> SchedulerOptions:
     """The default scheduler, or the configured one, and these plugins of the user's."""
-    options = SchedulerOptions()
+    options = SchedulerOptions(plugin_errors=plugin_errors)
     if plugins and "" not in sys.path:
         sys.path.insert(0, "")  # as with python -m: a plugin may lie in the current directory
     for reference in plugins:
