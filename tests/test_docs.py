@@ -93,9 +93,11 @@ def test_the_guide_to_controllers_does_what_it_says(
 
 
 def test_the_configuration_of_the_guide_is_accepted() -> None:
-    (text,) = blocks(GUIDES / "scheduler-configuration.md", "yaml")
-    options = parse_configuration(text.encode(), source="the guide")
+    profiles, extenders = blocks(GUIDES / "scheduler-configuration.md", "yaml")
+    options = parse_configuration(profiles.encode(), source="the guide")
     assert [profile.scheduler_name for profile in options.profiles] == [
         "default-scheduler",
         "only-zone-a",
     ]
+    (extender,) = parse_configuration(extenders.encode(), source="the guide").extenders
+    assert extender.managed_resources == {"example.com/gpu"}

@@ -141,3 +141,78 @@ def test_a_plugin_that_cannot_be_found_is_an_error(reference: str, message: str)
 def test_a_class_without_methods_is_no_plugin() -> None:
     with pytest.raises(ConfigurationError, match="has none of the methods of a scheduler plugin"):
         with_plugin(SchedulerOptions(), dict)
+
+
+# -- plugins of installed packages -------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that offers the plugin OnlyB under the name ``Beta``."""
+    (tmp_path / "offering.py").write_text(PLUGIN)
+    info = tmp_path / "offering-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[kubescene.plugins]\nBeta = offering:OnlyB\nBroken = offering:PLUGIN\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_plugin_runs_where_it_is_named() -> None:
+    plugins = {"filter": {"enabled": [{"name": "Beta"}]}}
+    for config, chosen in ((HEADER, "a"), ({**HEADER, "profiles": [{"plugins": plugins}]}, "b")):
+        cluster = Cluster(scheduler=config)
+        for name in "ab":
+            cluster.create(make_node(name).cpu("4"))
+        cluster.create(make_pod("p"))
+        assert cluster.settle().pod("p").node == chosen
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_plugin_can_be_added_by_its_name() -> None:
+    assert import_plugin("Beta").__name__ == "OnlyB"
+    with pytest.raises(ConfigurationError, match="or be installed under that name"):
+        import_plugin("Gamma")
+    with pytest.raises(ConfigurationError, match=r"entry point 'Broken' .* cannot be loaded"):
+        import_plugin("Broken")
+
+
+def test_a_configuration_and_a_plugin_on_one_command_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    (tmp_path / "config.json").write_text(
+        '{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",'
+        '"profiles": [{"plugins": {"filter": {"disabled": [{"name": "OnlyB"}]}}}]}'
+    )
+    scenario = ScenarioBuilder("s").create(make_node("a").cpu("4"))
+    scenario.create(make_node("b").cpu("4")).next_step().create(make_pod("p")).done()
+    scenario.save(tmp_path / "s.yaml")
+    command = [sys.executable, "-m", "kubescene", "run", "s.yaml", "--plugin", "mine:OnlyB"]
+    for more, chosen in (([], "b"), (["--scheduler-config", "config.json"], "a")):
+        done = subprocess.run(
+            [*command, *more], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert f"2.1 default/p {chosen} " in " ".join(done.stdout.split())
+
+
+def test_a_bad_configuration_ends_a_command_with_file_and_path(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(
+        '{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",'
+        '"profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": {"x": 1}}]}]}'
+    )
+    ScenarioBuilder("s").done().save(tmp_path / "s.yaml")
+    for command in (["run", "s.yaml"], ["serve", "--port", "0"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "kubescene", *command, "--scheduler-config", "config.json"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert "kubescene: config.json: profiles[0].pluginConfig[0].args.x: " in done.stderr

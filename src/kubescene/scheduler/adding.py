@@ -42,7 +42,12 @@ def installed_plugin(name: str) -> type | None:
     offered = entry_points(group=GROUP, name=name)
     if not offered:
         return None
-    found = next(iter(offered)).load()
+    try:
+        found = next(iter(offered)).load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"the entry point {name!r} of {GROUP} cannot be loaded: {error}"
+        ) from error
     if not isinstance(found, type):
         raise ConfigurationError(f"the entry point {name!r} of {GROUP} is not a class")
     return found
