@@ -335,6 +335,21 @@ def test_pods_that_come_and_go_leave_nothing_behind() -> None:
     assert len(census._term_groups) == 1
 
 
+def test_pods_like_those_that_were_forgotten_count_again() -> None:
+    world = Neighbourhood(make_node("m"), make_node("n"))
+    census = world.table.shared(PodCensus)
+    like = [make_pod("p", "red").labels({"app": "web", "number": str(at)}) for at in range(100)]
+    for pod in like:
+        world.add(pod, "n")
+        census.sync()
+        world.remove("red/p")
+        census.sync()
+    world.add(like[0], "n")
+    agrees(
+        world, make_pod("asked", "red").label(app="web").spread(plain.HOSTNAME, app="web").build()
+    )
+
+
 def test_a_node_that_leaves_and_comes_back_between_two_looks_is_counted_once() -> None:
     world = Neighbourhood(make_node("m"), make_node("n"))
     asked = make_pod("asked", "red").label(app="web").spread(plain.HOSTNAME, app="web").build()
