@@ -3,12 +3,15 @@ the definition says.
 """
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubescene.scheduler.domains.affinity_terms import CarriedTerm
 from kubescene.scheduler.domains.census import PodCensus
+from kubescene.scheduler.domains.groups import NO_SHARE, ONE, LabelGroup, Share
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod, merged
 from kubescene.types import JsonObject
 from scheduler import plain_topology as plain
@@ -332,6 +335,34 @@ def test_pods_that_come_and_go_leave_nothing_behind() -> None:
     assert len(census._term_groups) == 1
 
 
+def test_pods_like_those_that_were_forgotten_count_again() -> None:
+    world = Neighbourhood(make_node("m"), make_node("n"))
+    census = world.table.shared(PodCensus)
+    like = [make_pod("p", "red").labels({"app": "web", "number": str(at)}) for at in range(100)]
+    for pod in like:
+        world.add(pod, "n")
+        census.sync()
+        world.remove("red/p")
+        census.sync()
+    world.add(like[0], "n")
+    agrees(
+        world, make_pod("asked", "red").label(app="web").spread(plain.HOSTNAME, app="web").build()
+    )
+
+
+def test_a_node_that_leaves_and_comes_back_between_two_looks_is_counted_once() -> None:
+    world = Neighbourhood(make_node("m"), make_node("n"))
+    asked = make_pod("asked", "red").label(app="web").spread(plain.HOSTNAME, app="web").build()
+    agrees(world, asked)
+    world.add(make_pod("p", "red").label(app="web"), "n")
+    world.remove_node("n")
+    world.table.refresh()
+    world.set_node(make_node("n"))
+    agrees(world, asked)
+    world.remove("red/p")
+    agrees(world, asked)
+
+
 def test_there_are_only_so_many_counters() -> None:
     world = Neighbourhood(make_node("n"))
     census = world.table.shared(PodCensus)
@@ -341,3 +372,36 @@ def test_there_are_only_so_many_counters() -> None:
         agrees(world, make_pod("asked", "red").spread(plain.HOSTNAME, app=str(number)).build())
     agrees(world, make_pod("asked", "red").spread(plain.HOSTNAME, app="web").build())
     assert len(census._counters) <= 32
+
+
+@dataclass(frozen=True)
+class SameTeam:
+    """A question of somebody else's plugin, as in design note 0022."""
+
+    team: str
+    reads_labels = True
+    held_against = None
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return ("team", self.team)
+
+    def of_labels(self, group: LabelGroup) -> Share:
+        return ONE if group.labels.get("team") == self.team else NO_SHARE
+
+    def of_term(self, carried: CarriedTerm) -> Share:
+        return NO_SHARE
+
+
+def test_anybody_may_ask_the_census() -> None:
+    nodes = [make_node(f"n{at}").labels({"rack": rack}) for at, rack in enumerate("aab")]
+    world = Neighbourhood(*nodes, make_node("n3"))
+    census = world.table.shared(PodCensus)
+    for at, node in enumerate(("n0", "n1", "n1", "n2", "n3")):
+        world.add(make_pod(f"p{at}", "red").label(team="x" if at < 4 else "y"), node)
+    census.sync()
+    counter = census.counter(None, SameTeam("x"))
+    assert counter.amounts.tolist() == [1, 2, 1, 0]
+    assert census.counter(counter, SameTeam("x")) is counter
+    tally = census.tally(counter, "rack")
+    assert tally.amounts.take(tally.ids).tolist() == [3, 3, 1, 0]

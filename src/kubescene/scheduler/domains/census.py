@@ -50,7 +50,6 @@ class PodCensus:
         self._nodes = nodes
         self._reader = nodes.follow()
         self._cells_kept = cells_kept
-        self._layout = nodes.layout
         self._uses = 0
         self._specs: dict[str, _Spec] = {}
         self._label_groups: dict[_LabelKey, LabelGroup] = {}
@@ -112,16 +111,12 @@ class PodCensus:
         self._term_groups.clear()
         self._terms.clear()
         self._specs.clear()
-        self._layout = self._nodes.layout
         self.epoch += 1
         self.term_version += 1
         for info in self._nodes.infos:
             self._join(info, info.pods)
 
     def _follow(self, deltas: Sequence[Delta]) -> None:
-        if self._layout != self._nodes.layout:
-            self._layout = self._nodes.layout
-            self.epoch += 1
         known = self._known
         for kind, node, pods in deltas:
             if kind is DeltaKind.POD_ADDED:
