@@ -17,6 +17,7 @@ BENCHMARKS = (
     "topology",
     "steps",
     "growth",
+    "preemption",
     "fork",
     "api_server",
     "http_client",
