@@ -153,6 +153,16 @@ def test_a_claim_is_lost_with_its_volume() -> None:
     assert phases(cluster, "persistentvolumeclaims") == {"c": "Lost"}
 
 
+def test_a_volume_that_forgot_its_claim_is_told_again() -> None:
+    cluster = world(storage_class("now", "Immediate"), claim("c", "1Gi", "now"))
+    name = bound(cluster)["c"]
+    cluster.patch("persistentvolumes", name, {"spec": {"claimRef": None}})
+    cluster.patch("persistentvolumeclaims", "c", {"metadata": {"labels": {"look": "again"}}})
+    cluster.settle()
+    assert cluster.get("persistentvolumes", name)["spec"]["claimRef"]["name"] == "c"
+    assert phases(cluster, "persistentvolumeclaims") == {"c": "Bound"}
+
+
 def test_claims_of_ephemeral_volumes_come_and_go_with_their_pod() -> None:
     cluster = world(storage_class(), mounting("p", EPHEMERAL))
     made = cluster.get("persistentvolumeclaims", "p-v0")

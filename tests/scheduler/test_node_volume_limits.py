@@ -87,6 +87,14 @@ def test_f_16_an_attached_volume_that_no_pod_uses_counts_twice_for_its_own_pod()
     assert verdicts(shelf, using("p", "c1")) == [0, 0]
 
 
+def test_f_16_an_attached_volume_that_a_pod_there_uses_counts_once() -> None:
+    shelf = limited(disk_example_com=2)
+    shelf.put(volume("v1"), bound_claim("c1", "v1"), attachment("v1"))
+    shelf.put(volume("v2"), bound_claim("c2", "v2"))
+    shelf.add(using("there", "c1"), "a")
+    assert verdicts(shelf, using("p", "c2")) == [0, 0]
+
+
 def test_f_16_attachments_count_under_their_attacher() -> None:
     shelf = limited(disk_example_com=1, other_example_com=1)
     shelf.put(volume("v1"), volume("v2"), bound_claim("c2", "v2"))

@@ -8,9 +8,11 @@ import pytest
 from kubescene.api.node_selectors import node_selector
 from kubescene.clock import MINUTE, SECOND, Streams
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.interfaces import EventResource, Hint
 from kubescene.scheduler.plugins.volume_binding import VolumeBinding
 from kubescene.scheduler.status import Code
+from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.testing.builders import make_node, merged
 from kubescene.types import JsonObject
 from scheduler.shelves import Shelf, hint_of
@@ -466,6 +468,33 @@ def test_pods_that_wait_are_asked_about_their_own_claims_alone() -> None:
     stage.client.update(merged(obj, {"metadata": {"labels": {"x": "y"}}}))
     assert stage.scheduler.waiting_pods.next_ready() == stage.uid("p2")
     assert stage.uid("p1") in parked
+
+
+def test_a_claim_that_nobody_waits_for_any_more_asks_nobody() -> None:
+    stage = stage_with(storage_class(), claim("c1"))
+    stage.create(using("p1", "c1"))
+    stage.work()
+    stage.delete("p1")
+    stage.work()
+    obj = stage.cluster.get("persistentvolumeclaims", "c1")
+    stage.client.update(merged(obj, {"metadata": {"labels": {"x": "y"}}}))
+    assert not stage.scheduler.waiting_pods.has_ready
+
+
+def test_what_is_assumed_holds_until_the_object_changes_or_is_restored() -> None:
+    shelf = shelf_with(claim("c"))
+    lister = shelf.lister(KINDS[EventResource.PERSISTENT_VOLUME_CLAIM])
+    cache = AssumeCache(lister)
+    assumed = merged(claim("c"), {"metadata": {"labels": {"assumed": "yes"}}})
+    cache.assume(assumed)
+    assert cache.get("c", "default") is assumed
+    cache.restore(assumed)
+    assert cache.get("c", "default") == claim("c")
+    cache.assume(assumed)
+    shelf.put(claim("c", "2Gi"))
+    assert cache.get("c", "default") == claim("c", "2Gi")
+    shelf.take(claim("c"))
+    assert cache.get("c", "default") is None
 
 
 # -- hints ----------------------------------------------------------------------------------------

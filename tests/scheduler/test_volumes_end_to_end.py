@@ -36,15 +36,23 @@ def test_a_scenario_with_volumes_runs_to_running_pods_and_volumes_in_their_zones
 
 
 def test_pods_of_one_template_with_claims_of_their_own_are_what_they_are_one_by_one() -> None:
-    many = kubescene.ScenarioBuilder("many").create(using("p-$(INDEX)", "c-$(INDEX)"), count=3)
-    single = kubescene.ScenarioBuilder("many")
-    for index in range(3):
-        single.create(using(f"p-{index}", f"c-{index}"))
     shown = []
-    for built in (many, single):
+    for many in (True, False):
+        built = kubescene.ScenarioBuilder("many").create(make_node("n").cpu("4").memory("8Gi"))
+        built.create(storage_class())
+        for index in range(4):
+            built.create(claim(f"c-{index}"))
+        if many:
+            built.create(using("p-$(INDEX)", "c-$(INDEX)"), count=4)
+        else:
+            for index in range(4):
+                built.create(using(f"p-{index}", f"c-{index}"))
         pods = kubescene.run(built.done()).cluster.list("pods")
-        shown.append([(pod["metadata"]["name"], pod["spec"]) for pod in pods])
+        shown.append([(pod["metadata"]["name"], pod["spec"], pod["status"]) for pod in pods])
     assert shown[0] == shown[1]
+    assert {status["phase"] for _, _, status in shown[0]} == {"Running"}
+    names = [spec["volumes"][0]["persistentVolumeClaim"]["claimName"] for _, spec, _ in shown[0]]
+    assert names == [f"c-{index}" for index in range(4)]
 
 
 def without_binder() -> Cluster:

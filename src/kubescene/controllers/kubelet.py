@@ -271,6 +271,7 @@ class RunningStatuses:
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, RunningStatus] = OrderedDict()
+        self._alike: OrderedDict[tuple[object, ...], WriteOptions] = OrderedDict()
 
     def of(self, pod: JsonObject, now: str, *, ready: bool) -> WriteOptions:
         """Options whose blueprint is the patch that says that the pod runs."""
@@ -280,11 +281,22 @@ class RunningStatuses:
         known = self._known.get(id(containers))
         if known is not None and known.fits(containers, made_from):
             return known.options
-        options = WriteOptions(blueprint=Blueprint({"status": running(pod, now, ready=ready)}))
+        options = self._of_alike(pod, (orjson.dumps(containers), *made_from))
         self._known[id(containers)] = RunningStatus(containers, made_from, options)
         if len(self._known) > STATUSES_KEPT:
             self._known.popitem(last=False)
         return options
+
+    def _of_alike(self, pod: JsonObject, made_from: tuple[object, ...]) -> WriteOptions:
+        """The same for pods whose specs differ, but not in their containers."""
+        found = self._alike.get(made_from)
+        if found is None:
+            *_, now, ready = made_from
+            status = running(pod, str(now), ready=bool(ready))
+            found = self._alike[made_from] = WriteOptions(blueprint=Blueprint({"status": status}))
+            if len(self._alike) > STATUSES_KEPT:
+                self._alike.popitem(last=False)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
