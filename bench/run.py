@@ -15,6 +15,7 @@ BENCHMARKS = (
     "throughput",
     "volumes",
     "topology",
+    "claims",
     "steps",
     "growth",
     "preemption",

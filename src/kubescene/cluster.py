@@ -99,7 +99,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("storage-protection", storage_protection)
     registrations.register("ephemeral-volume", ephemeral_volume)
     registrations.register("persistentvolume-binder", persistent_volume_binder)
-    registrations.register("resource-claim", resource_claim)
+    registrations.register("resourceclaim", resource_claim)
     registrations.register("garbage-collector", garbage_collector)
     if options.events:
         registrations.register("event-expiry", event_expiry)

@@ -179,5 +179,5 @@ def test_without_claims_there_is_nothing_to_do(cluster: Cluster) -> None:
     cluster.create(make_node("n").cpu("4").memory("8Gi").build())
     cluster.create(make_pod("p").build())
     cluster.settle()
-    slot = next(each for each in cluster.slots if each.name == "resource-claim")
+    slot = next(each for each in cluster.slots if each.name == "resourceclaim")
     assert not slot.awake

@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from kubescene.api import patterns
 from kubescene.cel.errors import EvaluationError, no_such_overload
@@ -307,6 +306,9 @@ def _read(value: Value, zone: Value) -> _Clock:
 
 
 def _shift(date: datetime, zone: Value) -> timedelta:
+    # Late: few expressions name a time zone.
+    from zoneinfo import ZoneInfo
+
     if match := _OFFSET.fullmatch(_text(zone)):
         return timedelta(minutes=_minutes(f"{match[1] or '+'}{match[2]}:{match[3]}"))
     try:

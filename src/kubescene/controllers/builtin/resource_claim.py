@@ -48,7 +48,7 @@ _NAMES_CLAIMS, _HAS_EXTENDED = b'"resourceClaims"', b'"extendedResourceClaimStat
 class ResourceClaimReconciler:
     """Keys are those of pods and of claims, told apart by what their names begin with."""
 
-    name = "resource-claim"
+    name = "resourceclaim"
     kinds: Sequence[GroupVersionKind] = (CLAIM, TEMPLATE, POD)
 
     def __init__(self) -> None:
