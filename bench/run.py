@@ -20,6 +20,7 @@ BENCHMARKS = (
     "fork",
     "api_server",
     "http_client",
+    "live_scenario",
 )
 
 
