@@ -22,6 +22,7 @@ BENCHMARKS = (
     "fork",
     "api_server",
     "http_client",
+    "live_scenario",
 )
 
 

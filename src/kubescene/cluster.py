@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Self
 
 from kubescene.actors import ENGINE, Actor, Role
@@ -16,6 +17,7 @@ from kubescene.api.changes import Change
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
+from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
@@ -380,6 +382,15 @@ class Cluster:
         """
         self._next_options = options
 
+    def clear(self, most: int) -> bool:
+        """Let all controllers go and take at most so many objects away; whether more are left."""
+        self.stop()
+        self.is_lent = self.is_lent or self._next_options is not None
+        taken = list(islice(self._left_over(), most))
+        for record in taken:
+            self.store.remove(record.resource, record.namespace, record.name)
+        return len(taken) == most
+
     def begin_anew(self) -> None:
         """A fresh world for a new scenario: nobody, nothing, time and names from the start."""
         self.stop()
@@ -416,10 +427,16 @@ class Cluster:
 
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""
-        for resource in self.store.resources():
-            for record in self.store.list(resource):
-                if not survives_wipe(resource, self.store.decoded(record)):
-                    self.store.remove(resource, record.namespace, record.name)
+        for record in self._left_over():
+            self.store.remove(record.resource, record.namespace, record.name)
+
+    def _left_over(self) -> Iterator[Record]:
+        """What a new scenario takes away, in order of creation."""
+        store = self.store
+        for resource in store.resources():
+            for record in store.in_order_of_creation(resource):
+                if not survives_wipe(resource, store.decoded(record)):
+                    yield record
 
     def count_objects(self) -> int:
         return sum(self.store.count(resource) for resource in self.store.resources())

@@ -96,6 +96,51 @@ def test_a_scenario_that_fails_before_it_begins_takes_nothing(stage: Stage) -> N
     assert stage.cluster.registry.track_fields
 
 
+def test_a_large_world_is_wiped_piece_by_piece(stage: Stage) -> None:
+    for number in range(1200):
+        stage.cluster.create(make_node(f"old-{number}"))
+    stage.cluster.create(simple().done())
+    moments = stage.begin()
+    left = [len(stage.cluster.list("nodes")) for _ in zip(range(4), moments, strict=False)]
+    assert left == [1200, 700, 200, 0]
+    # Whoever comes meanwhile is told whose world it is.
+    with pytest.raises(ForbiddenError, match='scenario "s" is Running'):
+        stage.cluster.create(make_node("mine"))
+    for _ in moments:
+        pass
+    assert stage.phase("s") == "Succeeded"
+
+
+def test_a_scenario_deleted_while_it_wipes_gives_the_world_back(stage: Stage) -> None:
+    for number in range(1200):
+        stage.cluster.create(make_node(f"old-{number}"))
+    stage.cluster.create(simple().done())
+    moments = stage.begin()
+    next(moments)
+    next(moments)
+    stage.cluster.delete("scenarios", "s")
+    for _ in moments:
+        pass
+    assert len(stage.cluster.list("nodes")) == 700
+    assert stage.live.holds_world
+    stage.cluster.create(make_node("mine"))
+    assert stage.live.look()
+    assert stage.cluster.registry.track_fields
+
+
+def test_a_waiting_scenario_that_is_being_deleted_is_not_played(stage: Stage) -> None:
+    stage.cluster.create(simple("first"))
+    stage.settle()
+    held = simple("second").done().build()
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    stage.cluster.create(held)
+    stage.live.look()
+    stage.cluster.delete("scenarios", "second")
+    stage.cluster.delete("scenarios", "first")
+    stage.settle()
+    assert stage.phase("second") == "Pending"
+
+
 def test_waiting_is_told_while_another_plays(stage: Stage) -> None:
     stage.cluster.create(simple("first").done())
     moments = stage.begin()

@@ -44,6 +44,9 @@ from kubescene.timeline.significance import is_significant
 from kubescene.types import JsonObject
 
 Examine: TypeAlias = Callable[[JsonObject, ScenarioSpec], Sequence[str]]
+CLEARED_AT_ONCE = 500
+"""Objects: about ten milliseconds."""
+
 Task = tuple[Callable[..., None], tuple[Any, ...]]
 
 
@@ -188,10 +191,15 @@ class Engine:
             self.failed_at = error.path
             self._end(ScenarioPhase.FAILED, str(error))
             return
-        self._begin()
-        if warnings:
-            self._recorder.record(NotSimulated, ENGINE, warnings=tuple(warnings))
         self._then(self._next_step)
+        self._then(self._begin, tuple(warnings))
+        self._then(self._clear)
+        self._go_on()
+
+    def _clear(self) -> None:
+        """Take away some of what is there: a large world takes longer than others should wait."""
+        if self.world.clear(CLEARED_AT_ONCE):
+            self._then(self._clear)
 
     def _parse(self, scenario: JsonObject) -> None:
         self._spec = parse_spec(scenario, self._folder)
@@ -211,7 +219,7 @@ class Engine:
         self.scenario.phase = ScenarioPhase.RUNNING
         self.scenario.write()
 
-    def _begin(self) -> None:
+    def _begin(self, warnings: tuple[str, ...]) -> None:
         world = self.world
         world.begin_anew()
         names = self._spec.presimulation_controllers(list(world.registrations))
@@ -220,7 +228,8 @@ class Engine:
         self._roles |= dict.fromkeys(simulated, Role.SIMULATION)
         self._presimulation = world.start(names, Role.PRESIMULATION)
         self._simulation = world.start(simulated, Role.SIMULATION)
-        self._go_on()
+        if warnings:
+            self._recorder.record(NotSimulated, ENGINE, warnings=warnings)
 
     def _fail(self, message: str) -> None:
         try:

@@ -47,6 +47,10 @@ class World(Protocol):
         """The revision of the newest accepted write."""
         ...
 
+    def clear(self, most: int) -> bool:
+        """Let all controllers go and take at most so many objects away; whether more are left."""
+        ...
+
     def begin_anew(self) -> None:
         """Nobody, nothing, time and names from the start."""
         ...
