@@ -14,6 +14,8 @@ BENCHMARKS = (
     "scheduler_cycle",
     "throughput",
     "steps",
+    "operations",
+    "kubesbs",
     "growth",
     "fork",
     "api_server",
