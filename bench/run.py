@@ -17,6 +17,8 @@ BENCHMARKS = (
     "topology",
     "claims",
     "steps",
+    "operations",
+    "kubesbs",
     "growth",
     "preemption",
     "fork",

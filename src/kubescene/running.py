@@ -302,8 +302,15 @@ def registrations(options: ClusterOptions, request: RunRequest) -> ControllerReg
 
 def read(scenario: str | Path | AnyObject) -> JsonObject:
     """The Scenario object, from wherever it comes."""
+    if isinstance(scenario, str) and "\n" in scenario:
+        raise ScenarioError(
+            "this is text, not the path of a file: parse it first", where="scenario"
+        )
     if isinstance(scenario, str | Path):
         return load_scenario(scenario)
+    if not (isinstance(scenario, Mapping) or hasattr(scenario, "build")):
+        found = type(scenario).__name__
+        raise ScenarioError(f"a file, an object or a builder is expected, not {found}")
     return check_identity(plain(scenario), "scenario")
 
 

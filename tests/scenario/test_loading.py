@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import kubescene
 from kubescene.errors import ScenarioError
 from kubescene.scenario import load_scenario
 from kubescene.scenario.loading import load_yaml
@@ -138,3 +139,16 @@ def test_json_is_read_as_well(file: Path) -> None:
         '\t"kind": "Scenario", "metadata": {"name": "a"}, "spec": {}}'
     )
     assert load_scenario(file)["metadata"] == {"name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (None, "a file, an object or a builder is expected, not NoneType"),
+        (7, "not int"),
+        ("apiVersion: v1\nkind: Scenario\n", "this is text, not the path of a file"),
+    ],
+)
+def test_what_is_no_scenario_at_all_is_said(given: Any, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        kubescene.run(given)

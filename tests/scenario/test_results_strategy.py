@@ -1,7 +1,11 @@
 """``UPDATE_SCENARIO_RESULTS_STRATEGY`` delays the result, never the phases."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+import yaml
+
+import kubescene
 from kubescene.api.changes import Change
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError
@@ -67,3 +71,12 @@ def test_the_strategy_comes_from_the_environment(value: str | None, expected: st
 def test_an_unknown_strategy_lists_the_three() -> None:
     with pytest.raises(ConfigurationError, match="AtMovingNextStep, OnPause, OnDone"):
         ResultsStrategy.of_environment({"UPDATE_SCENARIO_RESULTS_STRATEGY": "Never"})
+
+
+@pytest.mark.parametrize("strategy", list(ResultsStrategy))
+def test_the_file_shows_what_the_object_does(strategy: ResultsStrategy, tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n"))
+    run = kubescene.run(scenario, out=tmp_path, results=strategy, full_status=True)
+    written = yaml.safe_load((tmp_path / "result.yaml").read_text())
+    shown = run.scenario["status"]["scenarioResult"].get("timeline")
+    assert (written["status"]["scenarioResult"].get("timeline") or {}) == (shown or {})
