@@ -18,6 +18,7 @@ from kubescene.results.output import SUMMARY_FILE
 from kubescene.running import Run, RunRequest, run
 from kubescene.scenario.faults import operations_of
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
@@ -36,7 +37,11 @@ class RunArguments:
     plugins: Sequence[str] = ()
     controllers: Sequence[str] = ()
     scheduler_config: Path | None = None
+    feature_gates: str = ""
     interactive: bool = False
+
+    def scheduler(self) -> SchedulerOptions:
+        return scheduler_with(self.plugins, self.scheduler_config, self.feature_gates)
 
 
 def run_scenario(path: Path, arguments: RunArguments) -> int:
@@ -59,7 +64,7 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
                 instruments=(progress,),
                 results=results,
                 full_status=arguments.full_status,
-                scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+                scheduler=arguments.scheduler(),
                 reconcilers=controllers_named(arguments.controllers),
                 folder=None if file.path is None else file.path.parent,
                 source=file.path,
@@ -85,7 +90,7 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
     request = RunRequest(
         scenario=file.scenario,
         seed=arguments.seed,
-        scheduler=scheduler_with(arguments.plugins, arguments.scheduler_config),
+        scheduler=arguments.scheduler(),
         reconcilers=controllers_named(arguments.controllers),
         folder=file.path.parent,
         strict=arguments.strict,
