@@ -59,7 +59,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 GUIDES = ROOT / "docs/guides"
 
 
-@pytest.mark.parametrize("name", ["library.md", "scheduler-configuration.md"])
+@pytest.mark.parametrize("name", ["library.md", "pod-groups.md", "scheduler-configuration.md"])
 def test_a_guide_prints_what_it_says(name: str) -> None:
     guide = GUIDES / name
     world: dict[str, object] = {}

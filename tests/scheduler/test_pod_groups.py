@@ -115,6 +115,13 @@ def test_a_gang_waits_until_it_is_complete_and_then_goes_together() -> None:
     }
 
 
+def test_members_are_bound_in_the_order_in_which_they_were_tried() -> None:
+    world = stage()
+    world.nodes("n1")
+    world.create(gang("job", 3), *members("job", "a", "b", "c", cpu="1"))
+    assert [each.pod.name for each in world.work()] == ["c", "a", "b"]
+
+
 def test_pods_wait_for_their_group_to_appear() -> None:
     world = stage()
     world.nodes("n1")
@@ -363,6 +370,34 @@ def test_a_plugin_that_raises_loses_nobody() -> None:
     assert table(world) == before
     waiting = world.scheduler.queue.waiting(Place.ERROR_BACKOFF)
     assert sorted(pod.name for pod in waiting) == ["a", "raises", "z"]
+
+
+class Binding:
+    """Raises in PreBind of one pod."""
+
+    name = "Binding"
+
+    def __init__(self, handle: Handle) -> None:
+        del handle
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        if pod.name == "raises":
+            raise ValueError("no idea")
+        return SUCCESS
+
+
+def test_an_exception_after_the_trial_loses_nobody_either() -> None:
+    world = stage(Reserving, Binding)
+    world.nodes("n1", "n2")
+    world.create(gang("job", 3), *members("job", "a", "raises"))
+    world.create(*members("job", "z"))
+    with pytest.raises(PluginError, match="no idea"):
+        world.work()
+    waiting = world.scheduler.queue.waiting(Place.ERROR_BACKOFF)
+    placed = [name for names, *_ in table(world).values() for name in names]
+    assert sorted([*placed, *(pod.name for pod in waiting)]) == ["a", "raises", "z"]
+    assert "raises" not in placed
+    assert sorted(world.plugin("Reserving").held) == sorted(placed)
 
 
 class Later:

@@ -68,6 +68,12 @@ def run(
             help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig.",
         ),
     ] = None,
+    feature_gates: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
+        ),
+    ] = "",
     server: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Let this server play it, such as http://127.0.0.1:8001."),
@@ -101,9 +107,14 @@ def run(
         from kubescene.cli.remote import check_local_options, run_on_server
         from kubescene.cli.run import output_path
 
-        local = {"--full-status": full_status, "--plugin": plugin, "--controller": controller}
+        local: dict[str, object] = {
+            "--full-status": full_status,
+            "--plugin": plugin,
+            "--controller": controller,
+        }
         local |= {"--strict": strict, "--interactive": interactive}
-        check_local_options({**local, "--scheduler-config": scheduler_config})
+        local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
+        check_local_options(local)
         play = partial(run_on_server, read_scenario(file), server, out=output_path(out))
         raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
     from kubescene.cli.run import RunArguments, run_scenario
@@ -117,6 +128,7 @@ def run(
         plugins=plugin or (),
         controllers=controller or (),
         scheduler_config=scheduler_config,
+        feature_gates=feature_gates,
         interactive=interactive,
         plugin_errors=plugin_errors,
     )

@@ -19,8 +19,8 @@ from kubescene.results.output import SUMMARY_FILE
 from kubescene.running import Run, RunRequest, run
 from kubescene.scenario.faults import operations_of
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.guarding import PluginErrors
-from kubescene.scheduler.options import SchedulerOptions
 from kubescene.types import JsonObject
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
@@ -39,11 +39,17 @@ class RunArguments:
     plugins: Sequence[str] = ()
     controllers: Sequence[str] = ()
     scheduler_config: Path | None = None
+    feature_gates: str = ""
     interactive: bool = False
     plugin_errors: Literal["fail", "stop"] = "fail"
 
     def scheduler(self) -> SchedulerOptions:
-        return scheduler_with(self.plugins, self.scheduler_config, PluginErrors(self.plugin_errors))
+        return scheduler_with(
+            self.plugins,
+            self.scheduler_config,
+            self.feature_gates,
+            PluginErrors(self.plugin_errors),
+        )
 
 
 def run_scenario(path: Path, arguments: RunArguments) -> int:

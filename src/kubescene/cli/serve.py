@@ -48,6 +48,12 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
     ] = None,
+    feature_gates: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
+        ),
+    ] = "",
     allow_extenders: Annotated[
         bool,
         typer.Option(help="Let clients configure extenders, which this server then calls."),
@@ -75,7 +81,7 @@ def serve(
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
-    scheduler = scheduler_with(plugin or (), scheduler_config)
+    scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
     cluster = Cluster(options, clock=clock_named(clock), server_clock=WallClock())
     try:

@@ -137,6 +137,19 @@ class Binding:
             return status
         return Status(Code.WAIT, (*status.reasons, ASKED_TO_WAIT))
 
+    def prepare(self) -> Status:
+        """Reserve and Permit, and no further; a pod that has to wait begins to do so."""
+        status = self._reserve_all()
+        if not status.ok:
+            return status
+        status, waits = self._permit_all()
+        if not waits and not status.ok:
+            return status
+        self.stage = Stage.PERMITTED
+        if waits:
+            self._wait(waits, self._too_long_at_permit)
+        return SUCCESS
+
     def abandon(self, message: str) -> None:
         """The pod is gone: whatever it waits for, it need not wait any longer."""
         if self._waiting is not None:
@@ -166,8 +179,10 @@ class Binding:
     # -- the stages: each goes on to the next ----------------------------------------------
 
     def _reserve(self) -> Status | None:
-        status = self._reserve_all()
-        return self._permit() if status.ok else status
+        status = self.prepare()
+        if not status.ok:
+            return status
+        return None if self._waiting is not None else self._pre_bind()
 
     def _reserve_all(self) -> Status:
         for extension in self._concern.reserve:
@@ -175,16 +190,6 @@ class Binding:
             if not status.ok:
                 return _named(status, extension, "Reserve")
         return SUCCESS
-
-    def _permit(self) -> Status | None:
-        status, waits = self._permit_all()
-        if not waits and not status.ok:
-            return status
-        self.stage = Stage.PERMITTED
-        if not waits:
-            return self._pre_bind()
-        self._wait(waits, self._too_long_at_permit)
-        return None
 
     def _permit_all(self) -> tuple[Status, dict[str, int | None]]:
         """All Permit plugins run; those that ask to wait do so together."""

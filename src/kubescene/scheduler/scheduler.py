@@ -41,7 +41,7 @@ from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
 from kubescene.scheduler.failures import failure_patch, refuse
 from kubescene.scheduler.group_conditions import group_condition
-from kubescene.scheduler.group_trials import GroupTrial, final_decision
+from kubescene.scheduler.group_trials import GroupTrial, GroupVerdict, Member, final_decision
 from kubescene.scheduler.guarding import PluginErrors, traceback_of
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import NODE, POD, Informers
@@ -381,15 +381,42 @@ class Scheduler:
         return self._submit_group(trial)
 
     def _submit_group(self, trial: GroupTrial) -> bool:
-        """The group is decided about: bind its pods, or put them back."""
-        wrote = False
+        """The group is decided about: put its pods back, or place them all and then bind them."""
+        bindings: list[Binding] = []
+        try:
+            wrote = [self._submit(member, trial.verdict, bindings) for member in trial.members]
+            for binding in bindings:
+                self.waiting_pods.withdraw(binding.pod.uid)
+                wrote.append(self._bind(binding))
+        except Exception:
+            self._abandon_group(trial, bindings)
+            raise
+        return self._tell_group(trial) or any(wrote)
+
+    def _submit(self, member: Member, verdict: GroupVerdict, bindings: list[Binding]) -> bool:
+        """Put one pod back, or prepare its binding."""
+        entry, decision = member.entry, final_decision(member, verdict)
+        if not decision.node or self.queue.get(entry.pod.uid) is not entry:
+            return self._failed(entry, decision)
+        binding = self._assume(entry, decision)
+        bindings.append(binding)
+        status = binding.prepare()
+        return False if status.ok else self._undo(bindings.pop(), status)
+
+    def _abandon_group(self, trial: GroupTrial, bindings: list[Binding]) -> None:
+        """An exception came between: who is neither bound nor put back nor waits is tried again."""
+        for binding in bindings:
+            if self._is_lost(binding.entry):
+                self._recover(binding.entry)
+                binding.undo()
         for member in trial.members:
-            decision = final_decision(member, trial.verdict)
-            if decision.node and self.queue.get(member.entry.pod.uid) is member.entry:
-                wrote |= self._place(member.entry, decision)
-            else:
-                wrote |= self._failed(member.entry, decision)
-        return self._tell_group(trial) or wrote
+            if self._is_lost(member.entry):
+                self._recover(member.entry)
+
+    def _is_lost(self, entry: QueuedPod) -> bool:
+        uid = entry.pod.uid
+        held = self.queue.get(uid) is entry and entry.place is Place.IN_FLIGHT
+        return held and uid not in self._bindings
 
     def _tell_group(self, trial: GroupTrial) -> bool:
         """Write the condition of the group, if the verdict is news."""
@@ -407,6 +434,9 @@ class Scheduler:
 
     def _place(self, entry: QueuedPod, decision: Decision) -> bool:
         """Assume the pod on its node and begin to bind it."""
+        return self._bind(self._assume(entry, decision))
+
+    def _assume(self, entry: QueuedPod, decision: Decision) -> Binding:
         pod = entry.pod
         assumed = pod.assumed(decision.node)
         self._placed[pod.uid] = assumed
@@ -414,7 +444,7 @@ class Scheduler:
         if pod.group:
             self.nominations.remove(pod)
             self.pod_groups.assume(pod.namespace, pod.group, pod.uid)
-        return self._bind(self._make_binding(entry, decision, assumed))
+        return self._make_binding(entry, decision, assumed)
 
     def _make_binding(self, entry: QueuedPod, decision: Decision, assumed: PodInfo) -> Binding:
         return Binding(

@@ -79,6 +79,11 @@ class WaitingRoom:
         self._ready.append(uid)
         self._wake()
 
+    def withdraw(self, uid: str) -> None:
+        """A binding goes on by itself, ready or not."""
+        if uid in self._ready:
+            self._ready.remove(uid)
+
     @property
     def has_ready(self) -> bool:
         return bool(self._ready)

@@ -7,10 +7,6 @@ from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 
-class NotReplayedError(Exception):
-    """A case needs what our scheduler does not have yet."""
-
-
 def options_of(case: JsonObject) -> SchedulerOptions:
     """Raises `ConfigurationError` for a configuration that is refused."""
     gates = FeatureGates.of(case.get("featureGates") or {})
