@@ -192,6 +192,17 @@ def test_a_slice_that_comes_or_goes_is_seen_at_once(stage: Devices) -> None:
     assert stage.place(pod("r", "three")) == ["r:"]
 
 
+def test_a_device_in_the_network_is_seen_from_all_nodes_and_taken_for_all(stage: Devices) -> None:
+    stage.nodes("a", "b")
+    stage.create(claim("one"), claim("two"), claim("three"))
+    assert stage.place(pod("p", "one")) == ["p:"]
+    pool = {"name": "net", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "allNodes": True, "pool": pool, "devices": [{"name": "x"}]}
+    assert stage.place(resource("ResourceSlice", "net", spec)) == ["p:a"]
+    assert stage.place(pod("q", "two"), pod("r", "three")) == ["q:", "r:"]
+    assert "nodeSelector" not in stage.claim("one")["status"]["allocation"]
+
+
 def test_d_4_a_claim_that_nobody_else_uses_is_deallocated(stage: Devices) -> None:
     stage.nodes("a", "b")
     stage.create(slice_on("a", "gpu-0"), slice_on("b", "gpu-0"), claim("c"))
