@@ -91,7 +91,7 @@ class DynamicResources(
 
     def __init__(self, handle: Handle, binding_timeout: int = BINDING_TIMEOUT) -> None:
         self._cluster = handle.shared(DeviceCluster)
-        self._filter = ClaimFilter(self._cluster, handle.clock, binding_timeout)
+        self._filter = ClaimFilter(self._cluster, handle.nodes, handle.clock, binding_timeout)
         self._binder = ClaimBinder(self._cluster, self._filter, handle, binding_timeout)
         self._named: set[tuple[str, str]] = set()
         """Claims that pods name themselves: several pods may."""
