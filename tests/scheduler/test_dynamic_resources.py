@@ -126,6 +126,7 @@ def test_a_claim_is_allocated_where_its_pod_goes(stage: Devices) -> None:
 
 
 def test_d_1_a_pod_waits_until_its_claim_exists(stage: Devices) -> None:
+    """P-1: it is not even queued."""
     stage.nodes("a")
     stage.create(slice_on("a", "gpu-0"))
     assert stage.place(pod("p", "late")) == []
