@@ -201,6 +201,7 @@ def test_a_claim_holds_no_more_than_32_devices() -> None:
     many = resource_slice("s", *(device(f"d{number:02}") for number in range(40)))
     text = ": number of requested devices 33 exceeds the claim limit of 32"
     assert find(pools_of(many), claim(request(count=33))) == Failed(0, text)
+    assert len(names(find(pools_of(many), claim(request(count=32))))[0]) == 32
     demand = first_available("r0", {"name": "most", "count": 30}, {"name": "few", "count": 2})
     found = names(find(pools_of(many), claim(demand, request("r1", count=10))))
     assert len(found[0]) == 12
@@ -337,6 +338,7 @@ def test_shares_of_a_device_add_up() -> None:
     consumed = {"bandwidth": "6"}
     held = taken(allocation("nic", shareID="1", consumedCapacity=consumed))
     assert find(pools_of(SHARED), claim(request(**five)), allocated=held) is CANNOT_ALLOCATE
+    assert find(pools_of(SHARED), claim(request(count=2))) is CANNOT_ALLOCATE
     unknown: Any = {"capacity": {"requests": {"nothing": "1"}}}
     assert find(pools_of(SHARED), claim(request(**unknown))) is CANNOT_ALLOCATE
 

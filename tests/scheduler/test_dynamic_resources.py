@@ -126,6 +126,7 @@ def test_a_claim_is_allocated_where_its_pod_goes(stage: Devices) -> None:
 
 
 def test_d_1_a_pod_waits_until_its_claim_exists(stage: Devices) -> None:
+    """P-1: it is not even queued."""
     stage.nodes("a")
     stage.create(slice_on("a", "gpu-0"))
     assert stage.place(pod("p", "late")) == []
@@ -190,6 +191,17 @@ def test_a_slice_that_comes_or_goes_is_seen_at_once(stage: Devices) -> None:
     stage.client.delete(ObjectRef(SLICE, "slice-b"))
     stage.create(claim("three"))
     assert stage.place(pod("r", "three")) == ["r:"]
+
+
+def test_a_device_in_the_network_is_seen_from_all_nodes_and_taken_for_all(stage: Devices) -> None:
+    stage.nodes("a", "b")
+    stage.create(claim("one"), claim("two"), claim("three"))
+    assert stage.place(pod("p", "one")) == ["p:"]
+    pool = {"name": "net", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "allNodes": True, "pool": pool, "devices": [{"name": "x"}]}
+    assert stage.place(resource("ResourceSlice", "net", spec)) == ["p:a"]
+    assert stage.place(pod("q", "two"), pod("r", "three")) == ["q:", "r:"]
+    assert "nodeSelector" not in stage.claim("one")["status"]["allocation"]
 
 
 def test_d_4_a_claim_that_nobody_else_uses_is_deallocated(stage: Devices) -> None:

@@ -366,11 +366,9 @@ class _Verdict:
         self._error: EvaluationError | None = None
 
     def reached(self, node: Node, scope: Scope) -> bool:
-        scope.meter.charge(1)
+        scope.meter.charge(1)  # outside: whoever has used up all may not go on
         try:
             return _truth(node.evaluate(scope)) is self._decisive
-        except CostExceededError:
-            raise
         except EvaluationError as error:
             self._error = self._error or error
             return False

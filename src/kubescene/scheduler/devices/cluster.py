@@ -114,7 +114,9 @@ class DeviceCluster:
             self._take(change.object)
             return
         self._touch_pools(self.taken.remove(self._allocations.pop(key, None)))
-        self._extended = {uid: held for uid, held in self._extended.items() if held != key}
+        owner = _owner(change.object)
+        if owner is not None and self._extended.get(owner[0]) == key:
+            del self._extended[owner[0]]
 
     def _take(self, claim: ReadOnlyObject) -> None:
         metadata = claim["metadata"]

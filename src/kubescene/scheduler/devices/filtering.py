@@ -12,7 +12,7 @@ from kubescene.scheduler.devices.outcomes import Outcomes
 from kubescene.scheduler.devices.pod_claims import PodClaims, allocation_of, key_of
 from kubescene.scheduler.devices.requests import ClaimSpec, claim_spec
 from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.node_info import NO_ROW, NodeInfo
+from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Status
@@ -28,16 +28,16 @@ _NOT_AVAILABLE = Status.unresolvable("resourceclaim not available on the node")
 class ClaimFilter:
     """Judges nodes for pods with claims."""
 
-    def __init__(self, cluster: DeviceCluster, clock: Clock, binding_timeout: int) -> None:
-        self._cluster = cluster
+    def __init__(
+        self, cluster: DeviceCluster, nodes: NodeTable, clock: Clock, binding_timeout: int
+    ) -> None:
+        self._nodes = nodes
         self._clock = clock
         self._timeout = binding_timeout
         self._outcomes = Outcomes(cluster)
-        self._nodes: NodeTable | None = None
 
     def judge_all(self, held: PodClaims, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
         """A code per row; see `PodClaims.status`."""
-        self._nodes = nodes
         if held.extended is not None or len(held.open) < len(held.claims):
             codes = [held.number(self.judge(held, pod, nodes.infos[row])) for row in rows.tolist()]
             return np.array(codes, dtype=np.int64)
@@ -109,11 +109,11 @@ class ClaimFilter:
         return total
 
     def _outcome(self, specs: tuple[ClaimSpec, ...], node: NodeInfo) -> Outcome:
-        nodes = self._nodes
-        known = nodes is not None and node.row != NO_ROW and node.row < len(nodes)
-        if nodes is None or not known or nodes.infos[node.row] is not node:
+        """What is remembered of the node's row; which pods are supposed on it does not matter."""
+        row = self._nodes.row_of(node.name)
+        if row is None or self._nodes.infos[row].labels is not node.labels:
             return self._outcomes.anew(specs, node)
-        return self._outcomes.on(specs, nodes, node.row)
+        return self._outcomes.on(specs, self._nodes, row)
 
     def _unavailable(self, held: PodClaims, node: NodeInfo) -> list[int]:
         """Positions of allocated claims that cannot be used on the node."""

@@ -91,7 +91,7 @@ class DynamicResources(
 
     def __init__(self, handle: Handle, binding_timeout: int = BINDING_TIMEOUT) -> None:
         self._cluster = handle.shared(DeviceCluster)
-        self._filter = ClaimFilter(self._cluster, handle.clock, binding_timeout)
+        self._filter = ClaimFilter(self._cluster, handle.nodes, handle.clock, binding_timeout)
         self._binder = ClaimBinder(self._cluster, self._filter, handle, binding_timeout)
         self._named: set[tuple[str, str]] = set()
         """Claims that pods name themselves: several pods may."""
@@ -111,7 +111,7 @@ class DynamicResources(
         return self.concerns(signature)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """D-1: a pod waits outside the queue until all of its claims exist and are its own."""
+        """D-1, P-1: a pod waits outside the queue until all of its claims exist and are its own."""
         if not pod.spec.claims:
             return SUCCESS
         self._note_names(pod)
@@ -154,7 +154,7 @@ class DynamicResources(
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis
     ) -> PostFilterResult:
-        """D-4; M-6 if another PreFilter turned the pod away before this one had its turn."""
+        """D-4, M-4; M-6 if another PreFilter turned the pod away before this one had its turn."""
         held: PodClaims | None = state.find(NAME)
         if held is not None and not held.is_empty:
             return PostFilterResult(self._binder.make_room(held, pod))
