@@ -8,6 +8,7 @@ import pytest
 
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupResource
+from kubescene.client.interfaces import ObjectRef
 from kubescene.control.loops import IDLE
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler import (
@@ -24,6 +25,7 @@ from kubescene.scheduler import (
     PostFilterResult,
     Status,
 )
+from kubescene.scheduler.informers import POD
 from kubescene.scheduler.pods import PodClasses
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
@@ -376,11 +378,12 @@ def test_x_6_an_error_about_the_nominated_node_leaves_the_others() -> None:
 
     caller = AtOnce(answer)
     world = stage(caller, Extender("e", FILTER))
-    pod = make_pod("p").build()
-    pod["status"] = {"nominatedNodeName": "a"}
-    (placed,) = world.place(pod)
-    assert placed.startswith("p:")
-    assert [call.nodes for call in caller.calls][-1] == ("a", "b", "c")
+    world.create(make_pod("p"))
+    nomination = {"status": {"nominatedNodeName": "a"}}
+    world.client.patch(ObjectRef(POD, "p", "default"), nomination, subresource="status")
+    (attempt,) = world.work()
+    assert attempt.node
+    assert [call.nodes for call in caller.calls] == [("a",), ("a", "b", "c")]
 
 
 def test_x_3_limits_make_an_extender_interested_too() -> None:
