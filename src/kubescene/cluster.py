@@ -49,7 +49,7 @@ from kubescene.controllers.builtin.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.errors import BadRequestError, InternalError
+from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
@@ -250,12 +250,22 @@ class Cluster:
         """The settings of this world, also while a scenario has borrowed it and brought its own."""
         return self._own_options
 
+    @property
+    def scheduler_is_configurable(self) -> bool:
+        """Whether the scheduler is the built-in one."""
+        known = self.registrations.find(SCHEDULER)
+        return isinstance(known, partial) and known.func is kube_scheduler
+
     def configure_scheduler(self, scheduler: SchedulerSource) -> None:
         """From now on the scheduler is made with other options; one that runs is made anew.
 
         Pods that it had decided about but not bound are decided about again. Nothing changes if
         these options cannot be used. A world that a scenario has borrowed changes when it is back.
         """
+        if not self.scheduler_is_configurable:
+            raise ConfigurationError(
+                f"the {SCHEDULER} of this world was registered by somebody else: configure it there"
+            )
         before = self._own_options
         options = replace(before, scheduler=scheduler_from(scheduler, before.scheduler))
         if self.is_lent:

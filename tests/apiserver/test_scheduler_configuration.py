@@ -1,6 +1,7 @@
 """GET and POST of the scheduler's configuration on a served world."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,16 @@ from apiserver.http import Http, pod
 from kubescene.apiserver.server import Server
 from kubescene.clock import VirtualClock
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.scheduler import (
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    Handle,
+    NodeInfo,
+    PodInfo,
+    SchedulerOptions,
+    Status,
+)
 from kubescene.types import JsonObject
 
 PATH = "/simulator/v1/schedulerconfiguration"
@@ -122,3 +133,36 @@ def test_no_client_makes_the_server_call_an_address(http: Http) -> None:
     refused = http.post(PATH, {**HEADER, "extenders": [extender]})
     assert refused.status == 403
     assert "--allow-extenders" in refused.message
+
+
+class Demanding(FilterPlugin):
+    """Cannot be made without an argument."""
+
+    name = "Demanding"
+
+    def __init__(self, arguments: Mapping[str, Any], handle: Handle) -> None:
+        del handle
+        self.only = arguments["only"]
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if node.name == self.only else Status.unschedulable("no")
+
+
+def test_a_plugin_that_cannot_be_made_leaves_the_scheduler_that_runs() -> None:
+    known = SchedulerOptions(plugins={"Demanding": Demanding})
+    cluster = Cluster(ClusterOptions(scheduler=known), clock=VirtualClock())
+    plugins = {"multiPoint": {"enabled": [{"name": "Demanding"}]}}
+    with Server(cluster, port=0) as server:
+        http = Http(server.host, server.port)
+        for name in "ab":
+            http.post("/api/v1/nodes", node(name))
+        before = http.get(PATH).body
+        refused = http.post(PATH, {**HEADER, "profiles": [{"plugins": plugins}]})
+        assert (refused.status, refused.reason) == (422, "Invalid")
+        assert "initializing plugin \"Demanding\": KeyError: 'only'" in refused.message
+        assert http.get(PATH).body == before
+        assert placed(http, "p") == "a"
+        given = {"plugins": plugins, "pluginConfig": [{"name": "Demanding", "args": {"only": "b"}}]}
+        assert http.post(PATH, {**HEADER, "profiles": [given]}).status == 202
+        assert [placed(http, f"q{at}") for at in range(3)] == ["b"] * 3
+        http.close()

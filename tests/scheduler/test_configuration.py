@@ -204,6 +204,11 @@ def test_k_14_profiles_have_their_own_plugins_and_percentages() -> None:
     assert (options.backoff.initial_s, options.backoff.maximum_s) == (2, 60)
 
 
+def test_k_10_backoffs_may_be_equal() -> None:
+    options = read_configuration(config(podInitialBackoffSeconds=10, podMaxBackoffSeconds=10))
+    assert (options.backoff.initial_s, options.backoff.maximum_s) == (10, 10)
+
+
 def test_arguments_of_a_plugin_that_does_not_exist_are_accepted() -> None:
     read_configuration(args("Unknown", x=1))
 

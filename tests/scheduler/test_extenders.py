@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.scheme import GroupResource
+from kubescene.client.interfaces import ObjectRef
 from kubescene.control.loops import IDLE
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler import (
@@ -22,6 +25,8 @@ from kubescene.scheduler import (
     PostFilterResult,
     Status,
 )
+from kubescene.scheduler.informers import POD
+from kubescene.scheduler.pods import PodClasses
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
 
@@ -319,3 +324,78 @@ def test_a_decision_without_effects_cannot_wait() -> None:
     assert entry is not None
     with pytest.raises(ConfigurationError, match="an extender answers later"):
         world.scheduler.cycle_of("default-scheduler").decide(entry.pod)
+
+
+# -- rules that one would not guess ------------------------------------------------------------
+
+
+def test_c_15_a_rated_node_wins_over_an_equal_one_that_is_not() -> None:
+    verbs = frozenset({ExtenderVerb.PRIORITIZE})
+    caller = AtOnce(lambda call: ExtenderAnswer(scores={"c": 0}))
+    world = stage(caller, Extender("e", verbs))
+    assert world.place(make_pod("p")) == ["p:c"]
+
+
+def test_c_15_if_no_equal_node_is_rated_the_heap_decides() -> None:
+    verbs = frozenset({ExtenderVerb.PRIORITIZE})
+    world = stage(AtOnce(lambda call: ExtenderAnswer(error="no")), Extender("e", verbs))
+    assert world.place(make_pod("p")) == ["p:a"]
+
+
+def test_x_4_what_an_extender_says_of_other_nodes_counts_too() -> None:
+    failed = {"a": "no", "b": "no", "c": "no", "ghost": "never heard of it"}
+    world = stage(AtOnce(lambda call: ExtenderAnswer(failed=failed)), Extender("e", FILTER))
+    world.create(make_pod("p"))
+    attempt = world.work()[0]
+    text = "0/3 nodes are available: 1 never heard of it, 3 no."
+    assert attempt.message.startswith(text)
+
+
+def test_x_5_nodes_that_come_back_whole_are_rated_as_empty() -> None:
+    for bare in (False, True):
+        caller = AtOnce(lambda call, bare=bare: ExtenderAnswer(nodes=call.nodes, bare=bare))  # type: ignore[misc]
+        world = stage(caller, Extender("e", FILTER, node_cache_capable=False), nodes="ab")
+        world.create(make_pod("old").cpu("3").memory("4Gi").on("a"))
+        world.create(make_pod("new").cpu("1"))
+        (attempt,) = world.work()
+        assert attempt.explanation is not None
+        totals = list(attempt.explanation.totals)
+        assert bool(totals[0] == totals[1]) is bare
+
+
+def test_x_7_a_second_pod_like_the_first_is_asked_about_too() -> None:
+    caller = AtOnce(lambda call: ExtenderAnswer(nodes=call.nodes if len(caller.calls) > 1 else ()))
+    world = stage(caller, Extender("e", FILTER))
+    world.create(make_pod("p"), make_pod("q"))
+    assert [bool(each.node) for each in world.work()][:2] == [False, True]
+
+
+def test_x_6_an_error_about_the_nominated_node_leaves_the_others() -> None:
+    def answer(call: ExtenderCall) -> ExtenderAnswer:
+        if call.nodes == ("a",):
+            return ExtenderAnswer(error="out of order", bare=True)
+        return ExtenderAnswer(nodes=call.nodes)
+
+    caller = AtOnce(answer)
+    world = stage(caller, Extender("e", FILTER))
+    world.create(make_pod("p"))
+    nomination = {"status": {"nominatedNodeName": "a"}}
+    world.client.patch(ObjectRef(POD, "p", "default"), nomination, subresource="status")
+    (attempt,) = world.work()
+    assert attempt.node
+    assert [call.nodes for call in caller.calls] == [("a",), ("a", "b", "c")]
+
+
+def test_x_3_limits_make_an_extender_interested_too() -> None:
+    caller = AtOnce(only("b"))
+    managed = frozenset({"example.com/gpu"})
+    for limit in ("requests", "limits"):
+        pod = make_pod("p").build()
+        pod["spec"]["containers"][0]["resources"] = {limit: {"example.com/gpu": "0"}}
+        world = stage(caller, Extender("e", FILTER, managed_resources=managed))
+        info = PodInfo(record_of(pod), pod, PodClasses())
+        assert world.scheduler._extenders.interested(info), limit
+
+
+def record_of(pod: dict[str, Any]) -> Record:
+    return make_record(GroupResource("", "pods"), versioned(pod, 1), 1)

@@ -117,7 +117,8 @@ class EngineThread:
     ) -> None:
         self.cluster = cluster
         # Extenders may call back: this thread must not wait for them.
-        cluster.configure_scheduler(in_background(cluster.own_options.scheduler))
+        if cluster.scheduler_is_configurable:
+            cluster.configure_scheduler(in_background(cluster.own_options.scheduler))
         self._director = director or Nobody()
         self._with_controllers = controllers
         self._commands: SimpleQueue[Command | None] = SimpleQueue()

@@ -7,7 +7,13 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.writing import as_object
-from kubescene.errors import Cause, ForbiddenError, InvalidError, SchedulerConfigurationError
+from kubescene.errors import (
+    Cause,
+    ConfigurationError,
+    ForbiddenError,
+    InvalidError,
+    SchedulerConfigurationError,
+)
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import describe, read_configuration
 from kubescene.scheduler.configuration.schema import GROUP, KIND
@@ -43,6 +49,8 @@ class SchedulerConfigurationPage:
             await self._engine.submit(lambda: self._engine.configure_scheduler(options))
         except SchedulerConfigurationError as error:
             raise refusal(error) from None
+        except ConfigurationError as error:
+            raise InvalidError(str(error), kind=KIND, group=GROUP) from None
         return json_response({**describe(options)}, 202)
 
     def _check_extenders(self, before: SchedulerOptions, document: JsonObject) -> None:

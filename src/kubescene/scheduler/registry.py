@@ -6,7 +6,7 @@ from inspect import signature
 from types import FunctionType
 from typing import Any
 
-from kubescene.errors import ConfigurationError
+from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.interfaces import Handle, Plugin, PluginFactory
 from kubescene.scheduler.points import points_of
@@ -47,14 +47,25 @@ class PluginRegistry:
             self._classes[name] = known
 
     def make(self, name: str, arguments: Mapping[str, Any], handle: Handle) -> Plugin:
-        """A new plugin object; a name nobody registered is a `ConfigurationError`."""
+        """A new plugin object.
+
+        A name that nobody registered is a `ConfigurationError`, and so is a plugin that cannot be
+        made with these arguments.
+        """
         factory = self._factories.get(name)
         if factory is None:
             known = ", ".join(self) or "none"
             raise ConfigurationError(
                 f"scheduler plugin {name!r} does not exist; registered are: {known}"
             )
-        return factory(arguments, handle)
+        try:
+            return factory(arguments, handle)
+        except KubesceneError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(
+                f'initializing plugin "{name}": {type(error).__name__}: {error}'
+            ) from error
 
     def points_of(self, name: str) -> list[ExtensionPoint] | None:
         """The points that a plugin can stand at; None if nobody registered it."""
