@@ -4,8 +4,10 @@ import json
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from conformance.kubectl import Kubectl
+from kubescene.cli.app import app
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.definition import scenario_definition
 from kubescene.testing import make_node, make_pod
@@ -93,7 +95,8 @@ def test_explain_describes_the_fields(kubectl: Kubectl) -> None:
 
 
 def test_the_definition_can_be_applied_again(kubectl: Kubectl) -> None:
-    document = yaml.safe_dump(scenario_definition())
+    document = CliRunner().invoke(app, ["schema", "--crd"]).stdout
+    assert yaml.safe_load(document) == scenario_definition()
     kubectl("apply", "-f", "-", stdin=document)
     name = "crd/scenarios.simulation.kube-scheduler-simulator.x-k8s.io"
     kubectl("wait", name, "--for=condition=Established")

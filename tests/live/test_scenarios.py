@@ -1,6 +1,6 @@
 """Who plays and who waits, without a thread or a socket: moments are turned by hand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -13,14 +13,20 @@ from kubescene.live.scenarios import RECONFIGURED
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
 
 
 class Stage:
     """A served world whose engine thread is the test."""
 
-    def __init__(self, results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP) -> None:
+    def __init__(
+        self,
+        results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+        items: Sequence[JsonObject] = (),
+    ) -> None:
         clock = WallClock()
         self.cluster = Cluster(ClusterOptions(events=True), clock=clock, server_clock=clock)
+        self.cluster.load({"kind": "List", "items": list(items)})
         self.cluster.registry.track_fields = True
         self.cluster.store.own()
         self.live = LiveScenarios(self.cluster, results)
@@ -139,6 +145,16 @@ def test_a_waiting_scenario_that_is_being_deleted_is_not_played(stage: Stage) ->
     stage.cluster.delete("scenarios", "first")
     stage.settle()
     assert stage.phase("second") == "Pending"
+
+
+def test_who_was_under_way_at_the_start_has_failed_and_keeps_nobody_waiting() -> None:
+    old = simple("old").build() | {"status": {"phase": "Running"}}
+    stage = Stage(items=[old, simple("fresh").done().build()])
+    assert stage.phase("old") == "Failed"
+    fresh = stage.cluster.get("scenarios", "fresh")["status"]
+    assert (fresh["phase"], "message" in fresh) == ("Pending", False)
+    stage.settle()
+    assert stage.phase("fresh") == "Succeeded"
 
 
 def test_waiting_is_told_while_another_plays(stage: Stage) -> None:

@@ -201,13 +201,24 @@ def convert(
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    crd: Annotated[
+        bool,
+        typer.Option("--crd", help="The CustomResourceDefinition instead, for any API server."),
+    ] = False,
+) -> None:
     """Print the JSON Schema of scenario files, for editors.
 
     Example: kubescene schema > scenario.schema.json
     """
     import orjson
 
+    if crd:
+        from kubescene.api.yaml_text import dump_yaml
+        from kubescene.scenario.definition import scenario_definition
+
+        typer.echo(dump_yaml(scenario_definition()), nl=False)
+        return
     from kubescene.scenario.json_schema import editor_schema
 
     typer.echo(orjson.dumps(editor_schema(), option=orjson.OPT_INDENT_2).decode())

@@ -40,7 +40,6 @@ RECONFIGURED = (
     "what happened before and after cannot be compared"
 )
 
-
 YOUNG_OBJECTS = 2_000
 """Between two looks of the garbage collector: about a millisecond each."""
 NEVER = 1_000_000
@@ -214,7 +213,8 @@ class LiveScenarios:
         for record in self._waiting():
             if as_phase(record.phase) in UNDER_WAY:
                 self._write(record, ScenarioPhase.FAILED, RESTARTED)
-            elif before:
+                continue
+            if before:
                 why = f'scenario "{before}" comes first'
                 self._write(record, ScenarioPhase.PENDING, why)
             elif not record.phase:
