@@ -168,6 +168,11 @@ def test_ipa_5_codes_say_whether_preemption_could_help() -> None:
     assert codes == {1: Code.UNRESOLVABLE, 2: Code.UNSCHEDULABLE, 3: Code.UNSCHEDULABLE}
 
 
+def test_ipa_3_match_label_keys_are_the_business_of_the_api_server() -> None:
+    unmerged = related(db("new").label(tier="x"), "podAffinity", {"matchLabelKeys": ["tier"]})
+    assert refused(city(), unmerged) == "b1:affinity bare:affinity"
+
+
 def test_ipa_4_one_pod_must_match_all_terms() -> None:
     world = city()
     world.add(make_pod("web").label(app="web"), "a1")

@@ -51,7 +51,7 @@ def resolved(term: AffinityTerm, namespaces: Iterable[tuple[str, Mapping[str, st
 
 @dataclass(frozen=True, slots=True)
 class MatchesAll:
-    """Pods that match all terms of the affinity (IPA-4)."""
+    """Pods that match all terms of the affinity (IPA-4), those being deleted too (IPA-8)."""
 
     terms: tuple[OwnTerm, ...]
     reads_labels = True

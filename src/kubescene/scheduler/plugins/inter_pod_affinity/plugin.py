@@ -125,6 +125,7 @@ class InterPodAffinity(
         self._sync()
         prepared = AffinityState(self._required[pod.signature], self._census)
         if prepared.is_empty:
+            # Nominated pods that repel this one then go unnoticed, as in kube-scheduler (C-2).
             return SKIP, None
         state.write(NAME, prepared)
         return SUCCESS, None
