@@ -3,10 +3,10 @@
 Containers add up; init containers run before them and only raise the floor, except sidecars
 (``restartPolicy: Always``), which keep running and add up as well. Requests of the pod itself
 replace those of its containers, and overhead comes on top. Sums are taken exactly, in nano-units,
-and rounded up once at the end: cpu to thousandths, everything else to whole units.
+and rounded up once at the end: cpu to thousandths, everything else to whole units. [R-1, S-5]
 
 Scoring uses a second sum in which a container that asks for no cpu or memory counts as asking for
-100m or 200Mi, so that pods without requests do not all pile up on one node.
+100m or 200Mi, so that pods without requests do not all pile up on one node. [R-2]
 """
 
 from collections.abc import Iterable, Mapping
