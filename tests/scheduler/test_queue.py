@@ -115,6 +115,29 @@ def test_q_9_an_idle_scheduler_takes_rejected_pods_out_of_backoff(queue: Schedul
     assert [pop_name(queue), pop_name(queue)] == ["ready", "p"]
 
 
+def test_q_6_backoffs_end_in_order_and_at_once_by_priority(queue: SchedulingQueue) -> None:
+    for each in (pod("low"), pod("high", 5), pod("often", 9)):
+        queue.add(each)
+    for _ in range(3):
+        fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    # The one with the highest priority fails once more, and so waits longer.
+    fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    assert [pop_name(queue) for _ in range(3)] == ["high", "low", "often"]
+
+
+def test_q_18_attempts_and_cycles_are_counted(queue: SchedulingQueue) -> None:
+    queue.add(pod("a"))
+    queue.add(pod("b"))
+    fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    pop_name(queue)
+    entry = queue.pop()
+    assert entry is not None
+    assert (entry.pod.name, entry.attempts, queue.cycle) == ("a", 2, 3)
+
+
 def test_pods_with_errors_wait_for_the_clock(queue: SchedulingQueue, clock: VirtualClock) -> None:
     queue.add(pod("p"))
     fail_next(queue)

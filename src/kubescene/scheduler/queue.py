@@ -201,6 +201,7 @@ class SchedulingQueue:
         return self._begin(entry)
 
     def _begin(self, entry: QueuedPod) -> QueuedPod:
+        """Every attempt counts, and so does every cycle. [Q-18]"""
         self.cycle += 1
         entry.attempts += 1
         entry.place = Place.IN_FLIGHT
@@ -217,7 +218,7 @@ class SchedulingQueue:
     def put_back(
         self, entry: QueuedPod, plugins: Iterable[str], pending: Iterable[str] = ()
     ) -> None:
-        """The attempt failed: plugins rejected the pod or, if none did, something went wrong. [Q-8]"""
+        """The attempt failed: plugins rejected the pod, or something went wrong. [Q-8]"""
         uid = entry.pod.uid
         arrived = self._in_flight.end(uid)
         if self._pods.get(uid) is not entry:
@@ -412,6 +413,7 @@ class SchedulingQueue:
         self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
 
     def _back_off(self, entry: QueuedPod) -> bool:
+        """Let a pod wait, in order of the end of its backoff and then of the active queue. [Q-6]"""
         if self._pops_early and self._gate(entry):
             return False
         self._unschedulable.remove(entry)
@@ -431,6 +433,7 @@ class SchedulingQueue:
         return self._has_groups and bool(entry.pod.group)
 
     def _gate(self, entry: QueuedPod) -> bool:
+        """Ask PreEnqueue; who is kept out waits for an event of the plugin that does it. [Q-13]"""
         status = self._pre_enqueue(entry.pod)
         if status.ok:
             entry.gated_by = ""
