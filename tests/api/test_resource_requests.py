@@ -28,7 +28,7 @@ def pod(*containers: JsonObject, init: tuple[JsonObject, ...] = (), **spec: Any)
     return {"spec": {"containers": list(containers), "initContainers": list(init), **spec}}
 
 
-def test_sidecars_add_up_and_init_containers_raise_the_floor() -> None:
+def test_r_1_sidecars_add_up_and_init_containers_raise_the_floor() -> None:
     init = (sidecar(cpu="500m"), container(cpu="3"), sidecar(cpu="1"))
     subject = pod(container(cpu="1"), container(cpu="1"), init=init)
     assert pod_requests(subject)["cpu"] == 3500
@@ -41,7 +41,7 @@ def test_an_init_container_runs_beside_the_sidecars_before_it() -> None:
     assert pod_requests(pod(container(memory="2"), init=init))["memory"] == 6
 
 
-def test_sums_are_rounded_once() -> None:
+def test_s_5_sums_are_rounded_once() -> None:
     assert pod_requests(pod(container(cpu="500u"), container(cpu="500u")))["cpu"] == 1
 
 
@@ -67,17 +67,17 @@ def test_sums_are_rounded_once() -> None:
         ),
     ],
 )
-def test_nonzero_requests(subject: JsonObject, expected: tuple[int, int]) -> None:
+def test_r_2_nonzero_requests(subject: JsonObject, expected: tuple[int, int]) -> None:
     assert nonzero_requests(subject) == expected
 
 
-def test_pod_level_requests_replace_those_of_containers_except_in_fit_scoring() -> None:
+def test_r_7_pod_level_requests_replace_those_of_containers_except_in_fit_scoring() -> None:
     subject = pod(container(cpu="3", memory="1Gi"), resources={"requests": {"cpu": "1"}})
     assert pod_requests(subject) == {"cpu": 1000, "memory": 1024 * MI}
     assert scoring_requests(subject) == {"cpu": 3000, "memory": 1024 * MI}
 
 
-def test_a_resize_in_progress_counts_the_larger_side() -> None:
+def test_r_4_a_resize_in_progress_counts_the_larger_side() -> None:
     subject = pod(container(cpu="1"))
     reported = {"name": "c", "resources": {"requests": {"cpu": "2"}}}
     subject["status"] = {"containerStatuses": [reported]}
@@ -100,7 +100,7 @@ def test_a_resize_in_progress_counts_the_larger_side() -> None:
         ("requests.example.com/gpu", False),
     ],
 )
-def test_only_known_kinds_of_resources_count(name: str, counted: bool) -> None:
+def test_r_5_only_known_kinds_of_resources_count(name: str, counted: bool) -> None:
     assert is_counted(name) is counted
 
 

@@ -55,7 +55,7 @@ def test_the_last_pod_fills_the_hole(table: NodeTable) -> None:
     assert [pod.name for pod in info.pods] == ["p", "s", "r"]
 
 
-def test_order_changes_only_when_nodes_come_or_go(table: NodeTable) -> None:
+def test_n_4_order_changes_only_when_nodes_come_or_go(table: NodeTable) -> None:
     add_nodes(table, make_node("a").cpu("4").zone("y"))
     table.refresh()
     assert list(table.names) == ["a", "b"]
@@ -136,7 +136,7 @@ def test_columns_always_equal_a_recount(actions: list[tuple[str, int, int]]) -> 
     assert dict(zip(table.names, requested, strict=True)) == expected
 
 
-def test_a_node_that_left_its_pods_behind_is_no_node(table: NodeTable) -> None:
+def test_n_6_a_node_that_left_its_pods_behind_is_no_node(table: NodeTable) -> None:
     pod = pod_info(make_pod("p").cpu("1"))
     table.add_pod(pod, "b")
     table.remove_node("b")

@@ -89,7 +89,7 @@ class Bench:
         return columns | {"totals": list(decision.explanation.totals)}
 
 
-def test_base_scores_by_the_number_of_pods_that_are_there() -> None:
+def test_sc_9_base_scores_by_the_number_of_pods_that_are_there() -> None:
     bench = Bench(*(make_node(f"n{k}").cpu("4").memory("32Gi").build() for k in range(6)))
     plain = make_pod("p").cpu("100m").memory("500Mi")
     for count in range(6):
@@ -103,7 +103,7 @@ def test_base_scores_by_the_number_of_pods_that_are_there() -> None:
     assert scores["totals"] == [471, 470, 467, 466, 463, 462]
 
 
-def test_a_pod_without_requests_is_not_balanced() -> None:
+def test_sc_4_a_pod_without_requests_is_not_balanced() -> None:
     bench = Bench(*(make_node(name).cpu("4").memory("32Gi").build() for name in "ab"))
     assert "NodeResourcesBalancedAllocation" not in bench.scores(make_pod("p"))
 
@@ -122,7 +122,7 @@ def test_normalizing_by_the_maximum(raw: list[int], reverse: bool, expected: lis
     assert normalize_by_maximum(scores, reverse=reverse).tolist() == expected
 
 
-def test_room_is_kept_for_nominated_pods_of_the_same_priority() -> None:
+def test_c_11_room_is_kept_for_nominated_pods_of_the_same_priority() -> None:
     bench = Bench(make_node("a").cpu("2").build(), make_node("b").cpu("1").build())
     waiting = bench.pod(make_pod("preemptor").cpu("2").build())
     bench.nominations.add(waiting, "a")
@@ -317,7 +317,7 @@ def actions(events: list[ClusterEvent]) -> list[Action]:
         (LARGE, LARGE.annotate({"a": "b"}), [Action.UPDATE_NODE_ANNOTATION]),
     ],
 )
-def test_events_of_a_node_update(
+def test_q_15_events_of_a_node_update(
     before: NodeBuilder, after: NodeBuilder, expected: list[Action]
 ) -> None:
     assert actions(node_events(before.build(), after.build())) == expected
@@ -334,7 +334,7 @@ def test_events_of_a_node_update(
         (ASKING, ASKING.tolerate("gpu"), [Action.UPDATE_POD_TOLERATION]),
     ],
 )
-def test_events_of_a_pod_update(
+def test_q_14_events_of_a_pod_update(
     before: PodBuilder, after: PodBuilder, expected: list[Action]
 ) -> None:
     assert actions(pod_events(before.build(), after.build())) == expected

@@ -29,7 +29,7 @@ from kubescene.scheduler.plugins.gang_scheduling import GangScheduling
 from kubescene.scheduler.waiting_places import Place
 from kubescene.testing.builders import make_pod, make_priority_class
 from kubescene.types import JsonObject
-from scheduler.staging import Stage, with_plugins
+from scheduler.staging import POD, Stage, with_plugins
 
 GANGS = {"GenericWorkload": True, "GangScheduling": True}
 GATES = FeatureGates.of(GANGS)
@@ -120,6 +120,26 @@ def test_members_are_bound_in_the_order_in_which_they_were_tried() -> None:
     world.nodes("n1")
     world.create(gang("job", 3), *members("job", "a", "b", "c", cpu="1"))
     assert [each.pod.name for each in world.work()] == ["c", "a", "b"]
+
+
+def test_every_member_counts_once() -> None:
+    world = stage()
+    world.nodes("n1", "n2")
+    world.create(gang("job", 2), *members("job", "a", "b", "c"))
+    world.work()
+    known = world.scheduler.pod_groups.get("default", "job")
+    assert (len(known), known.scheduled, known.assumed, known.unscheduled()) == (3, 3, [], [])
+    world.delete("a")
+    assert (len(known), known.scheduled) == (2, 2)
+
+
+def test_pods_of_another_scheduler_do_not_count_until_they_have_a_node() -> None:
+    world = stage()
+    world.nodes("n1")
+    world.create(gang("job", 2), *members("job", "foreign", schedulerName="other"))
+    assert world.place(*members("job", "a")) == []
+    world.client.bind(ObjectRef(POD, "foreign", "default"), "n1")
+    assert went(world) == ["a:n1"]
 
 
 def test_pods_wait_for_their_group_to_appear() -> None:
@@ -296,6 +316,21 @@ def test_a_gang_that_has_to_preempt_is_nominated_as_a_whole() -> None:
     assert went(world) == ["a:n1", "b:n2"]
 
 
+def test_who_finds_a_node_waits_for_mates_that_have_to_preempt() -> None:
+    world = stage()
+    world.nodes("n1", cpu="4")
+    world.place(make_pod("low").cpu("4"))
+    world.nodes("n2", cpu="1")
+    world.create(gang("job", 2), *members("job", "small", cpu="1", priorityClassName="high"))
+    world.create(*members("job", "large", cpu="4", priorityClassName="high"))
+    attempts = world.work()
+    assert [(each.pod.name, each.node, each.nominated) for each in attempts] == [
+        ("large", "", "n1"),
+        ("small", "", "n2"),
+    ]
+    assert condition(world, "job")["message"].endswith("waiting for preemption to complete")
+
+
 def test_members_that_would_preempt_do_not_take_room_twice() -> None:
     world = stage()
     world.nodes("n1", cpu="2")
@@ -364,10 +399,13 @@ def test_a_plugin_that_raises_loses_nobody() -> None:
     world = stage(Reserving)
     world.nodes("n1", "n2")
     world.create(gang("job", 3), *members("job", "a", "raises", "z"))
+    nominated = {"status": {"nominatedNodeName": "n2"}}
+    world.client.patch(ObjectRef(POD, "z", "default"), nominated, subresource="status")
     before = table(world)
     with pytest.raises(PluginError, match="no idea"):
         world.work()
     assert table(world) == before
+    assert [pod.name for pod in world.scheduler.nominations.on("n2")] == ["z"]
     waiting = world.scheduler.queue.waiting(Place.ERROR_BACKOFF)
     assert sorted(pod.name for pod in waiting) == ["a", "raises", "z"]
 

@@ -79,7 +79,7 @@ def names(queue: SchedulingQueue, place: Place) -> list[str]:
     return [each.name for each in queue.waiting(place)]
 
 
-def test_higher_priority_first_then_arrival(queue: SchedulingQueue) -> None:
+def test_q_1_higher_priority_first_then_arrival(queue: SchedulingQueue) -> None:
     for each in (pod("late", 5), pod("first"), pod("second"), pod("top", 9)):
         queue.add(each)
     assert [pop_name(queue) for _ in range(4)] == ["top", "late", "first", "second"]
@@ -88,11 +88,11 @@ def test_higher_priority_first_then_arrival(queue: SchedulingQueue) -> None:
 @pytest.mark.parametrize(
     ("failures", "seconds"), [(0, 0), (1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (70, 10)]
 )
-def test_backoff_doubles_up_to_its_limit(failures: int, seconds: int) -> None:
+def test_q_4_backoff_doubles_up_to_its_limit(failures: int, seconds: int) -> None:
     assert Backoff().seconds(failures) == seconds
 
 
-def test_backoff_ends_on_whole_seconds(queue: SchedulingQueue, clock: VirtualClock) -> None:
+def test_q_5_backoff_ends_on_whole_seconds(queue: SchedulingQueue, clock: VirtualClock) -> None:
     clock.wait_until(NOON + 9 * SECOND // 10)
     queue.add(pod("p"))
     entry = queue.pop()
@@ -105,7 +105,7 @@ def test_backoff_ends_on_whole_seconds(queue: SchedulingQueue, clock: VirtualClo
     assert not queue.is_backing_off(entry)
 
 
-def test_an_idle_scheduler_takes_rejected_pods_out_of_backoff(queue: SchedulingQueue) -> None:
+def test_q_9_an_idle_scheduler_takes_rejected_pods_out_of_backoff(queue: SchedulingQueue) -> None:
     queue.add(pod("p"))
     fail_next(queue, "NodeName")
     queue.notify(NODE_ADDED, node_added())
@@ -113,6 +113,29 @@ def test_an_idle_scheduler_takes_rejected_pods_out_of_backoff(queue: SchedulingQ
     assert queue.has_work
     queue.add(pod("ready"))
     assert [pop_name(queue), pop_name(queue)] == ["ready", "p"]
+
+
+def test_q_6_backoffs_end_in_order_and_at_once_by_priority(queue: SchedulingQueue) -> None:
+    for each in (pod("low"), pod("high", 5), pod("often", 9)):
+        queue.add(each)
+    for _ in range(3):
+        fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    # The one with the highest priority fails once more, and so waits longer.
+    fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    assert [pop_name(queue) for _ in range(3)] == ["high", "low", "often"]
+
+
+def test_q_18_attempts_and_cycles_are_counted(queue: SchedulingQueue) -> None:
+    queue.add(pod("a"))
+    queue.add(pod("b"))
+    fail_next(queue, "NodeName")
+    queue.notify(NODE_ADDED, node_added())
+    pop_name(queue)
+    entry = queue.pop()
+    assert entry is not None
+    assert (entry.pod.name, entry.attempts, queue.cycle) == ("a", 2, 3)
 
 
 def test_pods_with_errors_wait_for_the_clock(queue: SchedulingQueue, clock: VirtualClock) -> None:
@@ -143,7 +166,7 @@ def test_pods_with_errors_can_be_retried_at_once(queue: SchedulingQueue) -> None
     ],
     ids=["says queue", "says skip", "one is enough", "not registered"],
 )
-def test_hints_of_rejecting_plugins_decide(
+def test_q_11_hints_of_rejecting_plugins_decide(
     queue: SchedulingQueue, plugins: list[str], place: Place
 ) -> None:
     queue.add(pod("p"))
@@ -152,7 +175,7 @@ def test_hints_of_rejecting_plugins_decide(
     assert names(queue, place) == ["p"]
 
 
-def test_events_in_flight_are_replayed(queue: SchedulingQueue) -> None:
+def test_q_10_events_in_flight_are_replayed(queue: SchedulingQueue) -> None:
     for name in ("helped", "not"):
         queue.add(pod(name))
     first, second = queue.pop(), queue.pop()
@@ -165,7 +188,7 @@ def test_events_in_flight_are_replayed(queue: SchedulingQueue) -> None:
     assert names(queue, Place.UNSCHEDULABLE) == ["not"]
 
 
-def test_a_gated_pod_ignores_events_of_other_plugins(queue: SchedulingQueue) -> None:
+def test_q_13_a_gated_pod_ignores_events_of_other_plugins(queue: SchedulingQueue) -> None:
     queue.add(pod("p", gate="g"))
     queue.notify(NODE_ADDED, node_added())
     assert names(queue, Place.UNSCHEDULABLE) == ["p"]
@@ -182,7 +205,7 @@ def test_an_ungated_pod_keeps_its_place_in_line(queue: SchedulingQueue) -> None:
     assert [pop_name(queue), pop_name(queue)] == ["old", "young"]
 
 
-def test_after_five_minutes_a_pod_is_tried_again(
+def test_q_7_after_five_minutes_a_pod_is_tried_again(
     queue: SchedulingQueue, clock: VirtualClock
 ) -> None:
     queue.add(pod("p"))
@@ -275,7 +298,7 @@ def test_a_gated_pod_waits_once_however_often_it_is_looked_at(
     assert len(queue._unschedulable.entries) == 1
 
 
-def test_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:
+def test_q_3_a_deleted_pod_leaves_from_anywhere(queue: SchedulingQueue) -> None:
     for name in ("active", "failed", "rejected"):
         queue.add(pod(name))
     assert fail_next(queue, "Never") == "active"
@@ -296,7 +319,7 @@ def test_a_pod_deleted_in_flight_does_not_come_back(queue: SchedulingQueue) -> N
     assert len(queue) == 0
 
 
-def test_errors_and_rejections_are_counted_apart(queue: SchedulingQueue) -> None:
+def test_q_8_errors_and_rejections_are_counted_apart(queue: SchedulingQueue) -> None:
     queue.add(pod("p"))
     fail_next(queue)
     queue.retry_failed()
@@ -320,7 +343,7 @@ def test_errors_and_rejections_are_counted_apart(queue: SchedulingQueue) -> None
         (Action.ALL, Action.ADD, True),
     ],
 )
-def test_events_match_by_bits_and_size(
+def test_q_12_events_match_by_bits_and_size(
     registered: Action, incoming: Action, expected: bool
 ) -> None:
     node = EventResource.NODE
@@ -328,7 +351,7 @@ def test_events_match_by_bits_and_size(
     assert not matches(ClusterEvent(node, registered), ClusterEvent(EventResource.POD, incoming))
 
 
-def test_waiting_for_new_nodes_means_waiting_for_taints_to_go() -> None:
+def test_q_16_waiting_for_new_nodes_means_waiting_for_taints_to_go() -> None:
     taint_gone = ClusterEvent(EventResource.NODE, Action.UPDATE_NODE_TAINT)
     interested = Hints(EVENTS).interested(taint_gone)
     assert [(each.plugin, each.hint) for each in interested] == [
@@ -418,7 +441,7 @@ def test_a_relabelled_pod_changes_its_group(clock: VirtualClock) -> None:
     assert hint.about == ["a0", "a1"]
 
 
-def test_pods_of_a_higher_priority_are_left_alone(clock: VirtualClock) -> None:
+def test_q_17_pods_of_a_higher_priority_are_left_alone(clock: VirtualClock) -> None:
     queue = queue_with(Asked(), clock, by_signature=True)
     reject_all(queue, alike("low", "a", 1), alike("high", "a", 3))
     queue.notify(NODE_ADDED, node_added(), highest_priority=2)
@@ -463,7 +486,7 @@ def test_events_are_forgotten_with_the_last_pod_that_could_need_them(clock: Virt
 
 
 @pytest.mark.parametrize("priorities", [1, 2, 7, 1000])
-def test_pods_leave_in_order_of_their_keys_whatever_order_they_come_in(
+def test_q_2_pods_leave_in_order_of_their_keys_whatever_order_they_come_in(
     queue: SchedulingQueue, priorities: int
 ) -> None:
     random = Stream(priorities)

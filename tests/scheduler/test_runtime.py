@@ -198,7 +198,7 @@ def test_a_per_node_score_is_adapted_and_weighed() -> None:
 
 
 @pytest.mark.parametrize("score", [-1, 101])
-def test_a_score_out_of_range_fails_the_attempt(score: int) -> None:
+def test_c_13_a_score_out_of_range_fails_the_attempt(score: int) -> None:
     attempt = Stage(Scoring(a=50, b=score), ExtensionPoint.SCORE).attempt()
     assert attempt.reason == "SchedulerError"
     expected = f'plugin "Scoring" returns an invalid score {score}, it should in the range of'
@@ -216,20 +216,20 @@ def test_an_answer_of_the_wrong_length_is_blamed_on_the_plugin() -> None:
     assert attempt.message.endswith("3 codes for 2 nodes")
 
 
-def test_a_filter_error_fails_the_attempt() -> None:
+def test_c_12_a_filter_error_fails_the_attempt() -> None:
     attempt = Stage(Failing(), ExtensionPoint.FILTER).attempt()
     assert attempt.message == 'running "Failing" filter plugin: no idea'
     assert (attempt.reason, attempt.plugins) == ("SchedulerError", ())
 
 
-def test_post_filter_sees_every_node_and_ends_the_message() -> None:
+def test_m_3_post_filter_sees_every_node_and_ends_the_message() -> None:
     attempt = Stage(Hopeless(), ExtensionPoint.FILTER, ExtensionPoint.POST_FILTER).attempt()
     tried = "tried [a=UNSCHEDULABLE, b=UNSCHEDULABLE]"
     assert attempt.message.startswith("0/2 nodes are available: 2 never. ")
     assert attempt.message.endswith(f", {tried}")
 
 
-def test_a_late_rejection_gives_everything_back() -> None:
+def test_m_8_a_late_rejection_gives_everything_back() -> None:
     plugin = Reserving()
     stage = Stage(plugin, ExtensionPoint.RESERVE, ExtensionPoint.PRE_BIND)
     attempt = stage.attempt()

@@ -103,7 +103,7 @@ def test_an_idle_scheduler_is_done(world: World) -> None:
     assert world.scheduler.run_once() == Progress(wrote=True, more=False)
 
 
-def test_a_failure_is_written_into_the_condition(world: World) -> None:
+def test_e_2_a_failure_is_written_into_the_condition(world: World) -> None:
     world.create(node("a"), node("b").taint("gpu"), make_pod("p").cpu("9"))
     (attempt,) = world.work()
     message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
@@ -124,7 +124,7 @@ def test_an_unchanged_condition_is_not_written_again(world: World) -> None:
     assert world.pod("p")["metadata"]["resourceVersion"] == revision
 
 
-def test_reasons_are_counted_and_sorted_as_text(world: World) -> None:
+def test_m_2_reasons_are_counted_and_sorted_as_text(world: World) -> None:
     world.create(*(node(f"n{number:02}", "1") for number in range(10)))
     world.create(*(node(f"t{number}").taint("gpu") for number in range(2)))
     world.create(make_pod("p").cpu("2"))
@@ -132,7 +132,7 @@ def test_reasons_are_counted_and_sorted_as_text(world: World) -> None:
     assert world.work()[0].message.startswith(f"0/12 nodes are available: {expected}")
 
 
-def test_a_pinned_pod_reports_the_other_nodes_as_excluded(world: World) -> None:
+def test_c_5_a_pinned_pod_reports_the_other_nodes_as_excluded(world: World) -> None:
     world.create(*(node(name, "1") for name in "abcd"))
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -147,7 +147,7 @@ def test_a_pinned_pod_reports_the_other_nodes_as_excluded(world: World) -> None:
     assert attempt.plugins == ("NodeAffinity", "NodeResourcesFit")
 
 
-def test_without_nodes_the_pod_is_due_again_in_the_next_step(world: World) -> None:
+def test_c_1_without_nodes_the_pod_is_due_again_in_the_next_step(world: World) -> None:
     world.create(make_pod("p"))
     (attempt,) = world.work()
     assert attempt.message == "no nodes available to schedule pods"
@@ -190,7 +190,7 @@ def test_a_deleted_pod_makes_room(world: World) -> None:
     assert world.place() == ["q:a"]
 
 
-def test_a_finished_pod_makes_room(world: World) -> None:
+def test_s_6_a_finished_pod_makes_room(world: World) -> None:
     world.create(node("a", "1"))
     world.place(make_pod("p").cpu("1"), make_pod("q").cpu("1"))
     world.patch(POD, "p", {"status": {"phase": "Succeeded"}}, "status")
@@ -234,7 +234,7 @@ def test_higher_priority_goes_first(world: World) -> None:
     assert [attempt.pod.name for attempt in world.work()] == ["top", "low"]
 
 
-def test_the_search_moves_on_from_pod_to_pod(world: World) -> None:
+def test_c_8_the_search_moves_on_from_pod_to_pod(world: World) -> None:
     world.create(*(node(f"n{number:03}") for number in range(300)))
     world.create(make_pod("p"), make_pod("q"))
     first, second = world.work()

@@ -22,7 +22,7 @@ from kubescene.scheduler.search import nodes_to_find
         (15000, 750),
     ],
 )
-def test_large_clusters_are_sampled(nodes: int, wanted: int) -> None:
+def test_c_7_large_clusters_are_sampled(nodes: int, wanted: int) -> None:
     assert nodes_to_find(nodes) == wanted
 
 

@@ -3,10 +3,10 @@
 Containers add up; init containers run before them and only raise the floor, except sidecars
 (``restartPolicy: Always``), which keep running and add up as well. Requests of the pod itself
 replace those of its containers, and overhead comes on top. Sums are taken exactly, in nano-units,
-and rounded up once at the end: cpu to thousandths, everything else to whole units.
+and rounded up once at the end: cpu to thousandths, everything else to whole units. [R-1, S-5]
 
 Scoring uses a second sum in which a container that asks for no cpu or memory counts as asking for
-100m or 200Mi, so that pods without requests do not all pile up on one node.
+100m or 200Mi, so that pods without requests do not all pile up on one node. [R-2]
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ Amounts: TypeAlias = dict[str, int]
 
 
 def is_scalar(name: str) -> bool:
-    """Resources that are counted beside the basic ones; any other name is ignored."""
+    """Resources that are counted beside the basic ones; any other name is ignored. [R-5]"""
     if name.startswith(("hugepages-", "attachable-volumes-")):
         return True
     return "/" in name and ("kubernetes.io/" in name or not name.startswith("requests."))
@@ -70,7 +70,7 @@ def pod_requests(pod: ReadOnlyObject) -> Amounts:
 
 
 def nonzero_requests(pod: ReadOnlyObject) -> tuple[int, int]:
-    """Cpu and memory as scoring counts them for pods on a node."""
+    """Cpu and memory as scoring counts them for pods on a node. [R-3]"""
     total = _total(pod)
     defaults = _DEFAULTS
     if _has_pod_level(pod):
@@ -80,12 +80,12 @@ def nonzero_requests(pod: ReadOnlyObject) -> tuple[int, int]:
 
 
 def scoring_requests(pod: ReadOnlyObject) -> Amounts:
-    """The pod as NodeResourcesFit scores it: with defaults, blind to pod-level requests."""
+    """The pod as NodeResourcesFit scores it: with defaults, blind to pod-level requests. [R-7]"""
     return rounded(_total(pod, defaults=_DEFAULTS, pod_level=False))
 
 
 def resized(status: ReadOnlyObject) -> bool:
-    """Whether a status reports resources, which then count beside those of the spec."""
+    """Whether a status reports resources, which then count beside those of the spec. [R-4]"""
     return "resources" in status or any("resources" in each for each in _statuses(status))
 
 

@@ -30,7 +30,7 @@ _NODE_TAINT = Action.UPDATE_NODE_TAINT
 
 
 def node_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
-    """The events of a node update; heartbeats and images make none."""
+    """The events of a node update; heartbeats and images make none. [Q-15]"""
     actions: list[Action] = []
     old, new = before.get("spec") or {}, after.get("spec") or {}
     if old.get("unschedulable") and not new.get("unschedulable"):
@@ -68,7 +68,7 @@ def pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEve
 
 
 def matches(registered: ClusterEvent, incoming: ClusterEvent) -> bool:
-    """Whether a plugin that registered one event is to be asked about another."""
+    """Whether a plugin that registered one event is to be asked about another. [Q-12]"""
     if registered.resource not in (incoming.resource, EventResource.ANY):
         return False
     return bool(registered.action & incoming.action) and incoming.action <= registered.action
@@ -116,7 +116,7 @@ def _interest(plugin: str, registration: EventRegistration) -> Interest:
 
 
 def _completed(registrations: Sequence[EventRegistration]) -> list[EventRegistration]:
-    """A plugin that waits for new nodes is also told when taints go away.
+    """A plugin that waits for new nodes is also told when taints go away. [Q-16]
 
     Before its taints are removed, other plugins may have hidden a new node from it.
     """

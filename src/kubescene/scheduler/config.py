@@ -62,7 +62,7 @@ class Backoff:
     maximum_s: int = 10
 
     def seconds(self, count: int) -> int:
-        """The wait after ``count`` failures."""
+        """The wait after ``count`` failures. [Q-4]"""
         if count == 0 or self.maximum_s == 0:
             return 0
         if self.initial_s > self.maximum_s >> (count - 1):

@@ -50,7 +50,7 @@ from kubescene.scheduler.verdicts import FilterChain, Filtering
 from kubescene.timeline.attempts import Explanation, PreemptionRecord, ScoreColumn
 from kubescene.timeline.explanations import Explain
 
-NO_NODES = "no nodes available to schedule pods"
+NO_NODES = "no nodes available to schedule pods"  # C-1
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 
@@ -297,6 +297,7 @@ class Deciding:
                 self._hint = batch.hint()
 
     def _try_nominated_node(self) -> None:
+        """The nominated node first, and alone. [C-6]"""
         pod, nodes = self._pod, self._cycle.nodes
         self._take_hint()
         name = pod.nominated_node or self._hint
@@ -554,7 +555,7 @@ class Deciding:
 
 
 class StartIndex:
-    """Where the next search starts. One for all profiles of a scheduler."""
+    """Where the next search starts. One for all profiles of a scheduler. [C-8]"""
 
     __slots__ = ("index",)
 
@@ -566,7 +567,7 @@ class StartIndex:
 
 
 def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Found:
-    """Cut the search at the first node whose Filter failed; that ends the cycle."""
+    """Cut the search at the first node whose Filter failed; that ends the cycle. [C-12]"""
     for at, verdict in enumerate(found.verdicts.tolist()):
         if verdict == 0:
             continue

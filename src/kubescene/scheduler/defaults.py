@@ -1,7 +1,8 @@
 """The profile of a scheduler that nobody configured: the plugins of kube-scheduler v1.36.
 
 Plugins are named once, in the order of kube-scheduler's ``multiPoint`` list, and stand at every
-extension point that they implement.
+extension point that they implement. What comes of it at each point
+are the rules P-1, P-2, P-3, P-4, P-5, P-6, P-7, P-8, P-9 and P-10.
 """
 
 from collections.abc import Mapping

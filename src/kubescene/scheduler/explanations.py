@@ -62,11 +62,11 @@ class Diagnosis:
     # -- gathering -------------------------------------------------------------------------
 
     def reject_all(self, status: Status) -> None:
-        """PreFilter turned the pod away."""
+        """PreFilter turned the pod away. [C-4]"""
         self._pre_filter = self._absent = status
 
     def narrow(self, plugins: Sequence[str]) -> None:
-        """PreFilter plugins left only some nodes to look at."""
+        """PreFilter plugins left only some nodes to look at. [C-5]"""
         if plugins:
             self._narrowed_by = tuple(sorted(plugins))
             text = f"node(s) didn't satisfy plugin(s) [{' '.join(self._narrowed_by)}]"
@@ -159,7 +159,7 @@ class Diagnosis:
         return tuple(sorted(names))
 
     def message(self) -> str:
-        """The text of the pod's condition."""
+        """The text of the pod's condition. [M-1]"""
         total = len(self.nodes)
         text = f"0/{total} nodes are available:"
         if self._pre_filter is not None:
@@ -171,6 +171,7 @@ class Diagnosis:
         return text
 
     def _histogram(self) -> list[str]:
+        """How many nodes each reason holds for, in order of the text. [M-2]"""
         counts: Counter[str] = Counter()
         for status, rows in self.groups():
             for reason in status.reasons:

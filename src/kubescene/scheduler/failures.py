@@ -7,7 +7,7 @@ from kubescene.types import JsonObject
 
 
 def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | None:
-    """The change of status that a failed attempt asks for; None if there is none."""
+    """The change of status that a failed attempt asks for; None if there is none. [E-2]"""
     status = pod.object.get("status") or {}
     patch: JsonObject = {}
     held: JsonObject = next(
@@ -32,7 +32,7 @@ def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | No
 
 
 def refuse(decision: Decision, status: Status) -> None:
-    """The chosen node did not work out."""
+    """The chosen node did not work out. [M-8]"""
     if status.code.is_rejection:
         decision.plugins = (status.plugin,) if status.code is not Code.PENDING else ()
         decision.pending_plugins = (status.plugin,) if status.code is Code.PENDING else ()

@@ -94,7 +94,7 @@ def _goes_on(
     status: Status,
     names: frozenset[str] | None,
 ) -> bool:
-    """Take an answer; False if it ends the PreFilters."""
+    """Take an answer; False if it ends the PreFilters. [C-2]"""
     if status.code is Code.UNRESOLVABLE:
         outcome.status = status.by(extension.name)
         return False
@@ -109,7 +109,7 @@ def _goes_on(
 
 
 def _narrow(outcome: PreFilterOutcome, plugin: str, names: frozenset[str]) -> bool:
-    """Intersect the node names; False if none is left, which ends the PreFilters."""
+    """Intersect the node names; False if none is left, which ends the PreFilters. [C-3]"""
     outcome.plugins_with_nodes.append(plugin)
     held = outcome.node_names
     outcome.node_names = names if held is None else held & names

@@ -1,11 +1,11 @@
 """Where pending pods wait, and who is next.
 
-Three places, as in kube-scheduler. The *active* heap holds pods that are ready. The *backoff*
+Three places, as in kube-scheduler (Q-3). The *active* heap holds pods that are ready. The *backoff*
 heaps hold pods that failed a moment ago: one for those that plugins rejected, one for those that
 ran into an error. The *unschedulable* set holds the rest: pods that wait for an event which a
 plugin that rejected them registered, and pods that PreEnqueue keeps out.
 
-A scheduler with nothing better to do takes rejected pods out of their backoff early, so
+A scheduler with nothing better to do takes rejected pods out of their backoff early (Q-9), so
 backoff delays nobody in a quiet cluster. Pods that ran into an error are never taken early.
 
 Events that arrive while a pod is in flight (popped, its fate not yet known) are remembered and held
@@ -16,7 +16,7 @@ Pods that wait for an event stand in groups of those that were rejected by the s
 alike in all that a hint may look at. An event is put to each group once.
 
 Time is virtual and often stands still, so each enqueue takes a timestamp of its own, at least one
-nanosecond after the last: order never depends on anything but arrival.
+nanosecond after the last: order never depends on anything but arrival (Q-2).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -131,7 +131,7 @@ class SchedulingQueue:
         return (limit // self.leftover_period + 1) * self.leftover_period
 
     def backoff_expiry(self, entry: QueuedPod) -> int:
-        """The end of the pod's backoff, in whole seconds if pods may be taken early."""
+        """The end of the pod's backoff, in whole seconds if pods may be taken early. [Q-5]"""
         failures = entry.consecutive_errors or entry.unschedulable_count
         return self._aligned(entry.timestamp + self._backoff.seconds(failures) * SECOND)
 
@@ -151,7 +151,7 @@ class SchedulingQueue:
         self._activate(entry)
 
     def update(self, pod: PodInfo, change: Change, events: Iterable[ClusterEvent]) -> None:
-        """A pending pod was changed; ``events`` say how."""
+        """A pending pod was changed; ``events`` say how. [Q-14]"""
         entry = self._pods.get(pod.uid)
         if entry is None:
             self.add(pod)
@@ -201,6 +201,7 @@ class SchedulingQueue:
         return self._begin(entry)
 
     def _begin(self, entry: QueuedPod) -> QueuedPod:
+        """Every attempt counts, and so does every cycle. [Q-18]"""
         self.cycle += 1
         entry.attempts += 1
         entry.place = Place.IN_FLIGHT
@@ -217,7 +218,7 @@ class SchedulingQueue:
     def put_back(
         self, entry: QueuedPod, plugins: Iterable[str], pending: Iterable[str] = ()
     ) -> None:
-        """The attempt failed: plugins rejected the pod or, if none did, something went wrong."""
+        """The attempt failed: plugins rejected the pod, or something went wrong. [Q-8]"""
         uid = entry.pod.uid
         arrived = self._in_flight.end(uid)
         if self._pods.get(uid) is not entry:
@@ -235,6 +236,7 @@ class SchedulingQueue:
             self._park(entry)
 
     def _replay(self, entry: QueuedPod, arrived: list[tuple[ClusterEvent, Change]]) -> Strategy:
+        """What the events since the pod was popped mean for it. [Q-10]"""
         if not entry.rejected:
             return Strategy.AFTER_BACKOFF
         if self._is_grouped(entry):
@@ -253,10 +255,10 @@ class SchedulingQueue:
         highest_priority: int | None = None,
         except_uid: str = "",
     ) -> None:
-        """Something happened: bring back the pods that it may help.
+        """Something happened: bring back the pods that it may help. [Q-11]
 
-        With ``highest_priority``, pods of a higher priority are not considered; nor is the one of
-        ``except_uid``.
+        With ``highest_priority``, pods of a higher priority are not considered (Q-17); nor is the
+        one of ``except_uid``.
         """
         if not self._is_of_interest(event):
             return
@@ -296,7 +298,7 @@ class SchedulingQueue:
         return moved
 
     def flush(self) -> None:
-        """Time has passed: end backoffs, and try pods again that have waited for too long.
+        """Time has passed: end backoffs, and try pods again that have waited for too long. [Q-7]
 
         Upstream looks for the latter every 30 seconds. Here a boundary of these periods counts as
         soon as it has passed, since a clock of the machine never stands on one.
@@ -411,6 +413,7 @@ class SchedulingQueue:
         self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
 
     def _back_off(self, entry: QueuedPod) -> bool:
+        """Let a pod wait, in order of the end of its backoff and then of the active queue. [Q-6]"""
         if self._pops_early and self._gate(entry):
             return False
         self._unschedulable.remove(entry)
@@ -430,6 +433,7 @@ class SchedulingQueue:
         return self._has_groups and bool(entry.pod.group)
 
     def _gate(self, entry: QueuedPod) -> bool:
+        """Ask PreEnqueue; who is kept out waits for an event of the plugin that does it. [Q-13]"""
         status = self._pre_enqueue(entry.pod)
         if status.ok:
             entry.gated_by = ""

@@ -65,7 +65,7 @@ NAME = "kube-scheduler"
 
 _log = logging.getLogger(__name__)
 
-_ENDED = frozenset({"Succeeded", "Failed"})
+_ENDED = frozenset({"Succeeded", "Failed"})  # S-6: as good as deleted
 
 
 class Scheduler:
@@ -286,7 +286,7 @@ class Scheduler:
         return self._decide(entry, cycle.begin(pod, self._wanted(), self.queue.cycle))
 
     def _is_skipped(self, entry: QueuedPod) -> bool:
-        """Whether a pod needs no attempt any more; then it is done with."""
+        """Whether a pod needs no attempt any more; then it is done with. [Q-19]"""
         pod = entry.pod
         if not pod.terminating and pod.uid not in self._placed:
             return False

@@ -216,7 +216,7 @@ def _shown(column: Scores, rows: Rows, window: Window | None) -> Scores:
 
 
 def pick(totals: Scores) -> int:
-    """The position of the winner."""
+    """The position of the winner, ties broken as kube-scheduler's heap does. [C-14]"""
     best = (totals == highest(totals)).nonzero()[0]
     if best.size == 1:
         return int(best[0])

@@ -2,9 +2,9 @@
 
 In a large cluster the search stops once it has found enough nodes. It starts where the last one
 ended, so that all nodes get their turn. We follow the order of a scheduler with ``parallelism:
-1``: nodes are examined one after the other until one more than wanted was found; that last one is
-dropped. Judging runs in chunks, and what a chunk judged beyond the end of the search is thrown
-away.
+1`` (C-10): nodes are examined one after the other until one more than wanted was found; that last
+one is dropped (C-9). Judging runs in chunks, and what a chunk judged beyond the end of the search
+is thrown away.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ _SMALLEST_CHUNK = 64
 
 
 def nodes_to_find(count: int, percentage: int = 0) -> int:
-    """How many feasible nodes are enough among ``count``; percentage 0 adapts to the count."""
+    """How many feasible nodes are enough among ``count``; 0 percent adapts to the count. [C-7]"""
     if count < MIN_FEASIBLE_NODES:
         return count
     if percentage == 0:

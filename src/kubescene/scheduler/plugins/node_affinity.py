@@ -1,5 +1,5 @@
 """NodeAffinity: ``nodeSelector`` and required node affinity choose nodes, preferred affinity rates
-them.
+them. [F-5, F-6, F-8, F-9]
 
 A profile may ask more of the nodes of all its pods: its ``addedAffinity`` comes first.
 """

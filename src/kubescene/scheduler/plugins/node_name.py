@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node runs nowhere else."""
+"""NodeName: a pod that names its node runs nowhere else. [F-2]"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: prefer nodes whose resources a pod brings into balance.
+"""NodeResourcesBalancedAllocation: prefer nodes whose resources a pod brings into balance. [SC-4]
 
 A node is balanced if its resources are used to the same share. Rated is what the pod changes: the
 balance with it against the balance without it; about 75 means no change.

@@ -1,4 +1,7 @@
-"""NodeUnschedulable: a cordoned node takes only pods that tolerate the taint of cordoned nodes."""
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the taint of cordoned nodes.
+
+Rule F-1.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

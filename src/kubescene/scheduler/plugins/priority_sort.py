@@ -1,4 +1,4 @@
-"""PrioritySort: higher priority first, then who has been waiting longer."""
+"""PrioritySort: higher priority first, then who has been waiting longer. [Q-1]"""
 
 from collections.abc import Mapping
 from typing import Any

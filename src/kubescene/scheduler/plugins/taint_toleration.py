@@ -1,4 +1,4 @@
-"""TaintToleration: taints keep pods away that do not tolerate them.
+"""TaintToleration: taints keep pods away that do not tolerate them. [F-3, F-4, SC-1]
 
 ``NoSchedule`` and ``NoExecute`` refuse the node; each untolerated ``PreferNoSchedule`` makes it
 less attractive. Nodes share few different lists of taints, so a class of pods judges each list
