@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubescene.scenario.faults import find_faults
+from kubescene.scenario.faults import find_faults, operations_of
 from kubescene.scenario.fields import OPERATION, SCENARIO_FIELDS, SPEC, Field, FieldType
 from kubescene.scenario.json_schema import editor_schema, spec_schema
 from kubescene.scenario.reference import reference_page
@@ -59,7 +59,8 @@ def fits(value: Any, schema: JsonObject) -> bool:
 def test_every_example_fits_the_schema_for_editors(file: Path) -> None:
     scenario = yaml.safe_load(file.read_text())
     assert fits(scenario, editor_schema())
-    scenario["spec"]["operations"][0]["stepp"] = 1
+    _, operations = operations_of(scenario)
+    operations[0]["stepp"] = 1
     assert not fits(scenario, editor_schema())
 
 
