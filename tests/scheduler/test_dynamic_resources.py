@@ -215,6 +215,11 @@ def test_d_4_a_claim_that_nobody_else_uses_is_deallocated(stage: Devices) -> Non
     pinned = pod("r", "c")
     pinned["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "b"}
     stage.create(pinned)
+    entry = stage.scheduler.queue.get(stage.uid("r"))
+    assert entry is not None
+    decided = stage.scheduler.cycle_of("default-scheduler").decide(entry.pod)
+    assert "deallocation of ResourceClaim completed" in decided.message
+    assert stage.devices_of("c") == ["gpu-0"], "deciding alone writes nothing"
     first, *others = stage.work()
     assert "deallocation of ResourceClaim completed" in first.message
     assert [each.node for each in others] == ["b"]

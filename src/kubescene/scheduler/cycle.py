@@ -63,7 +63,7 @@ class Decision:
     (they decide which events bring the pod back; with none of them it is an error and comes back
     after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
     leave it. ``victims`` are pods that have to leave to make room, ``preemption`` says why they.
-    ``traceback`` is that of a plugin that raised.
+    ``effect`` is a write that PostFilter asks for, ``traceback`` that of a plugin that raised.
     """
 
     state: CycleState
@@ -78,6 +78,7 @@ class Decision:
     explanation: Explanation | None = None
     victims: tuple[PodInfo, ...] = ()
     preemption: PreemptionRecord | None = None
+    effect: Callable[[], None] | None = None
     traceback: str = ""
 
     def repeated(self) -> "Decision":
@@ -475,6 +476,8 @@ class Deciding:
             decision.victims = result.victims
         if result.preemption is not None:
             decision.preemption = result.preemption
+        if result.effect is not None:
+            decision.effect = result.effect
         if status.ok or status.code is Code.UNRESOLVABLE or not status.code.is_rejection:
             self._diagnosis.post_filter_message = status.message
             failed = not (status.ok or status.code.is_rejection)
@@ -501,7 +504,7 @@ class Deciding:
         # An extender may say something else the next time.
         asked = bool(self._cycle.extenders.interested(self._pod))
         same = not asked and self._stamp == self._cycle.stamp()
-        if same and not decision.victims and not nominated:
+        if same and not (decision.victims or decision.effect or nominated):
             self._cycle.failures.keep(self._pod, decision, self._stamp)
 
     # -- Score -----------------------------------------------------------------------------

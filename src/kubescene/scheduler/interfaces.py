@@ -494,13 +494,16 @@ class PostFilterResult:
 
     ``nominated`` is the node to nominate the pod to, empty to end its nomination, None to leave
     that as it is. ``victims`` are the pods that have to leave that node: the scheduler removes them
-    when the decision takes effect. ``preemption`` tells how it came to that.
+    when the decision takes effect. ``preemption`` tells how it came to that. ``effect`` is a write
+    of another kind that makes room: a bound method or partial, called when the decision takes
+    effect.
     """
 
     status: Status
     nominated: str | None = None
     victims: tuple[PodInfo, ...] = ()
     preemption: PreemptionRecord | None = None
+    effect: Callable[[], None] | None = None
 
 
 class PostFilterPlugin(Plugin, Protocol):

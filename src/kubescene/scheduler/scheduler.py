@@ -550,6 +550,9 @@ class Scheduler:
     def _failed(self, entry: QueuedPod, decision: Decision) -> bool:
         pod = entry.pod
         still_pending = self.queue.get(pod.uid) is entry
+        acts = still_pending and decision.effect is not None
+        if acts and decision.effect is not None:
+            decision.effect()
         self.queue.put_back(entry, decision.plugins, decision.pending_plugins)
         record: Record | None = None
         if still_pending:
@@ -562,7 +565,7 @@ class Scheduler:
         evicts = still_pending and bool(decision.victims)
         if evicts:
             self._evict(entry.pod, decision)
-        return evicts or record is not None
+        return acts or evicts or record is not None
 
     def _evict(self, preemptor: PodInfo, decision: Decision) -> None:
         """The victims go; if one of them cannot, the preemptor has to think again. [PR-14]"""

@@ -1,5 +1,8 @@
 """Reserve, PreBind and PostFilter: devices are promised, written into claims, and given back."""
 
+from contextlib import suppress
+from functools import partial
+
 from kubescene.api.kinds import POD
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
@@ -22,7 +25,7 @@ from kubescene.scheduler.devices.pod_claims import (
 )
 from kubescene.scheduler.devices.results import allocation_result
 from kubescene.scheduler.devices.writes import ClaimWriteError, ClaimWriter
-from kubescene.scheduler.interfaces import Handle, PreBindAnswer
+from kubescene.scheduler.interfaces import Handle, PostFilterResult, PreBindAnswer
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.types import ReadOnlyObject
@@ -190,31 +193,28 @@ class ClaimBinder:
             if claim["metadata"]["name"] != IN_MEMORY:
                 self._delete(claim)
 
-    def make_room(self, held: PodClaims, pod: PodInfo) -> Status:
+    def make_room(self, held: PodClaims, pod: PodInfo) -> PostFilterResult:
         """D-4: deallocate the first claim that kept the pod from a node, if nobody else uses it."""
         for position in sorted(held.unavailable):
             claim = held.claims[position]
-            if position == held.extended_at:
-                continue
-            if all(each.get("uid") == pod.uid for each in reserved_for(claim)):
-                try:
-                    self._writer.deallocate(claim)
-                except (ApiError, ClaimWriteError) as error:
-                    return Status.error(str(error))
-                return Status.unschedulable("deallocation of ResourceClaim completed")
+            unused = all(each.get("uid") == pod.uid for each in reserved_for(claim))
+            if unused and position != held.extended_at:
+                status = Status.unschedulable("deallocation of ResourceClaim completed")
+                return PostFilterResult(status, effect=partial(self._deallocate, claim))
         if held.extended is not None and held.extended.is_left_over:
-            problem = self._delete(held.claims[held.extended_at])
-            if problem:
-                return Status.error(problem)
-            return Status.unschedulable("deletion of ResourceClaim completed")
-        return Status.unschedulable("still not schedulable")
+            claim = held.claims[held.extended_at]
+            status = Status.unschedulable("deletion of ResourceClaim completed")
+            return PostFilterResult(status, effect=partial(self._delete, claim))
+        return PostFilterResult(Status.unschedulable("still not schedulable"))
 
-    def _delete(self, claim: ReadOnlyObject) -> str:
-        try:
+    def _deallocate(self, claim: ReadOnlyObject) -> None:
+        # Whoever has changed the claim in the meantime has made an event: the pod is tried again.
+        with suppress(ApiError, ClaimWriteError):
+            self._writer.deallocate(claim)
+
+    def _delete(self, claim: ReadOnlyObject) -> None:
+        with suppress(ApiError):
             self._writer.delete(claim)
-        except ApiError as error:
-            return str(error)
-        return ""
 
     # -- for those who want to know --------------------------------------------------------
 

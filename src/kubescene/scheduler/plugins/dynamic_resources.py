@@ -157,7 +157,7 @@ class DynamicResources(
         """D-4, M-4; M-6 if another PreFilter turned the pod away before this one had its turn."""
         held: PodClaims | None = state.find(NAME)
         if held is not None and not held.is_empty:
-            return PostFilterResult(self._binder.make_room(held, pod))
+            return self._binder.make_room(held, pod)
         return NO_CLAIMS if held is not None or NAME in state.skipped_filters else NOT_FOUND
 
     def sign(self, signature: PodSignature) -> Part | None:
