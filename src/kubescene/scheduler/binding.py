@@ -260,6 +260,7 @@ class Binding:
         return outcome
 
     def _take_extender(self) -> Status | None:
+        """What became of a pod that an extender was to bind (X-10); None while it thinks."""
         assert self._asked is not None
         if not self._asked.answered:
             return None

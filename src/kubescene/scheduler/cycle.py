@@ -400,7 +400,7 @@ class Deciding:
         error = answer.error or _foreign(extender.name, answer.nodes, asked.call.nodes)
         if not error:
             self._apply_filter(answer)
-        elif not extender.ignorable:
+        elif not extender.ignorable:
             self._diagnosis.error = error
         if self._to_ask and self._found.feasible.size and not self._diagnosis.error:
             self._ask(ExtenderVerb.FILTER, self._take_filter)

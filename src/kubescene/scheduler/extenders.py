@@ -84,6 +84,7 @@ class Extender:
     address: ExtenderAddress | None = None
 
     def is_interested(self, pod_class: PodClass) -> bool:
+        """Whether pods of a class ask for something that it manages (X-3)."""
         return not self.managed_resources or any(
             name in self.managed_resources
             for kind in ("containers", "initContainers")
