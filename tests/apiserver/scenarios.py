@@ -43,6 +43,8 @@ def wait(http: Http, name: str, *phases: str) -> dict[str, Any]:
     with http.watch(f"{SCENARIOS}?watch=true") as events:
         for found in changes(events, name):
             if found.get("phase") in (phases or ENDED):
+                # The kept connection may have been idle for too long meanwhile: a new one is made.
+                http.close()
                 return found
     raise AssertionError("unreachable")
 
