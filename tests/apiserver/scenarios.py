@@ -7,6 +7,7 @@ from apiserver.http import Events, Http, Reply
 from kubescene.client.verbs import AnyObject, plain
 
 SCENARIOS = "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 ENDED = ("Succeeded", "Failed", "Paused")
 
 
@@ -39,12 +40,20 @@ def changes(events: Events, name: str) -> Iterator[dict[str, Any]]:
 
 
 def wait(http: Http, name: str, *phases: str) -> dict[str, Any]:
-    """The status once the scenario is in one of these phases, by default at its end."""
-    with http.watch(f"{SCENARIOS}?watch=true") as events:
-        for found in changes(events, name):
-            if found.get("phase") in (phases or ENDED):
-                return found
-    raise AssertionError("unreachable")
+    """The status once the scenario is in one of these phases, by default at its end.
+
+    Rows of a table are watched: whole objects would come with their whole timeline every time.
+    """
+    with http.watch(f"{SCENARIOS}?watch=true", TABLE) as events:
+        while True:
+            event = events.next()
+            for row in event["object"]["rows"]:
+                if row["cells"][0] == name and row["cells"][1] in (phases or ENDED):
+                    # The kept connection may have been idle for too long: a new one is made.
+                    http.close()
+                    found: dict[str, Any] = get(http, name)["status"]
+                    if found["phase"] in (phases or ENDED):
+                        return found
 
 
 def play(http: Http, scenario: AnyObject) -> dict[str, Any]:
