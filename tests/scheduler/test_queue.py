@@ -509,3 +509,19 @@ def test_pods_that_left_before_their_turn_are_forgotten(queue: SchedulingQueue) 
         queue.add(pod(f"p{number}", number % 2))
         queue.delete(f"p{number}")
     assert len(queue._active._line) + len(queue._active._entries) < 100
+
+
+def test_a_pod_can_be_taken_out_of_turn_unless_something_gates_it(queue: SchedulingQueue) -> None:
+    for each in (pod("first", 9), pod("waits"), pod("gated", gate="g")):
+        queue.add(each)
+    taken = queue.take("waits")
+    assert taken is not None
+    assert taken.place is Place.IN_FLIGHT
+    assert queue.take("waits") is None
+    assert queue.take("gated") is None
+    assert queue.take("nobody") is None
+    queue.put_back(taken, ["NodeName"])
+    again = queue.take("waits")
+    assert again is taken
+    assert again.attempts == 2
+    assert pop_name(queue) == "first"

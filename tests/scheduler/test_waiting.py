@@ -21,6 +21,7 @@ from kubescene.scheduler import (
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.informers import KINDS
 from kubescene.scheduler.status import SUCCESS
+from kubescene.scheduler.waiting_places import Place
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
 
@@ -258,3 +259,19 @@ def test_what_was_reserved_is_given_back_in_reverse_order() -> None:
     stage.pass_time(10 * SECOND)
     stage.work()
     assert ORDER == ["Second", "First"]
+
+
+def test_a_pod_can_be_attempted_out_of_turn() -> None:
+    world = Stage(Holding)
+    world.nodes("n1")
+    world.create(make_pod("first"), make_pod("second"))
+    assert world.scheduler.attempt(world.uid("second")) is not None
+    assert [waiting.pod.name for waiting in world.scheduler.waiting_pods] == ["second"]
+    assert world.scheduler.attempt(world.uid("second")) is None
+    assert world.scheduler.resume() is None
+    waiting = world.scheduler.waiting_pods.get(world.uid("second"))
+    assert waiting is not None
+    waiting.allow("Holding")
+    assert world.scheduler.resume() is True
+    assert world.pod("second")["spec"]["nodeName"] == "n1"
+    assert [each.name for each in world.scheduler.queue.waiting(Place.ACTIVE)] == ["first"]
