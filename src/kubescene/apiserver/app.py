@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver import about, reviews
+from kubescene.apiserver.compression import packed
 from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.health import Health, is_health_path
 from kubescene.apiserver.listing import Lister
+from kubescene.apiserver.metrics import metrics
 from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
 from kubescene.apiserver.origins import check_form, check_sender
@@ -132,6 +134,7 @@ class ApiServer:
         if response is not None:
             if request.wants_indentation:
                 response = indented(response)
+            response = await packed(response, request.header(b"accept-encoding"))
             await response.send(send, request.warnings)
 
     async def _answer(self, request: Request, send: Send) -> Response | None:
@@ -236,10 +239,14 @@ class ApiServer:
     def _find_page(self, path: str, request: Request) -> Callable[[], Response] | None:
         if path == "/version":
             return lambda: json_response(about.version_info())
+        if path == "/metrics":
+            return lambda: metrics(self.store)
         if path.startswith("/openapi/"):
             return self._openapi_page(path, request)
         if path == "/":
-            return lambda: json_response({"paths": ["/api", "/apis", "/openapi/v3", "/version"]})
+            return lambda: json_response(
+                {"paths": ["/api", "/apis", "/metrics", "/openapi/v3", "/version"]}
+            )
         reply = self.discovery.document(path, request.header(b"accept") or "application/json")
         if reply is None:
             return None
