@@ -342,7 +342,7 @@ def test_c_15_if_no_equal_node_is_rated_the_heap_decides() -> None:
     assert world.place(make_pod("p")) == ["p:a"]
 
 
-def test_x_4_m_9_what_an_extender_says_of_other_nodes_counts_too() -> None:
+def test_m_9_what_an_extender_says_of_other_nodes_counts_too() -> None:
     failed = {"a": "no", "b": "no", "c": "no", "ghost": "never heard of it"}
     world = stage(AtOnce(lambda call: ExtenderAnswer(failed=failed)), Extender("e", FILTER))
     world.create(make_pod("p"))
