@@ -22,7 +22,7 @@ def config_map(name: str, size: int) -> dict[str, object]:
 
 
 def header(headers: list[tuple[str, str]], name: str) -> str:
-    return dict((key.lower(), value) for key, value in headers).get(name, "")
+    return {key.lower(): value for key, value in headers}.get(name, "")
 
 
 @pytest.mark.parametrize(

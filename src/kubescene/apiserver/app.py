@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver import about, reviews
-from kubescene.apiserver.compression import packed
+from kubescene.apiserver.compression import SMALLEST, packed
 from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.health import Health, is_health_path
@@ -134,7 +134,8 @@ class ApiServer:
         if response is not None:
             if request.wants_indentation:
                 response = indented(response)
-            response = await packed(response, request.header(b"accept-encoding"))
+            if len(response.body) >= SMALLEST:
+                response = await packed(response, request.header(b"accept-encoding"))
             await response.send(send, request.warnings)
 
     async def _answer(self, request: Request, send: Send) -> Response | None:

@@ -28,8 +28,8 @@ def is_zero(parameter: str) -> bool:
 
 
 async def packed(response: Response, accept_encoding: str) -> Response:
-    """The same reply, packed if it is large and the client wants that."""
-    if len(response.body) < SMALLEST or not accepts_gzip(accept_encoding):
+    """The same large reply, packed if the client wants that."""
+    if not accepts_gzip(accept_encoding):
         return response
     if any(name == b"content-encoding" for name, _ in response.headers):
         return response
