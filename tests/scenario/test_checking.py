@@ -163,7 +163,8 @@ def test_faults_of_form_have_line_and_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (
-        FAULTY.replace("    step: 1\n    delete", "    stepp: 1\n    delete") + "  controllerz: {}\n"
+        FAULTY.replace("    step: 1\n    delete", "    stepp: 1\n    delete")
+        + "  controllerz: {}\n"
     )
     text = text.replace("- id: a\n", "- id: '@a'\n")
     assert lines(text, tmp_path, capsys) == ["6:5", "19:5", "20:5", "24:3"]
