@@ -17,6 +17,7 @@ from kubescene.actors import Actor, Role
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
@@ -42,7 +43,14 @@ class BindingClient:
         self.handlers: dict[str, EventHandler] = {}
         self.pods: dict[tuple[str, str], Record] = {}
 
-    def watch(self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False) -> None:
+    def watch(
+        self,
+        gvk: GroupVersionKind,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        traits: int = EVERYTHING,
+    ) -> None:
         self.handlers[gvk.kind] = handler
 
     def deliver(self, kind: str, record: Record, previous: Record | None = None) -> None:

@@ -23,6 +23,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
+from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
 from kubescene.client.waking import waking, waking_for_all
 from kubescene.registry import Registry
@@ -172,13 +173,18 @@ class DirectClient:
     # -- Watcher ---------------------------------------------------------------------------
 
     def watch(
-        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+        self,
+        gvk: GroupVersionKind,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         handler = waking(handler, None if quiet else self._wake)
         resource = self._resource(gvk)
         self._watched[resource] = None
         self._replay(resource, handler)
-        return self._kept(self._store.subscribe(handler, (resource,)))
+        return self._kept(self._store.subscribe(handler, (resource,), traits=traits))
 
     def watch_all(
         self, handler: EventHandler, *, quiet: bool = False, patient: bool = False

@@ -26,6 +26,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
+from kubescene.api.traits import EVERYTHING
 from kubescene.types import JsonObject
 
 
@@ -171,12 +172,20 @@ class Watcher(Protocol):
     """Follow changes."""
 
     def watch(
-        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+        self,
+        gvk: GroupVersionKind,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         """Deliver every object that exists as ADDED, in order of creation, then every change.
 
         What is delivered wakes the controller that the client belongs to, unless ``quiet``: then
         the controller says itself when there is something to do.
+
+        Changes of pods that have none of the ``traits`` (`kubescene.api.traits`) may be left out:
+        the handler does nothing with them.
 
         So a component that starts late sees what one that was always there has seen. Handlers of
         one client run in the order of their `watch` calls.

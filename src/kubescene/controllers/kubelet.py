@@ -19,6 +19,7 @@ from kubescene.api.objects import Pod
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.traits import DELETING, PLACED
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, go_seconds, parse_time
 from kubescene.control.loops import ControllerContext
@@ -61,6 +62,7 @@ class KubeletReconciler:
 
     name = KUBELET
     kinds: Sequence[GroupVersionKind] = (POD, NODE)
+    pod_traits = PLACED | DELETING
 
     def __init__(self, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False) -> None:
         """``talks``: whether somebody wants to hear what it does with containers."""

@@ -7,7 +7,7 @@ runtime makes the writes and comes back when they have changed something.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kubescene.api.changes import Change
 from kubescene.api.options import NO_OPTIONS, PLAIN_DELETE, DeleteOptions, WriteOptions
@@ -123,5 +123,18 @@ class Reconciler(Protocol):
         """A planned write was refused.
 
         Re-raise ``error`` unless the controller can live with it.
+        """
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A reconciler that has nothing to do with most pods."""
+
+    @property
+    def pod_traits(self) -> int:
+        """Those traits (`kubescene.api.traits`) of which a change of a pod has to have one.
+
+        Other changes of pods need not be observed, but may be.
         """
         ...

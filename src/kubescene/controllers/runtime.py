@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from kubescene.api.changes import Change
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.traits import EVERYTHING
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.reconcile import (
@@ -16,6 +17,7 @@ from kubescene.controllers.reconcile import (
     Plan,
     Reconciler,
     Scale,
+    Selective,
     Update,
     Write,
 )
@@ -34,8 +36,9 @@ class ReconcilerController:
         self._queue = WorkQueue()
         self._refused = WorkQueue()
         self._written: Record | None = None
+        traits = reconciler.pod_traits if isinstance(reconciler, Selective) else EVERYTHING
         for kind in self._watched(reconciler.kinds):
-            self._client.watch(kind, self._changed, quiet=True)
+            self._client.watch(kind, self._changed, quiet=True, traits=traits)
 
     def run_once(self) -> Progress:
         if not self._queue:

@@ -22,6 +22,7 @@ from kubescene.api.part_decoding import PartDecoder
 from kubescene.api.parts import Composite, PartEncoder, Payload, Predecessor, Sections
 from kubescene.api.records import Record, make_record, successor, versioned
 from kubescene.api.scheme import GroupResource
+from kubescene.api.traits import EVERYTHING, traits_of
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.store.indexes import Indexes, KeyFunction
@@ -38,12 +39,14 @@ EVENTS = GroupResource("", "events")
 Subscriber: TypeAlias = Callable[[Change], None]
 Records: TypeAlias = list[Record]
 Keys: TypeAlias = list[tuple[str, str]]
+Route: TypeAlias = tuple[tuple[Subscriber, int], ...]
+"""Who is told of a resource, and which traits of a change they look for."""
 
 
 class Subscription:
     """Hands changes of some resources to one callable, until cancelled."""
 
-    __slots__ = ("_store", "goes_with_fork", "handler", "patient", "resources")
+    __slots__ = ("_store", "goes_with_fork", "handler", "patient", "resources", "traits")
 
     def __init__(
         self,
@@ -52,12 +55,14 @@ class Subscription:
         resources: tuple[GroupResource, ...] | None,
         goes_with_fork: bool,
         patient: Collection[GroupResource] = (),
+        traits: int = EVERYTHING,
     ) -> None:
         self._store = store
         self.handler = handler
         self.resources = resources
         self.goes_with_fork = goes_with_fork
         self.patient = patient
+        self.traits = traits
 
     def follows(self, resource: GroupResource) -> bool:
         """Whether it wants every change of the resource, also one that could be deferred."""
@@ -76,6 +81,7 @@ class Subscription:
         twin.resources = self.resources
         twin.goes_with_fork = True
         twin.patient = self.patient
+        twin.traits = self.traits
         return twin
 
 
@@ -104,7 +110,7 @@ class Store:
         self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._subscriptions: Subscriptions = []
-        self._routes: dict[GroupResource, tuple[Subscriber, ...]] = {}
+        self._routes: dict[GroupResource, Route] = {}
         self._notifying: Change | None = None
         self._owner: int | None = None
         self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
@@ -310,11 +316,13 @@ class Store:
         *,
         goes_with_fork: bool = True,
         patient: Collection[GroupResource] = (),
+        traits: int = EVERYTHING,
     ) -> Subscription:
         """Call ``handler`` for every later change (of ``resources``), synchronously.
 
         Who follows everything may say what it is ``patient`` about: resources of which it need not
-        hear what may be deferred (see `defer_payload`). A copy of the store has a copy of the
+        hear what may be deferred (see `defer_payload`). Changes of pods that have none of the
+        ``traits`` (`kubescene.api.traits`) are left out. A copy of the store has a copy of the
         subscription, unless that is not wanted or the handler is a plain function, which cannot be
         told apart from its copy.
         """
@@ -322,7 +330,7 @@ class Store:
         for resource in [*self._deferred] if wanted is None else wanted:
             self._catch_up(resource)
         copied = goes_with_fork and not isinstance(handler, FunctionType)
-        subscription = Subscription(self, handler, wanted, copied, patient)
+        subscription = Subscription(self, handler, wanted, copied, patient, traits)
         self._subscriptions.append(subscription)
         self._routes.clear()
         self._followed.clear()
@@ -467,8 +475,13 @@ class Store:
         """Tell everybody; if some fail, the others hear of it all the same, then it is raised."""
         failures: list[Exception] = []
         self._notifying = change
+        traits: int | None = None
         try:
-            for handler in self._route(change.record.resource):
+            for handler, wanted in self._route(change.record.resource):
+                if wanted != EVERYTHING:
+                    traits = traits_of(change) if traits is None else traits
+                    if not traits & wanted:
+                        continue
                 try:
                     handler(change)
                 except Exception as error:
@@ -481,11 +494,11 @@ class Store:
                 first.add_note(f"another subscriber failed with {other!r}")
             raise first
 
-    def _route(self, resource: GroupResource) -> tuple[Subscriber, ...]:
+    def _route(self, resource: GroupResource) -> Route:
         route = self._routes.get(resource)
         if route is None:
             route = self._routes[resource] = tuple(
-                s.handler
+                (s.handler, s.traits)
                 for s in self._subscriptions
                 if s.resources is None or resource in s.resources
             )

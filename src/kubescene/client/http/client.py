@@ -26,6 +26,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
+from kubescene.api.traits import EVERYTHING
 from kubescene.client.http import bodies
 from kubescene.client.http.discovery import ApiResource, Discovery
 from kubescene.client.http.endpoints import Endpoint
@@ -238,8 +239,14 @@ class HttpClient:
     # -- Watcher ---------------------------------------------------------------------------
 
     def watch(
-        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+        self,
+        gvk: GroupVersionKind,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        traits: int = EVERYTHING,
     ) -> HttpSubscription:
+        del traits  # a server tells everybody everything
         api = self._discovery.find(gvk)
         return self._following.watch(api, waking(handler, None if quiet else self._wake))
 

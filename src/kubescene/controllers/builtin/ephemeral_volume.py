@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.traits import VOLUMES
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.storage_protection import CLAIM, has_ended
@@ -21,6 +22,7 @@ class EphemeralVolumeReconciler:
 
     name = "ephemeral-volume"
     kinds: Sequence[GroupVersionKind] = (POD, CLAIM)
+    pod_traits = VOLUMES
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record

@@ -14,6 +14,7 @@ from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
+from kubescene.api.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
@@ -59,6 +60,7 @@ class ReplicaSetReconciler:
 
     name = "replicaset"
     kinds: Sequence[GroupVersionKind] = (REPLICA_SET, POD)
+    pod_traits = COMES_OR_GOES | OWNED | RELABELED
 
     def __init__(self) -> None:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)

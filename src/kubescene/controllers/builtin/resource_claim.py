@@ -13,6 +13,7 @@ from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.traits import CLAIMS
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import (
@@ -50,6 +51,7 @@ class ResourceClaimReconciler:
 
     name = "resourceclaim"
     kinds: Sequence[GroupVersionKind] = (CLAIM, TEMPLATE, POD)
+    pod_traits = CLAIMS
 
     def __init__(self) -> None:
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}

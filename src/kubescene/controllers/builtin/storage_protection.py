@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.traits import VOLUMES
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
@@ -29,6 +30,7 @@ class StorageProtectionReconciler:
 
     name = "storage-protection"
     kinds: Sequence[GroupVersionKind] = (CLAIM, VOLUME, POD)
+    pod_traits = VOLUMES
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record

@@ -29,6 +29,7 @@ from kubescene.api.records import Record
 from kubescene.api.schemas import api_type
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
+from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
 from kubescene.errors import ConflictError, NotFoundError
 from kubescene.store import Store
@@ -198,13 +199,18 @@ class ReplayClient:
     # -- Watcher ---------------------------------------------------------------------------
 
     def watch(
-        self, gvk: GroupVersionKind, handler: EventHandler, *, quiet: bool = False
+        self,
+        gvk: GroupVersionKind,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         del quiet
         resource = self.resource(gvk)
         for record in self.store.in_order_of_creation(resource):
             handler(Change(ChangeType.ADDED, record, None, self.store))
-        return self.store.subscribe(handler, (resource,))
+        return self.store.subscribe(handler, (resource,), traits=traits)
 
     def watch_all(
         self, handler: EventHandler, *, quiet: bool = False, patient: bool = False

@@ -1,0 +1,75 @@
+"""What is seen of a change of a pod at a glance, so that only those hear of it whom it concerns.
+
+Most pods have no volumes, no claims and no owner, and a dozen handlers would be called for each of
+their writes to find that out. A subscriber says which traits it looks for; changes without any of
+them may be left out, so a handler must not count on that: it does nothing with them either way.
+Traits are looked up in the parts of the encoding, which pods of one template share.
+"""
+
+from functools import lru_cache
+
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections
+from kubescene.api.records import Record
+from kubescene.api.scheme import GroupResource
+
+EVERYTHING = -1
+COMES_OR_GOES = 1
+"""The pod is new, or has gone."""
+OWNED = 2
+"""The pod has a managing owner, or had one before the change."""
+RELABELED = 4
+PLACED = 8
+"""The pod has a node."""
+CLAIMS = 16
+"""The pod names claims of devices, or has got some; may be said of others too."""
+DELETING = 64
+VOLUMES = 32
+"""The pod has volumes; may be said of others too."""
+
+_PODS = GroupResource("", "pods")
+_MENTIONS = (
+    (b'"resourceClaims"', CLAIMS),
+    (b'"extendedResourceClaimStatus"', CLAIMS),
+    (b'"volumes"', VOLUMES),
+)
+
+
+def traits_of(change: Change) -> int:
+    """The traits of a change, one bit each; of other kinds than pods, all of them."""
+    record, previous = change.record, change.previous
+    if record.resource != _PODS:
+        return EVERYTHING
+    traits = _members_of(record)
+    if change.type is not ChangeType.MODIFIED:
+        traits |= COMES_OR_GOES
+    if record.owner or (previous is not None and previous.owner):
+        traits |= OWNED
+    if record.node:
+        traits |= PLACED
+    if record.deleting:
+        traits |= DELETING
+    if previous is not None and previous.labels is not record.labels:
+        traits |= 0 if previous.labels == record.labels else RELABELED
+    return traits
+
+
+def _members_of(record: Record) -> int:
+    payload = record.payload
+    if not isinstance(payload, Sections):
+        return _found(record.data)
+    traits = 0
+    for part in payload.members:
+        traits |= _found_once(part) if len(part) <= LONGEST_SHARED else _found(part)
+    return traits
+
+
+def _found(text: bytes) -> int:
+    traits = 0
+    for mention, trait in _MENTIONS:
+        if mention in text:
+            traits |= trait
+    return traits
+
+
+_found_once = lru_cache(PARTS_SHARED)(_found)
