@@ -25,6 +25,7 @@ from kubescene.scheduler import (
     default_profile,
 )
 from kubescene.scheduler.extenders import PendingCall
+from kubescene.scheduler.guarding import PluginErrors
 from kubescene.scheduler.plugins.gang_scheduling import GangScheduling
 from kubescene.scheduler.waiting_places import Place
 from kubescene.testing.builders import make_pod, make_priority_class
@@ -395,8 +396,105 @@ def test_a_refusal_of_one_member_may_be_none_of_the_others_business() -> None:
     assert message(world, "refused") == "0/1 nodes are available: 1 not you."
 
 
-def test_a_plugin_that_raises_loses_nobody() -> None:
+def test_a_plugin_that_raises_fails_the_group_and_the_run_goes_on() -> None:
     world = stage(Reserving)
+    world.nodes("n1", "n2")
+    world.create(gang("job", 3), *members("job", "a", "raises", "z"))
+    before = table(world)
+    attempts = {each.pod.name: each for each in world.work()}
+    assert {name: each.reason for name, each in attempts.items()} == dict.fromkeys(
+        ("a", "raises", "z"), "SchedulerError"
+    )
+    assert attempts["raises"].message.endswith("ValueError: no idea")
+    assert attempts["raises"].traceback.endswith("ValueError: no idea\n")
+    assert attempts["a"].message.startswith("failed to schedule other pod from a pod group: ")
+    assert attempts["a"].traceback == ""
+    assert condition(world, "job")["reason"] == "SchedulerError"
+    assert table(world) == before
+    assert world.plugin("Reserving").held == []
+    assert world.place(make_pod("other").cpu("1")) == ["other:n1"]
+
+
+class Filtering(Reserving):
+    """Raises while a node is looked for."""
+
+    name = "Filtering"
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        self.held.append(pod.name)
+        return SUCCESS
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Any
+    ) -> tuple[Status, frozenset[str] | None]:
+        if pod.name == "raises":
+            raise ValueError("no idea")
+        return SUCCESS, None
+
+
+def test_a_plugin_that_raises_in_the_search_of_one_member_fails_the_group() -> None:
+    world = stage(Filtering)
+    world.nodes("n1", "n2")
+    world.create(gang("job", 3), *members("job", "a", "raises", "z"))
+    attempts = {each.pod.name: each for each in world.work()}
+    assert sorted(attempts) == ["a", "raises", "z"]
+    assert attempts["raises"].traceback.endswith("ValueError: no idea\n")
+    assert world.plugin("Filtering").held == []
+
+
+class Unreserving(Reserving):
+    """Raises when it is to give back what it holds for one pod."""
+
+    name = "Unreserving"
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        if pod.name == "stuck":
+            raise ValueError("no idea")
+        super().unreserve(state, pod, node)
+
+
+@pytest.mark.parametrize("errors", PluginErrors)
+def test_a_plugin_that_does_not_give_back_keeps_no_node_from_others(errors: PluginErrors) -> None:
+    world = stage(Unreserving, plugin_errors=errors)
+    world.nodes("n1", "n2")
+    world.create(gang("job", 4), *members("job", "a", "b", "fails", "stuck"))
+    before = table(world)
+    try:
+        attempts = {each.pod.name: each for each in world.work()}
+        assert attempts["stuck"].traceback.endswith("ValueError: no idea\n")
+    except PluginError:
+        assert errors is PluginErrors.STOP
+    assert table(world) == before
+    assert world.plugin("Unreserving").held == ["stuck"]
+    waiting = world.scheduler.queue.waiting(Place.ERROR_BACKOFF)
+    assert sorted(pod.name for pod in waiting) == ["a", "b", "fails", "stuck"]
+
+
+class Naming(Reserving):
+    """Notes the nodes that it is told of."""
+
+    name = "Naming"
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        self.held.append(f"+{node}")
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        self.held.append(f"-{node}")
+
+
+def test_a_member_that_would_preempt_is_reserved_on_the_node_it_would_get() -> None:
+    world = stage(Naming)
+    world.nodes("n1")
+    world.place(make_pod("low").cpu("4"))
+    world.plugin("Naming").held.clear()
+    world.create(gang("job", 1), *members("job", "a", priorityClassName="high"))
+    world.scheduler.run_once()
+    assert world.plugin("Naming").held == ["+n1", "-n1"]
+
+
+def test_a_plugin_that_raises_loses_nobody() -> None:
+    world = stage(Reserving, plugin_errors=PluginErrors.STOP)
     world.nodes("n1", "n2")
     world.create(gang("job", 3), *members("job", "a", "raises", "z"))
     nominated = {"status": {"nominatedNodeName": "n2"}}
@@ -425,7 +523,7 @@ class Binding:
 
 
 def test_an_exception_after_the_trial_loses_nobody_either() -> None:
-    world = stage(Reserving, Binding)
+    world = stage(Reserving, Binding, plugin_errors=PluginErrors.STOP)
     world.nodes("n1", "n2")
     world.create(gang("job", 3), *members("job", "a", "raises"))
     world.create(*members("job", "z"))

@@ -189,6 +189,24 @@ def test_a_plugin_that_raises_fails_the_attempt_and_the_run_goes_on(plugin: type
     assert held(stage) == (2, 2000)
 
 
+class RaisingAfterReserve(RaisingReserve):
+    """Notes the node that it has to give back."""
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        return SUCCESS
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        return self.once()
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        self.undone.append(node)
+
+
+def test_what_is_given_back_after_an_error_is_given_back_on_its_node() -> None:
+    stage, _ = failed(RaisingAfterReserve)
+    assert stage.plugin("RaisingAfterReserve").undone == ["a"]
+
+
 def test_what_is_not_given_back_is_told_and_the_refusal_stands() -> None:
     _, attempt = failed(RaisingUnreserve)
     assert attempt.message == "0/1 nodes are available: 1 not yet."

@@ -166,7 +166,7 @@ class Binding:
         for extension in reversed(self._concern.reserve):
             if extension.undo is not None:
                 try:
-                    extension.undo(self.decision.state, self.pod, self.decision.node)
+                    extension.undo(self.decision.state, self.pod, self.pod.node)
                 except PluginError as error:
                     failed = failed or error
         if failed is not None:
@@ -174,7 +174,7 @@ class Binding:
 
     def post_bind(self) -> None:
         for extension in self._concern.post_bind:
-            extension.call(self.decision.state, self.pod, self.decision.node)
+            extension.call(self.decision.state, self.pod, self.pod.node)
 
     # -- the stages: each goes on to the next ----------------------------------------------
 
@@ -224,7 +224,7 @@ class Binding:
         self.stage = Stage.BIND
         for extender in self._extenders.interested(self.pod):
             if ExtenderVerb.BIND in extender.verbs:
-                nodes = (self.decision.node,)
+                nodes = (self.pod.node,)
                 call = ExtenderCall(extender, ExtenderVerb.BIND, self.pod, nodes)
                 self._asked = self._extenders.ask(call)
                 return self._take_extender()
@@ -242,7 +242,7 @@ class Binding:
     # -- waiting ---------------------------------------------------------------------------
 
     def _wait(self, waits: dict[str, int | None], overdue: Callable[[str, int], None]) -> None:
-        self._waiting = self._room.admit(self.pod, self.decision.node, [*waits])
+        self._waiting = self._room.admit(self.pod, self.pod.node, [*waits])
         for plugin, wait in waits.items():
             if wait is not None:
                 name = f"{self.pod.key} waits for {plugin}"
@@ -283,13 +283,11 @@ class Binding:
 
     def _asking(self, extension: Extension) -> Sequence[Awaited]:
         assert extension.awaits is not None
-        awaited: Sequence[Awaited] = extension.awaits(
-            self.decision.state, self.pod, self.decision.node
-        )
+        awaited: Sequence[Awaited] = extension.awaits(self.decision.state, self.pod, self.pod.node)
         return awaited
 
     def _call(self, extension: Extension) -> Any:
-        return extension.call(self.decision.state, self.pod, self.decision.node)
+        return extension.call(self.decision.state, self.pod, self.pod.node)
 
 
 _STEPS: dict[Stage, Callable[[Binding], Status | None]] = {

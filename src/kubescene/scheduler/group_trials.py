@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
+from kubescene.errors import PluginError
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cycle import SCHEDULER_ERROR, UNSCHEDULABLE, Cycle, Deciding, Decision
 from kubescene.scheduler.cycle_state import CycleState
@@ -28,6 +29,8 @@ GROUP_UNSCHEDULABLE = "pod group is unschedulable"
 WAITING_FOR_ROOM = "pod group is waiting for preemption to complete"
 
 MakeBinding: TypeAlias = Callable[[QueuedPod, Decision, PodInfo], Binding]
+Bear: TypeAlias = Callable[[PluginError], str]
+"""Raises the error of a plugin if it has to end the run; otherwise tells where it happened."""
 
 
 class Outcome(Enum):
@@ -66,6 +69,7 @@ class GroupTrial:
         cycle: Cycle,
         groups: PodGroups,
         make_binding: MakeBinding,
+        bear: Bear,
         *,
         explain: Explain | None = None,
         number: int | None = None,
@@ -75,6 +79,7 @@ class GroupTrial:
         self._cycle = cycle
         self._groups = groups
         self._make_binding = make_binding
+        self._bear = bear
         self._explain = explain
         self._number = number
         self._position = 0
@@ -98,7 +103,7 @@ class GroupTrial:
             if self._deciding is None:
                 pod = member.entry.pod
                 self._deciding = self._cycle.begin(pod, self._explain, self._number)
-            if not self._deciding.run():
+            if not self._decide(self._deciding):
                 return False
             member.decision, self._deciding = self._deciding.decision, None
             member.next_start = self._cycle.start.index
@@ -110,11 +115,25 @@ class GroupTrial:
         return True
 
     def revert(self) -> None:
-        """Take back what was assumed, the last one first."""
+        """Take back what was assumed, the last one first, whoever raises in between."""
+        failed: PluginError | None = None
         while self._assumed:
-            self._forget(self._assumed.pop())
+            try:
+                self._forget(self._assumed.pop())
+            except PluginError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     # -- one pod ---------------------------------------------------------------------------
+
+    def _decide(self, deciding: Deciding) -> bool:
+        try:
+            return deciding.run()
+        except PluginError as error:
+            deciding.decision.traceback = self._bear(error)
+            deciding.decision.fail(str(error))
+            return True
 
     def _take(self, member: Member, decision: Decision) -> None:
         node = decision.node or decision.nominated or ""
@@ -140,7 +159,7 @@ class GroupTrial:
         self._cycle.nominations.remove(pod)
         self._groups.assume(pod.namespace, pod.group, pod.uid)
         self._assumed.append(binding)
-        status = binding.rehearse()
+        status = self._rehearsed(binding)
         if status.ok or status.code is Code.WAIT:
             member.permit = status
             return
@@ -148,12 +167,23 @@ class GroupTrial:
         member.preempts = False
         refuse(decision, status)
 
+    def _rehearsed(self, binding: Binding) -> Status:
+        try:
+            return binding.rehearse()
+        except PluginError as error:
+            binding.decision.traceback = self._bear(error)
+            return Status.error(str(error))
+
     def _forget(self, binding: Binding) -> None:
         pod, waiting = binding.pod, binding.entry.pod
-        binding.undo()
-        self._cycle.nodes.remove_pod(pod, pod.node)
-        self._groups.forget(pod.namespace, pod.group, pod.uid)
-        self._cycle.nominations.add(waiting, waiting.nominated_node)
+        try:
+            binding.undo()
+        except PluginError as error:
+            binding.decision.traceback += self._bear(error)
+        finally:
+            self._cycle.nodes.remove_pod(pod, pod.node)
+            self._groups.forget(pod.namespace, pod.group, pod.uid)
+            self._cycle.nominations.add(waiting, waiting.nominated_node)
 
     def _rejected(self, decision: Decision) -> None:
         """A pod that cannot be placed need not stop the others; an error does."""

@@ -13,6 +13,7 @@ watch; until then, too, it is assumed.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from kubescene.api.changes import Change, ChangeType
@@ -324,9 +325,13 @@ class Scheduler:
 
     def _blamed(self, decision: Decision, error: PluginError) -> Decision:
         """What the error of a plugin makes of an attempt, unless it has to end the run."""
-        self._stop_at(error)
-        decision.traceback = traceback_of(error)
+        decision.traceback = self._bear(error)
         return decision.fail(str(error))
+
+    def _bear(self, error: PluginError) -> str:
+        """Where an error of a plugin happened, unless it has to end the run."""
+        self._stop_at(error)
+        return traceback_of(error)
 
     def _stop_at(self, error: PluginError) -> None:
         if self._plugin_errors is PluginErrors.STOP:
@@ -348,6 +353,7 @@ class Scheduler:
             self._cycles[name],
             self.pod_groups,
             self._make_binding,
+            self._bear,
             explain=self._wanted(),
             number=self.queue.cycle,
         )
@@ -371,7 +377,8 @@ class Scheduler:
         try:
             done = trial.run()
         except Exception:
-            trial.revert()
+            with suppress(PluginError):
+                trial.revert()
             for member in trial.members:
                 self._recover(member.entry)
             raise
@@ -400,15 +407,23 @@ class Scheduler:
             return self._failed(entry, decision)
         binding = self._assume(entry, decision)
         bindings.append(binding)
-        status = binding.prepare()
+        status = self._prepared(binding)
         return False if status.ok else self._undo(bindings.pop(), status)
+
+    def _prepared(self, binding: Binding) -> Status:
+        try:
+            return binding.prepare()
+        except PluginError as error:
+            self._blamed(binding.decision, error)
+            return Status.error(str(error))
 
     def _abandon_group(self, trial: GroupTrial, bindings: list[Binding]) -> None:
         """An exception came between: who is neither bound nor put back nor waits is tried again."""
         for binding in bindings:
             if self._is_lost(binding.entry):
                 self._recover(binding.entry)
-                binding.undo()
+                with suppress(PluginError):
+                    binding.undo()
         for member in trial.members:
             if self._is_lost(member.entry):
                 self._recover(member.entry)
@@ -494,8 +509,7 @@ class Scheduler:
         try:
             binding.post_bind()
         except PluginError as error:
-            self._stop_at(error)
-            binding.decision.traceback = traceback_of(error)
+            binding.decision.traceback = self._bear(error)
 
     def _park(self, binding: Binding) -> bool:
         """A binding waits: others are told which node the pod is about to get."""
@@ -514,8 +528,7 @@ class Scheduler:
         try:
             binding.undo()
         except PluginError as error:
-            self._stop_at(error)
-            binding.decision.traceback += traceback_of(error)
+            binding.decision.traceback += self._bear(error)
         held = self._forget(assumed)
         refuse(binding.decision, status)
         own = status.code.is_rejection
