@@ -8,6 +8,7 @@ from kubescene.store import Store
 from kubescene.types import JsonObject
 
 NODES = GroupResource("", "nodes")
+# E-9
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 

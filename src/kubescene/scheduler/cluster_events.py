@@ -18,7 +18,7 @@ from kubescene.scheduler.interfaces import (
     EventResource,
     QueueingHint,
 )
-from kubescene.types import ReadOnlyObject
+from kubescene.types import JsonObject, ReadOnlyObject
 
 POD_ADDED = ClusterEvent(EventResource.POD, Action.ADD)
 POD_DELETED = ClusterEvent(EventResource.POD, Action.DELETE)
@@ -27,6 +27,7 @@ NODE_ADDED = ClusterEvent(EventResource.NODE, Action.ADD)
 NODE_DELETED = ClusterEvent(EventResource.NODE, Action.DELETE)
 
 _NODE_TAINT = Action.UPDATE_NODE_TAINT
+_BOOKKEEPING = ("resourceVersion", "generation", "managedFields", "finalizers")
 
 
 def node_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
@@ -65,6 +66,17 @@ def pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEve
     if _status(before, "resourceClaimStatuses") != _status(after, "resourceClaimStatuses"):
         actions.append(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
     return [ClusterEvent(EventResource.POD, action) for action in actions] or [POD_UPDATED]
+
+
+def pending_pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
+    """The events of an update of a pod that waits; none if only its status or bookkeeping changed.
+
+    So the scheduler's own note about a failed attempt brings nobody back. kube-scheduler draws the
+    same line where it has no hints (isPodUpdated). Where it has, such a pod comes back after a
+    backoff if a plugin waits for every event: with time standing still that would never end.
+    """
+    events = pod_events(before, after)
+    return [] if events == [POD_UPDATED] and _stripped(before) == _stripped(after) else events
 
 
 def matches(registered: ClusterEvent, incoming: ClusterEvent) -> bool:
@@ -133,6 +145,13 @@ def _scaled_down(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
         return False
     old, new = pod_requests(before), pod_requests(after)
     return any(amount > new.get(name, 0) for name, amount in old.items())
+
+
+def _stripped(obj: ReadOnlyObject) -> JsonObject:
+    """What of a pod may matter to its placement; resource claims have an event of their own."""
+    metadata = {name: each for name, each in obj["metadata"].items() if name not in _BOOKKEEPING}
+    rest = {name: each for name, each in obj.items() if name not in ("status", "metadata")}
+    return {**rest, "metadata": metadata}
 
 
 def _status(obj: ReadOnlyObject, field: str) -> object:

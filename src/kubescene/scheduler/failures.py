@@ -7,7 +7,7 @@ from kubescene.types import JsonObject
 
 
 def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | None:
-    """The change of status that a failed attempt asks for; None if there is none. [E-2]"""
+    """The change of status that a failed attempt asks for; None if there is none. [E-2, E-6]"""
     status = pod.object.get("status") or {}
     patch: JsonObject = {}
     held: JsonObject = next(

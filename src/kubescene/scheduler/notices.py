@@ -1,4 +1,7 @@
-"""What kube-scheduler says about pods, in Events of events.k8s.io."""
+"""What kube-scheduler says about pods, in Events of events.k8s.io: rules E-1, E-3, E-5.
+
+Of gated pods it says nothing: the API server does (E-8).
+"""
 
 from kubescene.api.kinds import POD
 from kubescene.recording import NORMAL, WARNING, Notice, regarding_record

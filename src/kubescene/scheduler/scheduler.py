@@ -33,6 +33,7 @@ from kubescene.scheduler.cluster_events import (
     POD_DELETED,
     Hints,
     node_events,
+    pending_pod_events,
     pod_events,
 )
 from kubescene.scheduler.config import Profile
@@ -740,7 +741,7 @@ class Scheduler:
                 self._notify(POD_ADDED, change)
             return
         self._renominate(pod, before, change)
-        self.queue.update(pod, change, pod_events(before, change.object))
+        self.queue.update(pod, change, pending_pod_events(before, change.object))
 
     def _renominate(self, pod: PodInfo, before: JsonObject, change: Change) -> None:
         was = (before.get("status") or {}).get("nominatedNodeName") or ""
