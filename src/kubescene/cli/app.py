@@ -10,7 +10,7 @@ import typer
 
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
-from kubescene.errors import KubesceneError, RecorderError
+from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -163,16 +163,35 @@ def validate(
 
 @app.command()
 def explain(
-    pod: Annotated[str, typer.Argument(help="NAMESPACE/NAME, or a name in default.")],
-    run: Annotated[Path, typer.Option(metavar="DIR", help="The --out directory of a run.")],
+    pod: Annotated[
+        list[str], typer.Argument(help="pod NAME; NAME is NAMESPACE/NAME, or a name in default.")
+    ],
+    run: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The --out directory of a run.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that has played a scenario.")
+    ] = None,
+    scenario: Annotated[
+        str, typer.Option(help="With --server: which scenario, if there are several.")
+    ] = "",
+    node: Annotated[str, typer.Option(help="Show what was said about this node only.")] = "",
+    attempt: Annotated[
+        int | None, typer.Option(help="Show one attempt: 1 is the first, -1 the last.")
+    ] = None,
 ) -> None:
     """Show why a pod was placed where it was, or why not, node by node.
 
-    Example: kubescene explain default/database --run out/first-scenario
+    Example: kubescene explain pod default/database --run out/first-scenario
     """
-    from kubescene.cli.explain import explain_pod
+    from kubescene.cli.explain import Question, explain_run, explain_served, pod_named
 
-    raise typer.Exit(explain_pod(pod, run))
+    if (run is None) == (server is None):
+        raise ConfigurationError("explain needs either --run DIR or --server URL")
+    question = Question(pod=pod_named(pod), node=node, attempt=attempt)
+    if run is not None:
+        raise typer.Exit(explain_run(question, run))
+    raise typer.Exit(explain_served(question, server or "", scenario))
 
 
 @app.command()
