@@ -347,7 +347,7 @@ class Cluster:
         """
         return deepcopy(self)
 
-    def remedies(self, pod: str) -> "Sequence[Remedy]":
+    def remedies(self, pod: str) -> list[Remedy]:
         """What it would take to place a waiting pod, ``NAMESPACE/NAME``: the cheapest first.
 
         Every change was tried in a fork, and the pod was placed; see `kubescene.remedies`.

@@ -122,7 +122,7 @@ class Run(RunResult):
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a Run holds a living cluster: send its `result` to other processes")
 
-    def remedies(self, pod: str) -> Sequence[Remedy]:
+    def remedies(self, pod: str) -> list[Remedy]:
         """What it would take to place a pod that waits in the end: the cheapest change first."""
         return self.cluster.remedies(pod)
 

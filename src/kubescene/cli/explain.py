@@ -8,9 +8,11 @@ from pathlib import Path
 from rich.console import Console
 
 from kubescene.cli.remote_explaining import RemoteWorld
-from kubescene.errors import ConfigurationError
+from kubescene.cli.replaying import PlayedWith, replay
+from kubescene.errors import ConfigurationError, NotFoundError
 from kubescene.reports.explaining import print_attempt
-from kubescene.results.explaining import ExplainedAttempt, is_mentioned, read_attempts
+from kubescene.reports.remedies import print_remedies
+from kubescene.results.explaining import ExplainedAttempt, is_mentioned, qualified, read_attempts
 
 FINE, NOT_FOUND = 0, 2
 KINDS = ("pod", "pods", "po")
@@ -59,6 +61,28 @@ def explain_served(question: Question, url: str, scenario: str) -> int:
         why = UNTRIED if known else UNKNOWN
         return refuse(f"{url} tells of no attempt at {question.pod}: {why}")
     return show(question, attempts)
+
+
+def remedy_run(pod: str, run: Path, given: PlayedWith) -> int:
+    """Print what it would take at the end of a run, which is played again for that."""
+    if not is_mentioned(run, pod):
+        return refuse(f"{run} tells of no pod {pod}: {UNKNOWN}")
+    try:
+        remedies = replay(run, given).remedies(pod)
+    except NotFoundError:
+        return refuse(f"{pod} is gone at the end of {run}: there is nothing to remedy")
+    print_remedies(qualified(pod), remedies, Console())
+    return FINE
+
+
+def remedy_served(pod: str, url: str) -> int:
+    """The same for the world of a server, as it stands."""
+    with RemoteWorld(url) as world:
+        found = world.remedies(pod)
+    print_remedies(qualified(pod), found.remedies, Console())
+    if not found.complete:
+        sys.stderr.write("kubescene: the search was ended early, there may be more\n")
+    return FINE
 
 
 def show(question: Question, attempts: Sequence[ExplainedAttempt]) -> int:

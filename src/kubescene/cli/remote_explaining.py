@@ -8,7 +8,8 @@ import msgspec
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
 from kubescene.client.http import HttpClient
-from kubescene.errors import ConfigurationError, NotFoundError
+from kubescene.errors import ConfigurationError, ConflictError, NotFoundError
+from kubescene.remedies import Remedy
 from kubescene.results.explaining import ExplainedAttempt
 
 ACTOR = Actor("kubescene-explain")
@@ -24,6 +25,13 @@ class Told(msgspec.Struct):
 
     attempts: list[ExplainedAttempt]
     known: bool
+
+
+class Proposed(msgspec.Struct):
+    """What the page ``remedies`` answers."""
+
+    remedies: list[Remedy]
+    complete: bool
 
 
 class RemoteWorld:
@@ -53,6 +61,14 @@ class RemoteWorld:
             raise ConfigurationError(f"{self._url}: {error.message}") from None
         told = msgspec.json.decode(page, type=Told)
         return told.attempts, told.known
+
+    def remedies(self, pod: str) -> Proposed:
+        """What it would take to place a pod, as the world of the server stands now."""
+        try:
+            page = self._client.read_page(f"{SIMULATOR}/remedies", pod=pod)
+        except (NotFoundError, ConflictError) as error:
+            raise ConfigurationError(f"{self._url}: {error.message}") from None
+        return msgspec.json.decode(page, type=Proposed)
 
     def _only_scenario(self) -> str:
         names = sorted(each["metadata"]["name"] for each in self._client.list(SCENARIO))

@@ -16,7 +16,7 @@ _OF_THE_SERVER = (
 
 def fresh(obj: JsonObject) -> JsonObject:
     """An object without what the server adds to it."""
-    copy = own_copy(obj)
+    copy: JsonObject = own_copy(obj)
     copy.pop("status", None)
     for name in _OF_THE_SERVER:
         copy["metadata"].pop(name, None)
