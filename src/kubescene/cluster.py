@@ -55,6 +55,7 @@ from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
+from kubescene.remedies import Remedy, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.configuration import SchedulerSource
 from kubescene.scheduler.configuration import scheduler_options as scheduler_from
@@ -355,6 +356,13 @@ class Cluster:
         never changes is shared. Of the instruments those come along that say so.
         """
         return deepcopy(self)
+
+    def remedies(self, pod: str) -> list[Remedy]:
+        """What it would take to place a waiting pod, ``NAMESPACE/NAME``: the cheapest first.
+
+        Every change was tried in a fork, and the pod was placed; see `kubescene.remedies`.
+        """
+        return find_remedies(self, pod)
 
     def pod(self, name: str, namespace: str = "default") -> Pod:
         return Pod(self.get("pods", name, namespace))

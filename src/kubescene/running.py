@@ -22,6 +22,7 @@ from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ApiError, ScenarioError
+from kubescene.remedies import Remedy
 from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
@@ -120,6 +121,10 @@ class Run(RunResult):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a Run holds a living cluster: send its `result` to other processes")
+
+    def remedies(self, pod: str) -> list[Remedy]:
+        """What it would take to place a pod that waits in the end: the cheapest change first."""
+        return self.cluster.remedies(pod)
 
     @property
     def result(self) -> RunResult:

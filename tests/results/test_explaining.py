@@ -266,6 +266,6 @@ def test_a_pod_that_nobody_tried_is_not_called_unknown(tmp_path: Path) -> None:
     kubescene.run(ScenarioBuilder("s").create(make_node("n"), gated), out=tmp_path)
     asked = CliRunner().invoke(app, ["explain", "gated", "--run", str(tmp_path)])
     assert asked.exit_code == 2
-    assert "no scheduler tried to place it: it was gated" in asked.stderr
+    assert "no scheduler has ended an attempt at it: it was gated" in asked.stderr
     asked = CliRunner().invoke(app, ["explain", "nobody", "--run", str(tmp_path)])
     assert "there is no such pod: check the name" in asked.stderr

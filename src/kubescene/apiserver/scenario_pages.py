@@ -7,19 +7,22 @@
     result         the Scenario with its status, without its timeline
     timeline       timeline.jsonl
     explanations   explanations.jsonl
+    explain        the attempts at one pod, with what was explained of each (?pod=NAMESPACE/NAME)
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import msgspec
 import orjson
 
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
-from kubescene.errors import MethodNotAllowedError, NotFoundError
+from kubescene.errors import BadRequestError, MethodNotAllowedError, NotFoundError
 from kubescene.live import LiveRun, LiveScenarios
+from kubescene.results.explaining import ExplainedAttempt, attempts_of, qualified
 
 PLACE = "scenarios/"
 LINES = "application/jsonl"
@@ -40,6 +43,7 @@ class ScenarioPages:
             "result": self._result,
             "timeline": self._timeline,
             "explanations": self._explanations,
+            "explain": self._explain,
         }
 
     async def answer(self, path: str, request: Request) -> Response:
@@ -76,6 +80,13 @@ class ScenarioPages:
         run = await self._of(name, lambda run: run)
         return Response(await asyncio.to_thread(run.explanations_file), 200, LINES)
 
+    async def _explain(self, name: str, request: Request) -> Response:
+        pod = request.query.get("pod", "")
+        if not pod:
+            raise BadRequestError("name a pod: ?pod=NAMESPACE/NAME")
+        attempts, known = await self._of(name, lambda run: explained(run, pod))
+        return Response(msgspec.json.encode({"attempts": attempts, "known": known}))
+
     async def _of(self, name: str, ask: Callable[[LiveRun], T]) -> T:
         """What the run of a scenario answers; 404 if it was never played here."""
 
@@ -88,6 +99,12 @@ class ScenarioPages:
             return ask(run)
 
         return await self._engine.submit(command)
+
+
+def explained(run: LiveRun, pod: str) -> tuple[list[ExplainedAttempt], bool]:
+    """The attempts at a pod, and whether the run has heard of it."""
+    facts = run.log.of_object("Pod", *qualified(pod).split("/", 1))
+    return attempts_of(run.log, run.explanations, pod), any(True for _ in facts)
 
 
 def progress_of(run: LiveRun, step: int | None) -> dict[str, object]:

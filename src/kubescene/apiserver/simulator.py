@@ -10,6 +10,7 @@
                                  it has passed, with the time it is then
     GET  /simulator/v1/schedulerconfiguration    the KubeSchedulerConfiguration that is in force
     POST /simulator/v1/schedulerconfiguration    another one: the scheduler begins anew with it
+    GET  /simulator/v1/remedies?pod=NAMESPACE/NAME    what it would take to place a waiting pod
     GET  /simulator/v1/scenarios/NAME/...        what is kept of a scenario (see `scenario_pages`)
 """
 
@@ -19,6 +20,7 @@ from typing import TypeAlias
 from kubescene.apiserver import bodies
 from kubescene.apiserver.content_types import checked_type
 from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.remedies_page import RemediesPage
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
 from kubescene.apiserver.scenario_pages import PLACE, ScenarioPages
@@ -57,6 +59,7 @@ class Simulator:
             "reset": {"PUT": self._reset},
             "advance": {"POST": self._advance},
             "schedulerconfiguration": {"GET": scheduler.get, "POST": scheduler.post},
+            "remedies": {"GET": RemediesPage(engine).get},
         }
 
     async def answer(self, request: Request) -> Response:

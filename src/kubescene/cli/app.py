@@ -10,7 +10,7 @@ import typer
 
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
-from kubescene.errors import KubesceneError, RecorderError
+from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -97,6 +97,10 @@ def run(
         bool,
         typer.Option("--interactive", "-i", help="Play it by hand: step by step, also back."),
     ] = False,
+    remedies: Annotated[
+        bool,
+        typer.Option("--remedies", help="Show what it would take to place pods that wait."),
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -112,7 +116,7 @@ def run(
             "--plugin": plugin,
             "--controller": controller,
         }
-        local |= {"--strict": strict, "--interactive": interactive}
+        local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
         check_local_options(local)
         play = partial(run_on_server, read_scenario(file), server, out=output_path(out))
@@ -131,6 +135,7 @@ def run(
         feature_gates=feature_gates,
         interactive=interactive,
         plugin_errors=plugin_errors,
+        remedies=remedies,
     )
     raise typer.Exit(run_scenario(file, arguments))
 
@@ -163,16 +168,73 @@ def validate(
 
 @app.command()
 def explain(
-    pod: Annotated[str, typer.Argument(help="NAMESPACE/NAME, or a name in default.")],
-    run: Annotated[Path, typer.Option(metavar="DIR", help="The --out directory of a run.")],
+    pod: Annotated[
+        list[str], typer.Argument(help="pod NAME; NAME is NAMESPACE/NAME, or a name in default.")
+    ],
+    run: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The --out directory of a run.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that has played a scenario.")
+    ] = None,
+    scenario: Annotated[
+        str, typer.Option(help="With --server: which scenario, if there are several.")
+    ] = "",
+    node: Annotated[str, typer.Option(help="Show what was said about this node only.")] = "",
+    attempt: Annotated[
+        int | None, typer.Option(help="Show one attempt: 1 is the first, -1 the last.")
+    ] = None,
+    remedy: Annotated[
+        bool,
+        typer.Option("--remedy", help="Show what it would take to place it; plays --run again."),
+    ] = False,
+    plugin: Annotated[
+        list[str] | None, typer.Option(help="With --remedy: a plugin that the run was given.")
+    ] = None,
+    controller: Annotated[
+        list[str] | None, typer.Option(help="With --remedy: a controller that the run was given.")
+    ] = None,
+    scheduler_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --remedy: that of the run.")
+    ] = None,
+    feature_gates: Annotated[
+        str, typer.Option(metavar="NAME=true,...", help="With --remedy: those of the run.")
+    ] = "",
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="With --remedy: where objectFrom reads.")
+    ] = None,
 ) -> None:
     """Show why a pod was placed where it was, or why not, node by node.
 
-    Example: kubescene explain default/database --run out/first-scenario
+    Example: kubescene explain pod default/database --run out/first-scenario
     """
-    from kubescene.cli.explain import explain_pod
+    from kubescene.cli.explain import (
+        PlayedWith,
+        Question,
+        explain_run,
+        explain_served,
+        pod_named,
+        remedy_run,
+        remedy_served,
+    )
 
-    raise typer.Exit(explain_pod(pod, run))
+    if (run is None) == (server is None):
+        raise ConfigurationError("explain needs either --run DIR or --server URL")
+    question = Question(pod=pod_named(pod), node=node, attempt=attempt)
+    if remedy and server is not None:
+        raise typer.Exit(remedy_served(question.pod, server))
+    if remedy and run is not None:
+        given = PlayedWith(
+            plugins=plugin or (),
+            controllers=controller or (),
+            scheduler_config=scheduler_config,
+            feature_gates=feature_gates,
+            folder=folder,
+        )
+        raise typer.Exit(remedy_run(question.pod, run, given))
+    if run is not None:
+        raise typer.Exit(explain_run(question, run))
+    raise typer.Exit(explain_served(question, server or "", scenario))
 
 
 @app.command()

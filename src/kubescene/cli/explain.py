@@ -1,123 +1,119 @@
-"""``kubescene explain``."""
+"""``kubescene explain``: why a pod was placed, or not, from a run's directory or from a server."""
 
-import re
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from kubescene.results.explaining import (
-    ExplainedAttempt,
-    NodeVerdict,
-    is_mentioned,
-    read_attempts,
+from kubescene.cli.remote_explaining import RemoteWorld
+from kubescene.cli.replaying import PlayedWith, replay
+from kubescene.errors import ConfigurationError, NotFoundError
+from kubescene.reports.explaining import print_attempt
+from kubescene.reports.remedies import print_remedies
+from kubescene.results.explaining import ExplainedAttempt, is_mentioned, qualified, read_attempts
+
+FINE, NOT_FOUND = 0, 2
+KINDS = ("pod", "pods", "po")
+UNTRIED = (
+    "no scheduler has ended an attempt at it: it was gated, placed by somebody else, still waits "
+    "for a plugin, or is for a scheduler that did not run"
 )
-from kubescene.timeline.attempts import PreemptionRecord
-
-NODES_SHOWN = 20
-NOT_FOUND = 2
+UNKNOWN = "there is no such pod: check the name (NAMESPACE/NAME)"
 
 
-def explain_pod(pod: str, run: Path) -> int:
-    """Print why a pod was placed, or not; returns the exit code."""
-    attempts = read_attempts(run, pod)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which pod, and what of it."""
+
+    pod: str
+    node: str = ""
+    attempt: int | None = None
+
+
+def pod_named(words: Sequence[str]) -> str:
+    """The pod of ``pod NAME``, ``pod/NAME`` or ``NAME``, where NAME may be NAMESPACE/NAME."""
+    kind, name = ("pod", words[0]) if len(words) == 1 else (words[0], " ".join(words[1:]))
+    if len(words) == 1 and name.split("/")[0] in KINDS and "/" in name:
+        kind, _, name = name.partition("/")
+    if kind not in KINDS or not name or " " in name:
+        raise ConfigurationError(
+            f"explain takes a pod (kubescene explain pod NAMESPACE/NAME), not {' '.join(words)!r}"
+        )
+    return name
+
+
+def explain_run(question: Question, run: Path) -> int:
+    """Print what a run's directory tells; returns the exit code."""
+    attempts = read_attempts(run, question.pod)
     if not attempts:
-        known = is_mentioned(run, pod)
-        why = (
-            "no scheduler tried to place it: it was gated, placed by somebody else, or is for a "
-            "scheduler that did not run"
-            if known
-            else "there is no such pod: check the name (NAMESPACE/NAME)"
-        )
-        sys.stderr.write(f"kubescene: {run} tells of no attempt at {pod}: {why}\n")
-        return NOT_FOUND
+        why = UNTRIED if is_mentioned(run, question.pod) else UNKNOWN
+        return refuse(f"{run} tells of no attempt at {question.pod}: {why}")
+    return show(question, attempts)
+
+
+def explain_served(question: Question, url: str, scenario: str) -> int:
+    """The same from a server that has played a scenario."""
+    with RemoteWorld(url) as world:
+        attempts, known = world.attempts(question.pod, scenario)
+    if not attempts:
+        why = UNTRIED if known else UNKNOWN
+        return refuse(f"{url} tells of no attempt at {question.pod}: {why}")
+    return show(question, attempts)
+
+
+def remedy_run(pod: str, run: Path, given: PlayedWith) -> int:
+    """Print what it would take at the end of a run, which is played again for that."""
+    if not is_mentioned(run, pod):
+        return refuse(f"{run} tells of no pod {pod}: {UNKNOWN}")
+    try:
+        remedies = replay(run, given).remedies(pod)
+    except NotFoundError:
+        return refuse(f"{pod} is gone at the end of {run}: there is nothing to remedy")
+    print_remedies(qualified(pod), remedies, Console())
+    return FINE
+
+
+def remedy_served(pod: str, url: str) -> int:
+    """The same for the world of a server, as it stands."""
+    with RemoteWorld(url) as world:
+        found = world.remedies(pod)
+    print_remedies(qualified(pod), found.remedies, Console())
+    if not found.complete:
+        sys.stderr.write("kubescene: the search was ended early, there may be more\n")
+    return FINE
+
+
+def show(question: Question, attempts: Sequence[ExplainedAttempt]) -> int:
+    """Print the attempts that were asked for."""
+    chosen = attempts
+    if (number := question.attempt) is not None:
+        place = number - 1 if number > 0 else len(attempts) + number
+        if number == 0 or not 0 <= place < len(attempts):
+            count = len(attempts)
+            return refuse(f"{question.pod} has {count} attempts: 1 to {count}, or -1 for the last")
+        chosen = [attempts[place]]
+    if question.node and not any(mentions(each, question.node) for each in chosen):
+        return refuse(f"{whereabouts(chosen)} {question.node!r}: check the name of the node")
     console = Console()
-    for attempt in attempts:
-        print_attempt(attempt, console)
-    return 0
+    for attempt in chosen:
+        print_attempt(attempt, console, node=question.node)
+    return FINE
 
 
-def print_attempt(attempt: ExplainedAttempt, console: Console) -> None:
-    title = Text.assemble((attempt.pod, "bold"), f" at step {attempt.step}: ")
-    if attempt.node:
-        title.append(f"bound to {attempt.node}", style="green")
-    else:
-        title.append(attempt.message, style="yellow")
-    console.print(title)
-    if attempt.explained:
-        print_verdicts(attempt, console)
-    else:
-        console.print(
-            f"{attempt.feasible} of {attempt.evaluated} nodes that were looked at fit; scores were "
-            "not kept: run again with spec.simulation.explain: Full to keep them",
-            style="dim",
-            highlight=False,
-            markup=False,
-        )
-    if attempt.preemption is not None:
-        print_preemption(attempt.preemption, console)
-    console.print()
+def mentions(attempt: ExplainedAttempt, node: str) -> bool:
+    tried = () if attempt.preemption is None else attempt.preemption.tried
+    seen = {each.node for each in attempt.verdicts} | {each.node for each in tried}
+    return node == attempt.node or node in seen
 
 
-def print_verdicts(attempt: ExplainedAttempt, console: Console) -> None:
-    console.print(verdicts_table(attempt))
-    left = len(attempt.verdicts) - NODES_SHOWN
-    if left > 0:
-        console.print(f"and {left} more nodes", style="dim")
+def whereabouts(attempts: Sequence[ExplainedAttempt]) -> str:
+    if any(each.explained for each in attempts):
+        return "none of these attempts looked at a node"
+    return "the run did not keep what was said about nodes (spec.simulation.explain), nor about"
 
 
-def print_preemption(preemption: PreemptionRecord, console: Console) -> None:
-    """Which nodes could make room, whom they would lose, and why this one was chosen."""
-    if preemption.node:
-        victims = ", ".join(preemption.victims)
-        text = f"preemption: {preemption.node} makes room by losing {victims} "
-        text += (
-            f"({preemption.criterion}; {preemption.candidates} of {preemption.trials} nodes could)"
-        )
-    else:
-        text = f"preemption: {preemption.message or 'failed'}"
-    console.print(Text(text, style="yellow"))
-    if preemption.tried:
-        console.print(trials_table(preemption))
-    left = preemption.trials - min(len(preemption.tried), NODES_SHOWN)
-    if preemption.tried and left > 0:
-        console.print(f"and {left} more nodes", style="dim")
-
-
-def trials_table(preemption: PreemptionRecord) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("node tried", "victims", "violated budgets", "verdict"):
-        table.add_column(column, header_style="dim")
-    for tried in preemption.tried[:NODES_SHOWN]:
-        refusal = ": ".join(filter(None, (tried.plugin, ", ".join(tried.reasons))))
-        verdict = "chosen" if tried.node == preemption.node else refusal or "could make room"
-        violations = str(tried.pdb_violations) if tried.victims else "-"
-        table.add_row(Text(tried.node), Text(", ".join(tried.victims)), violations, Text(verdict))
-    return table
-
-
-def verdicts_table(attempt: ExplainedAttempt) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("node", header_style="dim")
-    for plugin in attempt.plugins:
-        table.add_column(spaced(plugin), justify="right", header_style="dim")
-    table.add_column("total", justify="right", header_style="dim")
-    table.add_column("verdict", header_style="dim")
-    for verdict in attempt.verdicts[:NODES_SHOWN]:
-        scores = [str(score) for score in verdict.scores] or ["-"] * len(attempt.plugins)
-        total = "-" if verdict.total is None else str(verdict.total)
-        table.add_row(Text(verdict.node), *scores, total, described(verdict, attempt.node))
-    return table
-
-
-def spaced(plugin: str) -> str:
-    """A plugin's name that a narrow table can break between its words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
-
-
-def described(verdict: NodeVerdict, chosen: str) -> Text:
-    if verdict.rejected_by:
-        return Text(f"{verdict.rejected_by}: {verdict.reasons}", style="yellow")
-    return Text("chosen", style="green") if verdict.node == chosen else Text("fits")
+def refuse(why: str) -> int:
+    sys.stderr.write(f"kubescene: {why}\n")
+    return NOT_FOUND

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from kubescene.api.reading import ReadingError
 from kubescene.api.yaml_text import read_yaml
-from kubescene.cli.explain import print_attempt
 from kubescene.cluster import Cluster
 from kubescene.errors import ApiError, KubesceneError, ScenarioError
+from kubescene.reports.explaining import print_attempt
 from kubescene.results.explaining import attempts_of
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import summarize

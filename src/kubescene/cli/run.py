@@ -14,6 +14,7 @@ from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
 from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import Amounts, ProgressReporter
+from kubescene.reports.remedies import NONE_FOUND, print_best
 from kubescene.reports.terminal import print_summary
 from kubescene.results.output import SUMMARY_FILE
 from kubescene.running import Run, RunRequest, run
@@ -24,6 +25,8 @@ from kubescene.scheduler.guarding import PluginErrors
 from kubescene.types import JsonObject
 
 FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
+REMEDIED = 5
+"""So many waiting pods are asked about in a summary: each costs a copy of the world."""
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -42,6 +45,7 @@ class RunArguments:
     feature_gates: str = ""
     interactive: bool = False
     plugin_errors: Literal["fail", "stop"] = "fail"
+    remedies: bool = False
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -84,7 +88,10 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     except KeyboardInterrupt:
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
-    return report(result, file, out, quiet=quiet)
+    code = report(result, file, out, quiet=quiet)
+    if arguments.remedies and not quiet and result.ok:
+        report_remedies(result)
+    return code
 
 
 def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> int:
@@ -119,6 +126,23 @@ def report(result: Run, file: ScenarioFile, out: Path | None, *, quiet: bool) ->
     elif quiet:
         complain(map(one_line, result.summary.warnings), f"kubescene: {file.name}: warning: ")
     return exit_code(result)
+
+
+def report_remedies(result: Run) -> None:
+    """What it would take for the first of the pods that wait."""
+    pending = [each.pod for each in result.summary.pending]
+    if pending:
+        best = [(pod, best_remedy(result, pod)) for pod in pending[:REMEDIED]]
+        print_best(best, len(pending) - REMEDIED, Console())
+
+
+def best_remedy(result: Run, pod: str) -> str:
+    """In words; why not, for a pod that waits for something else than a node."""
+    try:
+        remedies = result.remedies(pod)
+    except ConfigurationError as error:
+        return str(error).removeprefix(f"{pod} ")
+    return remedies[0].text if remedies else NONE_FOUND
 
 
 def output_path(out: str | None) -> Path | None:

@@ -16,6 +16,10 @@ class Timers:
         self._queue = queue
         self._wake = wake
 
+    def now(self) -> int:
+        """The instant at which the world stands."""
+        return self._queue.clock.now()
+
     def at(self, instant: int, action: Action, *arguments: Any, name: str = "") -> Scheduled:
         """Call ``action(*arguments)`` at ``instant`` and then give the controller a turn."""
         return self._queue.at(instant, self._fire, action, arguments, name=name)

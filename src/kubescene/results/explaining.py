@@ -1,7 +1,6 @@
 """Why a pod went where it went: its attempts from the log, with what was explained of each."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -15,14 +14,14 @@ from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FIL
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, TimelineLog
 from kubescene.timeline.attempts import PreemptionRecord
+from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 from kubescene.timeline.files import read_header
 from kubescene.timeline.pod_facts import PodLine
 
 ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVerdict:
+class NodeVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One node in one attempt: rejected by a plugin, or scored by all of them."""
 
     node: str
@@ -32,12 +31,12 @@ class NodeVerdict:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedAttempt:
+class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
     Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
-    ``preemption`` tells whether others could make room, ``traceback`` where a plugin raised.
+    ``preemption`` tells whether others could make room, ``extenders`` what those said, ``waits``
+    what the pod waited for with a node promised, ``traceback`` where a plugin raised.
     """
 
     pod: str
@@ -50,7 +49,21 @@ class ExplainedAttempt:
     feasible: int = 0
     explained: bool = False
     preemption: PreemptionRecord | None = None
+    extenders: tuple[ExtenderRecord, ...] = ()
+    waits: tuple[WaitRecord, ...] = ()
     traceback: str = ""
+
+    @property
+    def is_unscored(self) -> bool:
+        """Whether a single node fitted, which is taken without scoring."""
+        return self.explained and bool(self.node) and self.feasible == 1 and not self.plugins
+
+    def verdict_on(self, node: str) -> NodeVerdict | None:
+        return next((each for each in self.verdicts if each.node == node), None)
+
+    def __repr__(self) -> str:
+        outcome = f"bound to {self.node}" if self.node else self.message
+        return f"<attempt at {self.pod}, step {self.step}: {outcome}>"
 
 
 def read_attempts(run: str | Path, pod: str) -> list[ExplainedAttempt]:
@@ -89,7 +102,7 @@ def explained_attempts(
     for attempt in attempts:
         row = _row(explanations, lines[0]) if lines else None
         if row is not None and row.tells_of(attempt):
-            found.append(_explained(row, explanations, lines.pop(0)))
+            found.append(_explained(row, attempt, explanations, lines.pop(0)))
         else:
             found.append(_unexplained(pod, attempt))
     return found
@@ -149,14 +162,17 @@ class _Row(msgspec.Struct, frozen=True):
 
     pod: str
     step: _Step
-    feasible: list[int]
-    filters: list[_Group]
-    scored: list[int]
-    scores: dict[str, _Column]
-    totals: list[int]
+    feasible: list[int] | None = None
+    """None if nodes and plugins were not explained."""
+    filters: list[_Group] = []
+    scored: list[int] = []
+    scores: dict[str, _Column] = {}
+    totals: list[int] = []
     node: str = ""
     message: str = ""
     preemption: PreemptionRecord | None = None
+    extenders: tuple[ExtenderRecord, ...] = ()
+    waits: tuple[WaitRecord, ...] = ()
     traceback: str = ""
 
     def tells_of(self, attempt: PodAttempt | PodLine) -> bool:
@@ -175,27 +191,40 @@ def _row(explanations: Explanations, line: ExplainedLine) -> _Row:
         raise ConfigurationError(f"{explanations.place(line)}: {error}") from error
 
 
-def _explained(row: _Row, explanations: Explanations, line: ExplainedLine) -> ExplainedAttempt:
-    try:
-        names = msgspec.json.decode(line.nodes, type=_Nodes).nodes
-        verdicts = (*_fitting(row, names), *_rejected(row, names))
-    except (msgspec.DecodeError, IndexError) as error:
-        raise ConfigurationError(
-            f"{explanations.place(line)}: the list of nodes before it is not its own: {error}"
-        ) from error
-    return ExplainedAttempt(
-        pod=row.pod,
-        step=f"{row.step.major}.{row.step.minor}",
-        node=row.node,
-        message=row.message,
+def _explained(
+    row: _Row, attempt: PodAttempt | PodLine, explanations: Explanations, line: ExplainedLine
+) -> ExplainedAttempt:
+    known = _unexplained(row.pod, attempt)
+    told = msgspec.structs.replace(
+        known,
+        preemption=row.preemption or known.preemption,
+        extenders=row.extenders,
+        waits=row.waits,
+        traceback=row.traceback,
+    )
+    if row.feasible is None:
+        return told
+    verdicts = _verdicts(row, explanations, line)
+    return msgspec.structs.replace(
+        told,
         plugins=tuple(row.scores),
         verdicts=verdicts,
         evaluated=len(verdicts),
         feasible=len(row.feasible),
         explained=True,
-        preemption=row.preemption,
-        traceback=row.traceback,
     )
+
+
+def _verdicts(
+    row: _Row, explanations: Explanations, line: ExplainedLine
+) -> tuple[NodeVerdict, ...]:
+    try:
+        names = msgspec.json.decode(line.nodes, type=_Nodes).nodes
+        return (*_fitting(row, names), *_rejected(row, names))
+    except (msgspec.DecodeError, IndexError) as error:
+        raise ConfigurationError(
+            f"{explanations.place(line)}: the list of nodes before it is not its own: {error}"
+        ) from error
 
 
 def _unexplained(pod: str, attempt: PodAttempt | PodLine) -> ExplainedAttempt:
@@ -222,7 +251,7 @@ def _fitting(row: _Row, names: list[str]) -> list[NodeVerdict]:
         for place, index in enumerate(row.scored)
     ]
     scored.sort(key=lambda verdict: (-(verdict.total or 0), verdict.node != row.node))
-    return scored or [NodeVerdict(names[index]) for index in row.feasible]
+    return scored or [NodeVerdict(names[index]) for index in row.feasible or ()]
 
 
 def _rejected(row: _Row, names: list[str]) -> Iterator[NodeVerdict]:

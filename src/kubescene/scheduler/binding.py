@@ -17,6 +17,7 @@ from typing import Any
 from kubescene.clock import MINUTE, Scheduled
 from kubescene.control.timers import Timers
 from kubescene.errors import PluginError
+from kubescene.scheduler.consulting import begun_wait, consultation, waits_ended, waits_with
 from kubescene.scheduler.cycle import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.extenders import ExtenderCall, Extenders, ExtenderVerb, PendingCall
@@ -148,6 +149,7 @@ class Binding:
         self.stage = Stage.PERMITTED
         if waits:
             self._wait(waits, self._too_long_at_permit)
+            self._note_wait(waits, "Permit")
         return SUCCESS
 
     def abandon(self, message: str) -> None:
@@ -213,6 +215,7 @@ class Binding:
             status, wait = answer if isinstance(answer, tuple) else (answer, None)
             if status.code is Code.WAIT:
                 self._wait({extension.name: wait}, self._overdue_in_pre_bind)
+                self._note_wait({extension.name: wait}, "PreBind")
                 self.awaited = () if extension.awaits is None else self._asking(extension)
                 return None
             if status.code not in (Code.SUCCESS, Code.SKIP):
@@ -248,12 +251,21 @@ class Binding:
                 name = f"{self.pod.key} waits for {plugin}"
                 self._times.append(self._timers.after(wait, overdue, plugin, wait, name=name))
 
+    def _note_wait(self, waits: dict[str, int | None], point: str) -> None:
+        """Keep what the pod waits for."""
+        now, node = self._timers.now(), self.decision.node
+        for plugin, wait in waits.items():
+            begun = begun_wait(plugin, point, node, now, wait)
+            self.decision.waits = waits_with(self.decision.waits or [], begun)
+
     def _end_wait(self) -> Status | None:
         """What came of the wait; None if it goes on."""
         assert self._waiting is not None
         outcome = self._waiting.outcome
         if outcome is not None:
             self._waiting = None
+            now, waits = self._timers.now(), self.decision.waits or []
+            self.decision.waits = waits_ended(waits, now, outcome)
             for timer in self._times:
                 timer.cancel()
             self._times.clear()
@@ -264,8 +276,10 @@ class Binding:
         assert self._asked is not None
         if not self._asked.answered:
             return None
-        extender, answer = self._asked.call.extender, self._asked.result()
+        call, extender, answer = self._asked.call, self._asked.call.extender, self._asked.result()
         self._asked = None
+        record = consultation(call, answer, answer.error)
+        self.decision.extenders = [*(self.decision.extenders or ()), record]
         if not answer.error:
             self.stage = Stage.BOUND
             self.bound_by_extender = True

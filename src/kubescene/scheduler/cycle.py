@@ -21,6 +21,7 @@ from kubescene.clock import Clock, Stream, VirtualClock
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.bare_nodes import BareNodes
 from kubescene.scheduler.batching import Batch, Signing
+from kubescene.scheduler.consulting import consultation
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
 from kubescene.scheduler.extenders import (
@@ -48,6 +49,7 @@ from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.trying import TryingOut
 from kubescene.scheduler.verdicts import FilterChain, Filtering
 from kubescene.timeline.attempts import Explanation, PreemptionRecord, ScoreColumn
+from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 from kubescene.timeline.explanations import Explain
 
 NO_NODES = "no nodes available to schedule pods"  # C-1
@@ -63,7 +65,9 @@ class Decision:
     (they decide which events bring the pod back; with none of them it is an error and comes back
     after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
     leave it. ``victims`` are pods that have to leave to make room, ``preemption`` says why they.
-    ``effect`` is a write that PostFilter asks for, ``traceback`` that of a plugin that raised.
+    ``effect`` is a write that PostFilter asks for, ``traceback`` that of a plugin that raised,
+    ``extenders`` what extenders said if somebody wants to know, ``waits`` what the pod had to wait
+    for afterwards.
     """
 
     state: CycleState
@@ -80,6 +84,8 @@ class Decision:
     preemption: PreemptionRecord | None = None
     effect: Callable[[], None] | None = None
     traceback: str = ""
+    extenders: list[ExtenderRecord] | None = None
+    waits: list[WaitRecord] | None = None
 
     def repeated(self) -> "Decision":
         """The same failure for another pod."""
@@ -398,6 +404,7 @@ class Deciding:
         asked, extender, answer = self._asked, self._to_ask.pop(0), self._answer()
         assert asked is not None
         error = answer.error or _foreign(extender.name, answer.nodes, asked.call.nodes)
+        self._note(asked.call, answer, error)
         if not error:
             self._apply_filter(answer)
         elif not extender.ignorable:  # X-6
@@ -421,13 +428,21 @@ class Deciding:
         self._bare |= answer.bare
 
     def _take_scores(self) -> None:
-        extender, answer = self._to_ask.pop(0), self._answer()
+        asked, extender, answer = self._asked, self._to_ask.pop(0), self._answer()
+        assert asked is not None
+        self._note(asked.call, answer, answer.error)
         if not answer.error:
             self._add_scores(extender, answer)
         if self._to_ask:
             self._ask(ExtenderVerb.PRIORITIZE, self._take_scores)
         else:
             self._then()
+
+    def _note(self, call: ExtenderCall, answer: ExtenderAnswer, error: str) -> None:
+        """Keep what an extender said, if somebody may want to know."""
+        if self._explains(failed=True):
+            record = consultation(call, answer, error)
+            self.decision.extenders = [*(self.decision.extenders or ()), record]
 
     def _add_scores(self, extender: Extender, answer: ExtenderAnswer) -> None:
         """An extender's scores on top of those of the plugins (X-8)."""
@@ -458,7 +473,9 @@ class Deciding:
 
     def _post_filter_answered(self) -> None:
         extension = self._cycle.framework.post_filter[self._post_filter]
-        answer = self._answer()
+        asked, answer = self._asked, self._answer()
+        assert asked is not None
+        self._note(asked.call, answer, answer.error)
         if extension.answered is None:
             raise ConfigurationError(
                 f'plugin "{extension.name}" asks an extender but has no method post_filter_answered'

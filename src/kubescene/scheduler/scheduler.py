@@ -14,7 +14,7 @@ watch; until then, too, it is assumed.
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD_GROUP
@@ -66,6 +66,8 @@ from kubescene.types import JsonObject
 NAME = "kube-scheduler"
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _ENDED = frozenset({"Succeeded", "Failed"})  # S-6: as good as deleted
 
@@ -630,9 +632,18 @@ class Scheduler:
             victims=tuple(victim.record for victim in decision.victims),
             preemption=decision.preemption,
             traceback=decision.traceback,
+            extenders=self._told(decision, decision.extenders),
+            waits=self._told(decision, decision.waits),
         )
         for hook in hooks:
             hook(attempt)
+
+    def _told(self, decision: Decision, records: list[T] | None) -> tuple[T, ...]:
+        """What is told beside the nodes: with the failures, or where successes are explained."""
+        if records is None:
+            return ()
+        wanted = self._explain.wanted(failed=not decision.node, nodes=len(self.nodes))
+        return tuple(records) if wanted else ()
 
     # -- time ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import msgspec
 
 from kubescene.actors import Actor
 from kubescene.api.records import Record
+from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,10 @@ class SchedulingAttempt(msgspec.Struct, frozen=True):
     preemption: PreemptionRecord | None = None
     traceback: str = ""
     """Where a plugin raised."""
+    extenders: tuple[ExtenderRecord, ...] = ()
+    """What extenders were asked and said, in order."""
+    waits: tuple[WaitRecord, ...] = ()
+    """What the pod waited for between its decision and its end."""
 
 
 class Preemption(msgspec.Struct, frozen=True):

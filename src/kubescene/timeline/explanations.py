@@ -2,7 +2,8 @@
 
 The first line names the schema; then comes one JSON line per attempt. Node names are written once
 per node list: a line ``{"nodes": [...]}`` stands before the first attempt that refers to it, and
-later indexes point into the newest such line.
+later indexes point into the newest such line. An attempt of which only an extender, a wait or a
+traceback is told has a line without nodes and plugins.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,8 @@ from typing import TypeAlias
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.timeline.attempts import Explanation, SchedulingAttempt
+from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.timeline.consultations import as_rows
 from kubescene.timeline.instruments import Instrument, StepPhaseChange
 
 AUTO_FULL_NODES = 200
@@ -53,18 +55,22 @@ class ExplanationRecorder(Instrument):
 
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
         explanation = attempt.explanation
-        if explanation is None:
-            if not attempt.traceback:
-                return
-            explanation = Explanation(self._nodes or (), (), (), (), ())
-        if explanation.nodes is not self._nodes:
+        if explanation is None and not (attempt.traceback or attempt.extenders or attempt.waits):
+            return
+        if explanation is not None and explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
             self._write("", encode({"nodes": list(explanation.nodes)}))
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
         pod = f"{attempt.pod.namespace}/{attempt.pod.name}"
-        row = {"pod": pod, "step": self._step.to_dict(), **outcome, **explanation.to_dict()}
+        row = {"pod": pod, "step": self._step.to_dict(), **outcome}
+        if explanation is not None:
+            row.update(explanation.to_dict())
         if attempt.preemption is not None:
             row["preemption"] = attempt.preemption.to_dict()
+        if attempt.extenders:
+            row["extenders"] = as_rows(attempt.extenders)
+        if attempt.waits:
+            row["waits"] = as_rows(attempt.waits)
         if attempt.traceback:
             row["traceback"] = attempt.traceback
         self._write(pod, encode(row))

@@ -1,0 +1,72 @@
+"""A remedy as plain data, and what it costs.
+
+The cost is a number of points, so that unlike changes can be put in order. It is a convention, not
+a price: what is easily done and easily taken back comes first. See design note 0031.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from kubescene.types import JsonObject
+
+
+class RemedyKind(StrEnum):
+    """What is changed. In this order remedies of the same cost are listed."""
+
+    REQUEST = "Request"
+    LABEL = "Label"
+    TOLERATION = "Toleration"
+    TERM = "Term"
+    VICTIM = "Victim"
+    NODE = "Node"
+
+
+LABEL_COST = 2
+TOLERATION_COST = 3
+TERM_COST = 4
+VICTIM_COST = 6
+"""For each pod that has to go."""
+NODE_COST = 8
+_ORDER = {kind: place for place, kind in enumerate(RemedyKind)}
+
+
+def request_cost(less: int, whole: int) -> int:
+    """One point for every tenth of the request that is given up, or part of it."""
+    return -(-10 * less // whole)
+
+
+class Edit(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One object that is changed. ``replace`` deletes an object and creates it anew, as the spec
+    of a pod can only be changed that way; ``label`` adds the labels of ``object`` to a node.
+    """
+
+    verb: Literal["create", "delete", "replace", "label"]
+    kind: str
+    name: str
+    namespace: str = ""
+    object: JsonObject = {}
+
+
+class Remedy(msgspec.Struct, frozen=True, rename="camel"):
+    """One change after which the pod fits, as a trial has shown: it went to ``node``."""
+
+    kind: RemedyKind
+    pod: str
+    text: str
+    cost: int
+    node: str
+    edits: tuple[Edit, ...]
+
+    def __repr__(self) -> str:
+        return f"<{self.text}: {self.pod} fits {self.node}, cost {self.cost}>"
+
+
+def in_order(remedies: list[Remedy]) -> list[Remedy]:
+    """The cheapest first."""
+    return sorted(remedies, key=_place)
+
+
+def _place(remedy: Remedy) -> tuple[int, int]:
+    return remedy.cost, _ORDER[remedy.kind]
