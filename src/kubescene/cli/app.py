@@ -209,7 +209,6 @@ def explain(
     Example: kubescene explain pod default/database --run out/first-scenario
     """
     from kubescene.cli.explain import (
-        PlayedWith,
         Question,
         explain_run,
         explain_served,
@@ -217,6 +216,7 @@ def explain(
         remedy_run,
         remedy_served,
     )
+    from kubescene.cli.replaying import PlayedWith
 
     if (run is None) == (server is None):
         raise ConfigurationError("explain needs either --run DIR or --server URL")
