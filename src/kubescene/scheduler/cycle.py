@@ -569,7 +569,10 @@ class Deciding:
                 concern=self.decision.state.concern,
             )
         if self._explains():
-            self.decision.explanation = explain_attempt(names, self._diagnosis, found, scored)
+            chosen = int(found.feasible[best])
+            self.decision.explanation = explain_attempt(
+                names, self._diagnosis, found, scored, chosen
+            )
 
     def _explains(self, *, failed: bool = False) -> bool:
         explain = self._explain

@@ -254,6 +254,7 @@ def explain_attempt(
     diagnosis: Diagnosis,
     found: Found | None = None,
     scored: Scored | None = None,
+    chosen: int | None = None,
 ) -> Explanation:
     """All that is known about an attempt, per node and plugin."""
     examined = diagnosis.examined()
@@ -267,4 +268,5 @@ def explain_attempt(
         scored=() if scored is None else _indexes(feasible),
         scores=() if scored is None else tuple(scored.columns),
         totals=() if scored is None else _indexes(scored.totals),
+        chosen=chosen,
     )
