@@ -1,5 +1,6 @@
 """The Deployment controller: sets follow templates, within limits, and the status tells."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,11 +8,12 @@ import pytest
 from kubescene.actors import Role
 from kubescene.api.changes import Change
 from kubescene.api.kinds import REPLICA_SET
+from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
 from kubescene.controllers.builtin.deployment import DeploymentReconciler
-from kubescene.controllers.reconcile import Create, ObjectKey, Patch
-from kubescene.controllers.runtime import make
+from kubescene.controllers.reconcile import Create, ObjectKey, Patch, Plan
+from kubescene.controllers.runtime import ReconcilerController, make
 from kubescene.errors import ForbiddenError
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
@@ -548,3 +550,44 @@ def test_a_deployment_being_deleted_manages_nothing(world: Cluster) -> None:
     set_image(world, "a:2")
     assert sizes(world.settle()) == {"a:1": 1}
     assert status(world)["observedGeneration"] == get(world)["metadata"]["generation"]
+
+
+class Doubting(DeploymentReconciler):
+    """Takes every pass twice, the second time without what it remembers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left_out = 0
+
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        remembered = key in self._known
+        plan = super().reconcile(key, reader, now)
+        self.left_out += remembered and key not in self._known
+        known, self._known = self._known, {}
+        assert super().reconcile(key, reader, now) == plan
+        self._known = known
+        return plan
+
+
+def test_a_pass_that_is_left_out_would_have_found_nothing() -> None:
+    doubting = Doubting()
+    cluster = Cluster()
+    cluster.registrations.replace("deployment", partial(ReconcilerController, doubting))
+    cluster.start(["deployment", "replicaset"], Role.PRESIMULATION)
+    started(cluster, 10, revisionHistoryLimit=1)
+    for image in ("a:2", "a:3"):
+        set_image(cluster, image)
+        cluster.settle()
+        for _ in range(12):
+            make_ready(cluster, image, 2)
+            cluster.settle()
+            advance(cluster, 7)
+    change(cluster, replicas=4, paused=True)
+    cluster.settle()
+    set_image(cluster, "a:4")
+    advance(cluster, 700)
+    change(cluster, paused=False)
+    cluster.settle()
+    advance(cluster, 700)
+    assert reason(cluster) == ("False", "ProgressDeadlineExceeded")
+    assert doubting.left_out > 10

@@ -13,7 +13,7 @@ import orjson
 from kubescene.errors import ConfigurationError
 from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.pod_index import EXPLANATIONS, PodIndex
-from kubescene.timeline.explanations import FIRST_LINE, SCHEMA, VERSION
+from kubescene.timeline.explanations import FIRST_LINE, SCHEMA, VERSION, Line
 
 NODES_BEGIN = b'\n{"nodes":'
 
@@ -41,30 +41,41 @@ class Explanations(Protocol):
 
 
 class ExplanationMemory:
-    """Explanations of a run without a directory."""
+    """Explanations of a run without a directory; lines are made for those who read them."""
 
     def __init__(self) -> None:
-        self._lines: list[bytes] = []
-        self._nodes = b""
-        self._by_pod: dict[str, list[ExplainedLine]] = {}
+        self._lines: list[Line] = []
+        self._nodes = -1
+        self._by_pod: dict[str, list[tuple[int, int]]] = {}
+        """For each line about a pod, where it and its list of nodes are."""
 
-    def explain(self, pod: str, line: bytes) -> None:
+    def explain(self, pod: str, line: Line) -> None:
         """The sink of the explanation recorder."""
+        at = len(self._lines)
         self._lines.append(line)
         if pod:
-            explained = ExplainedLine(self._nodes, line, len(self._lines))
-            self._by_pod.setdefault(pod, []).append(explained)
+            self._by_pod.setdefault(pod, []).append((at, self._nodes))
         else:
-            self._nodes = line
+            self._nodes = at
 
     def of(self, pod: str) -> list[ExplainedLine]:
-        return list(self._by_pod.get(pod, ()))
+        return [
+            ExplainedLine(self._line(nodes), self._line(at), at + 1)
+            for at, nodes in self._by_pod.get(pod, ())
+        ]
+
+    def _line(self, at: int) -> bytes:
+        return b"" if at < 0 else bytes(self._lines[at])
+
+    def __getstate__(self) -> dict[str, object]:
+        """Other processes get the lines: what they are made from is larger and ours."""
+        return {**vars(self), "_lines": [*self]}
 
     def place(self, line: ExplainedLine) -> str:
         return f"explanation {line.position}"
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._lines)
+        return map(bytes, self._lines)
 
 
 class ExplanationFile:

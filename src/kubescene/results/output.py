@@ -20,7 +20,7 @@ from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.results.pod_index import EXPLANATIONS, TIMELINE, IndexHeader, PodIndexWriter
 from kubescene.results.summary import Summary
 from kubescene.timeline import Fact, Instrument, PodAttempt
-from kubescene.timeline.explanations import FIRST_LINE
+from kubescene.timeline.explanations import FIRST_LINE, Line
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.kep import KepEvent
 from kubescene.types import JsonObject
@@ -83,8 +83,9 @@ class OutputDirectory(Instrument):
             self._index.note(pod, TIMELINE, self._writer.position)
         self._writer.write(fact)
 
-    def explain(self, pod: str, line: bytes) -> None:
+    def explain(self, pod: str, explained: Line) -> None:
         """The sink of the explanation recorder."""
+        line = bytes(explained)
         if pod:
             self._index.note(pod, EXPLANATIONS, self._explained, self._nodes)
         else:

@@ -81,12 +81,15 @@ class Signing:
         self._concerns = framework.concerns
         self._known: Memo[PodSignature, tuple[Concern, bytes | None]] = Memo(self._sign)
 
-    def of(self, pod: PodInfo) -> bytes | None:
-        """The signature of a pod; None if it is like no other."""
+    def of(self, pod: PodInfo, now: Concern | None = None) -> bytes | None:
+        """The signature of a pod; None if it is like no other.
+
+        ``now`` are the plugins that matter to it, if the cycle has found out.
+        """
         if not self.possible or pod.is_resized:
             return None
         concern, signed = self._known[pod.signature]
-        if concern is not self._concerns.of(pod.signature):
+        if concern is not (now or self._concerns.of(pod.signature)):
             self._known.clear()
             signed = self._known[pod.signature][1]
         return signed
@@ -117,12 +120,15 @@ class Batch:
         self._last_cycle = -1
         self.last_node = ""
 
-    def may_hint(self, pod: PodInfo, cycle: int) -> bool:
-        """Whether a hint can be given if the node of the last pod does not fit this one."""
+    def may_hint(self, pod: PodInfo, cycle: int, concern: Concern | None = None) -> bool:
+        """Whether a hint can be given if the node of the last pod does not fit this one.
+
+        ``concern`` are the plugins that matter to it, if the cycle has found out.
+        """
         return (
             self._signed is not None
             and cycle == self._last_cycle + 1
-            and self._signed == self._signing.of(pod)
+            and self._signed == self._signing.of(pod, concern)
             and self._clock.now() <= self._made_at + LONGEST_USE
             and bool(self._nodes_left)
         )
@@ -140,13 +146,14 @@ class Batch:
         node: str,
         names: Sequence[str],
         scored: tuple[Rows, Scores] | None,
+        concern: Concern | None = None,
     ) -> None:
         """A cycle chose a node; ``scored`` are all that it had the choice of, if several."""
         self._last_cycle, self.last_node = cycle, node
         if hint == node:
             return
         self._signed = self._ranking = self._searched = None
-        if scored is not None and (signed := self._signing.of(pod)) is not None:
+        if scored is not None and (signed := self._signing.of(pod, concern)) is not None:
             self._signed = signed
             self._searched = (names, *scored)
             self._made_at = self._clock.now()

@@ -79,7 +79,8 @@ class Binding:
         self.pod = pod
         self.framework = framework
         self.stage = Stage.RESERVE
-        self._concern = framework.concerns.of(pod.signature)
+        # Who was not asked in PreFilter has nothing to reserve either.
+        self._concern = decision.state.concern or framework.concerns.of(pod.signature)
         self._room = room
         self._timers = timers
         self._extenders = extenders

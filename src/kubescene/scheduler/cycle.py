@@ -296,7 +296,8 @@ class Deciding:
     def _take_hint(self) -> None:
         """If the node of the last pod does not fit this one, the next best node may."""
         batch, nodes = self._cycle.batch, self._cycle.nodes
-        if self._number is None or not batch.may_hint(self._pod, self._number):
+        concern = self.decision.state.concern
+        if self._number is None or not batch.may_hint(self._pod, self._number, concern):
             return
         if (row := nodes.row_of(batch.last_node)) is not None:
             verdict = int(self._filtering.judge(np.array([row], dtype=np.intp))[0])
@@ -565,9 +566,13 @@ class Deciding:
                 node=node,
                 names=names,
                 scored=None if scored is None else (found.feasible, scored.totals),
+                concern=self.decision.state.concern,
             )
         if self._explains():
-            self.decision.explanation = explain_attempt(names, self._diagnosis, found, scored)
+            chosen = int(found.feasible[best])
+            self.decision.explanation = explain_attempt(
+                names, self._diagnosis, found, scored, chosen
+            )
 
     def _explains(self, *, failed: bool = False) -> bool:
         explain = self._explain

@@ -1,8 +1,11 @@
 """What a plugin remembers from one extension point to the next, within one attempt at one pod."""
 
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kubescene.scheduler.status import Status
+
+if TYPE_CHECKING:
+    from kubescene.scheduler.concerns import Concern
 
 T = TypeVar("T")
 
@@ -17,6 +20,7 @@ class CycleState:
 
     __slots__ = (
         "_entries",
+        "concern",
         "explains",
         "filter_errors",
         "passing_codes",
@@ -27,6 +31,8 @@ class CycleState:
 
     def __init__(self) -> None:
         self._entries: dict[str, Any] = {}
+        self.concern: Concern | None = None
+        """The plugins that matter to the pod, as it was when PreFilter began."""
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
         self.unrated_scores: frozenset[str] = frozenset()
@@ -48,6 +54,7 @@ class CycleState:
     def clone(self) -> "CycleState":
         copy = CycleState()
         copy._entries = {key: _cloned(value) for key, value in self._entries.items()}
+        copy.concern = self.concern
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
         copy.unrated_scores = self.unrated_scores

@@ -213,6 +213,8 @@ class Diagnosis:
 
     def filter_groups(self) -> tuple[FilterGroup, ...]:
         """The refused nodes for an explanation, those that were not looked at included."""
+        if not self.recorded and self._absent is None:
+            return ()
         groups = [_filter_group(status, np.sort(rows)) for status, rows in self.groups()]
         if self._absent is not None:
             others = np.ones(len(self.nodes), dtype=np.bool_)
@@ -237,7 +239,9 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
 
 
 def _filter_group(status: Status, rows: Rows) -> FilterGroup:
-    return FilterGroup(status.plugin, int(status.code), status.reasons, _indexes(rows))
+    return FilterGroup(
+        status.plugin, int(status.code), status.reasons, _indexes(rows.astype(np.int32))
+    )
 
 
 def _indexes(column: NDArray[Any]) -> Sequence[int]:
@@ -250,6 +254,7 @@ def explain_attempt(
     diagnosis: Diagnosis,
     found: Found | None = None,
     scored: Scored | None = None,
+    chosen: int | None = None,
 ) -> Explanation:
     """All that is known about an attempt, per node and plugin."""
     examined = diagnosis.examined()
@@ -263,4 +268,5 @@ def explain_attempt(
         scored=() if scored is None else _indexes(feasible),
         scores=() if scored is None else tuple(scored.columns),
         totals=() if scored is None else _indexes(scored.totals),
+        chosen=chosen,
     )

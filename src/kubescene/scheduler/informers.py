@@ -45,10 +45,22 @@ _ACTIONS = {
 Notify: TypeAlias = Callable[[ClusterEvent, Change], None]
 
 
+class Changes:
+    """How often anything has changed that a scheduler follows."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Informer:
     """All objects of one kind, by namespace and name."""
 
-    def __init__(self, gvk: GroupVersionKind, notify: Notify) -> None:
+    def __init__(
+        self, gvk: GroupVersionKind, notify: Notify, changes: Changes | None = None
+    ) -> None:
+        self._changes = changes or Changes()
         self._resource = RESOURCES.get(gvk, gvk)
         self._notify = notify
         self._objects: dict[tuple[str, str], ReadOnlyObject] = {}
@@ -89,6 +101,7 @@ class Informer:
         else:
             objects[key] = after
         self.version += 1
+        self._changes.count += 1
         self.spec_version += not _same_but_for_status(before, after)
         self._log.add(key)
         for follower in self._followers:
@@ -104,19 +117,20 @@ class Informers:
         self._client = client
         self._notify = notify
         self._informers: dict[GroupVersionKind, Informer] = {}
+        self._changes = Changes()
         self.shared: dict[Any, Any] = {}
         """What plugins of several profiles share, by what makes it."""
 
     @property
     def version(self) -> int:
         """Grows with every change of an object of any of the kinds."""
-        return sum(each.version for each in self._informers.values())
+        return self._changes.count
 
     def lister(self, gvk: GroupVersionKind) -> Informer:
         """The objects of a kind; a kind that does not exist is the API's error."""
         found = self._informers.get(gvk)
         if found is None:
-            found = self._informers[gvk] = Informer(gvk, self._notify)
+            found = self._informers[gvk] = Informer(gvk, self._notify, self._changes)
             found.start(self._client, gvk)
         return found
 

@@ -33,7 +33,7 @@ class Preparing:
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         """Run PreFilter, or remember what it said about pods like this one."""
-        concern = self._framework.concerns.of(pod.signature)
+        concern = state.concern = self._framework.concerns.of(pod.signature)
         if concern.pre_filtered is not None and not pod.is_resized:
             outcome: PreFilterOutcome
             outcome, state.skipped_filters = concern.pre_filtered
@@ -46,7 +46,7 @@ class Preparing:
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
         """Run PreScore likewise; returns the text of what went wrong, or nothing."""
-        concern = self._framework.concerns.of(pod.signature)
+        concern = state.concern or self._framework.concerns.of(pod.signature)
         state.unrated_scores = concern.unrated
         if concern.pre_scored is not None and not pod.is_resized:
             fault: str

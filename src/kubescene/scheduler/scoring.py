@@ -10,7 +10,9 @@ Among equal totals the winner is the one that kube-scheduler's heap brings to it
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,7 +86,7 @@ class ScoreChain:
         self.nodes = nodes
         self._kept: OrderedDict[PodClass, ClassScores] = OrderedDict()
         self._splits: dict[frozenset[str], _Split] = {}
-        self._unrated_kept: dict[tuple[str, int], Scores] = {}
+        self._unrated_kept: dict[tuple[str, int], tuple[Scores, Scores]] = {}
 
     def score(
         self,
@@ -102,16 +104,20 @@ class ScoreChain:
         if len(outdated):
             self._renew(state, pod, kept, outdated)
         scored = Scored(_shown(kept.sums, rows, window))
+        added: dict[str, tuple[Scores, Scores]] = {}
         for line, extension in split.normalized:
             if extension.normalizes_alone and not kept.rated[line]:
-                scored.totals += self._unrated(extension, state, pod, rows.size)
+                final, weighted = self._unrated(extension, state, pod, rows.size)
+                scored.totals += weighted
+                added[extension.name] = (_nothing(rows.size), final)
             else:
-                self._add(extension, state, pod, _shown(kept.raw[line], rows, window), scored)
+                raw = _shown(kept.raw[line], rows, window)
+                added[extension.name] = (raw, self._add(extension, state, pod, raw, scored))
         for extension in split.others:
             raw = extension.score_nodes(state, pod, self.nodes, rows)
-            self._add(extension, state, pod, raw, scored)
+            added[extension.name] = (raw, self._add(extension, state, pod, raw, scored))
         if explain:
-            scored.columns = self._columns(state, pod, kept, rows)
+            scored.columns = [*self._columns(state, kept, rows, window, added)]
         return scored
 
     def _split(self, left_out: frozenset[str]) -> _Split:
@@ -138,20 +144,21 @@ class ScoreChain:
         pod: PodInfo,
         raw: Scores,
         scored: Scored,
-    ) -> None:
+    ) -> Scores:
         final = _final(extension, state, pod, raw)
         scored.totals += final if extension.weight == 1 else final * extension.weight
+        return final
 
     def _unrated(
         self, extension: ScoreExtension, state: CycleState, pod: PodInfo, count: int
-    ) -> Scores:
-        """What nodes get of a plugin that gives none of them a score."""
+    ) -> tuple[Scores, Scores]:
+        """What nodes get of a plugin that gives none of them a score, without and with weight."""
         found = self._unrated_kept.get((extension.name, count))
         if found is None:
             if len(self._unrated_kept) >= _UNRATED_KEPT:
                 self._unrated_kept.clear()
-            raw = np.zeros(count, dtype=np.int64)
-            found = _final(extension, state, pod, raw) * extension.weight
+            final = _final(extension, state, pod, np.zeros(count, dtype=np.int64))
+            found = (final, final * extension.weight)
             self._unrated_kept[extension.name, count] = found
         return found
 
@@ -190,25 +197,37 @@ class ScoreChain:
         kept.sums[rows] = sums
 
     def _columns(
-        self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows
-    ) -> list[ScoreColumn]:
+        self,
+        state: CycleState,
+        kept: ClassScores,
+        rows: Rows,
+        window: Window | None,
+        added: dict[str, tuple[Scores, Scores]],
+    ) -> Iterator[ScoreColumn]:
+        """A column for each plugin, in order; ``added`` are those that were worked out just now."""
         lines = {extension.name: line for line, extension in enumerate(kept.active.kept)}
-        columns = []
         for extension in self.scores:
             if extension.name in state.skipped_scores:
                 continue
             if extension.name in state.unrated_scores:
-                nothing: Any = np.zeros(rows.size, dtype=np.int64)
-                columns.append(ScoreColumn(extension.name, extension.weight, nothing, nothing))
-                continue
-            if extension.name in lines:
-                raw = kept.raw[lines[extension.name]].take(rows)
+                raw = final = _nothing(rows.size)
+            elif extension.name in added:
+                raw, final = added[extension.name]
             else:
-                raw = extension.score_nodes(state, pod, self.nodes, rows)
-            final = _final(extension, state, pod, raw)
+                raw = final = _small(_shown(kept.raw[lines[extension.name]], rows, window))
             arrays: tuple[Any, Any] = (raw, final)
-            columns.append(ScoreColumn(extension.name, extension.weight, *arrays))
-        return columns
+            yield ScoreColumn(extension.name, extension.weight, *arrays)
+
+
+@lru_cache(_UNRATED_KEPT)
+def _nothing(count: int) -> Scores:
+    """No score for anybody. Shared: explanations keep it, nobody changes it."""
+    return _small(np.zeros(count, dtype=np.int64))
+
+
+def _small(scores: Scores) -> Scores:
+    """Scores of 0 to 100 in half the space, for those who keep them."""
+    return scores.astype(np.int32)
 
 
 def _shown(column: Scores, rows: Rows, window: Window | None) -> Scores:

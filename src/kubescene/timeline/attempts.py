@@ -54,6 +54,8 @@ class Explanation:
     scored: Sequence[int] = ()
     scores: tuple[ScoreColumn, ...] = ()
     totals: Sequence[int] = ()
+    chosen: int | None = None
+    """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""
 
     def to_dict(self) -> dict[str, Any]:
         """The compact form of the side file: groups and columns over node indexes."""

@@ -8,7 +8,7 @@ traceback is told has a line without nodes and plugins.
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
@@ -24,8 +24,40 @@ SCHEMA = "kubescene.dev/explanations"
 VERSION = 1
 FIRST_LINE = encode({"schema": SCHEMA, "version": VERSION})
 
-Sink: TypeAlias = Callable[[str, bytes], None]
+
+class AttemptLine(NamedTuple):
+    """The line about an attempt, made when somebody reads it.
+
+    What it refers to is never changed: rows and columns of the attempt's own.
+    """
+
+    step: ScenarioStep
+    attempt: SchedulingAttempt
+
+    def __bytes__(self) -> bytes:
+        attempt, explanation = self.attempt, self.attempt.explanation
+        outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
+        row = {"pod": name_of(attempt), "step": self.step.to_dict(), **outcome}
+        if explanation is not None:
+            row.update(explanation.to_dict())
+        if attempt.preemption is not None:
+            row["preemption"] = attempt.preemption.to_dict()
+        if attempt.extenders:
+            row["extenders"] = as_rows(attempt.extenders)
+        if attempt.waits:
+            row["waits"] = as_rows(attempt.waits)
+        if attempt.traceback:
+            row["traceback"] = attempt.traceback
+        return encode(row)
+
+
+Line: TypeAlias = bytes | AttemptLine
+Sink: TypeAlias = Callable[[str, Line], None]
 """Takes a line and the pod it is about, which is empty for a list of nodes."""
+
+
+def name_of(attempt: SchedulingAttempt) -> str:
+    return f"{attempt.pod.namespace}/{attempt.pod.name}"
 
 
 class Explain(StrEnum):
@@ -60,22 +92,9 @@ class ExplanationRecorder(Instrument):
         if explanation is not None and explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
             self._write("", encode({"nodes": list(explanation.nodes)}))
-        outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
-        pod = f"{attempt.pod.namespace}/{attempt.pod.name}"
-        row = {"pod": pod, "step": self._step.to_dict(), **outcome}
-        if explanation is not None:
-            row.update(explanation.to_dict())
-        if attempt.preemption is not None:
-            row["preemption"] = attempt.preemption.to_dict()
-        if attempt.extenders:
-            row["extenders"] = as_rows(attempt.extenders)
-        if attempt.waits:
-            row["waits"] = as_rows(attempt.waits)
-        if attempt.traceback:
-            row["traceback"] = attempt.traceback
-        self._write(pod, encode(row))
+        self._write(name_of(attempt), AttemptLine(self._step, attempt))
 
-    def _write(self, pod: str, line: bytes) -> None:
+    def _write(self, pod: str, line: Line) -> None:
         try:
             self._sink(pod, line)
         except OSError as error:

@@ -5,7 +5,7 @@ side file. Cut from the scheduler's arrays when the attempt is recorded, put int
 somebody reads it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -52,8 +52,9 @@ class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
     def totals(self) -> dict[str, int]:
         """The weighted sum of every listed node that was scored, in their order."""
+        columns = [(each.normalized, each.weight) for each in self.scores]
         return {
-            self.candidates[place]: sum(each.normalized[row] * each.weight for each in self.scores)
+            self.candidates[place]: sum([column[row] * weight for column, weight in columns])
             for row, place in enumerate(self.scored)
         }
 
@@ -62,7 +63,7 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     """The bounded part of an explanation."""
     names = explanation.nodes
     listed = listed_nodes(explanation, chosen)
-    rows = {index: row for row, index in enumerate(integers(explanation.scored))}
+    rows = _rows_of(listed, explanation.scored)
     scored = [(place, rows[index]) for place, index in enumerate(listed) if index in rows]
     taken = [row for _, row in scored]
     return ScheduleResult(
@@ -81,7 +82,8 @@ def listed_nodes(explanation: Explanation, chosen: str) -> list[int]:
     """The first nodes examined, the chosen one always among them."""
     listed = integers(explanation.examined[:NODES_LISTED])
     if chosen:
-        chosen_index = explanation.nodes.index(chosen)
+        known = explanation.chosen
+        chosen_index = explanation.nodes.index(chosen) if known is None else known
         if chosen_index not in listed:
             listed[-1] = chosen_index
     return listed
@@ -99,11 +101,27 @@ def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[Rejecti
     return tuple(refused[place] for place in sorted(refused))
 
 
+def _rows_of(listed: Sequence[int], scored: Sequence[int]) -> dict[int, int]:
+    """Where the listed nodes stand among those scored: most of them at the beginning."""
+    rows = {index: row for row, index in enumerate(integers(scored[:NODES_LISTED]))}
+    missing = [index for index in listed if index not in rows]
+    if not missing:
+        return rows
+    indexes = integers(scored)
+    if len(missing) > 1:
+        return {index: row for row, index in enumerate(indexes)}
+    if missing[0] in indexes:
+        rows[missing[0]] = indexes.index(missing[0])
+    return rows
+
+
 def _listed_scores(column: ScoreColumn, rows: Sequence[int]) -> ListedScores:
-    raw, normalized = integers(column.raw), integers(column.normalized)
-    return ListedScores(
-        column.plugin,
-        column.weight,
-        tuple([raw[row] for row in rows]),
-        tuple([normalized[row] for row in rows]),
-    )
+    raw = normalized = _taken(column.raw, rows)
+    if column.normalized is not column.raw:
+        normalized = _taken(column.normalized, rows)
+    return ListedScores(column.plugin, column.weight, raw, normalized)
+
+
+def _taken(column: Sequence[int], rows: Sequence[int]) -> tuple[int, ...]:
+    take: Callable[[Sequence[int]], Sequence[int]] | None = getattr(column, "take", None)
+    return tuple(integers([column[row] for row in rows] if take is None else take(rows)))

@@ -7,7 +7,9 @@ in `rollouts`; here they become writes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
 
+import msgspec
 from msgspec.structs import replace
 
 from kubescene.api.changes import Change, ChangeType
@@ -43,8 +45,37 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 REPORTER = "deployment-controller"
 
 
+class Known(msgspec.Struct, frozen=True):
+    """What a pass looked at that wrote nothing but ``status``.
+
+    A pass at the same instant that finds just that, with this status, has nothing left to do but
+    to wait. Written status comes back as a change, so there is one such pass for each.
+    """
+
+    spec: JsonObject
+    annotations: JsonObject | None
+    status: JsonObject
+    owned: Sequence[JsonObject]
+    now: int
+
+    def holds(self, deployment: JsonObject, owned: Sequence[JsonObject], now: int) -> bool:
+        metadata = deployment["metadata"]
+        return (
+            now == self.now
+            and deployment["spec"] is self.spec
+            and len(owned) == len(self.owned)
+            and all(map(is_, owned, self.owned))
+            and "deletionTimestamp" not in metadata
+            and metadata.get("annotations") == self.annotations
+            and deployment.get("status") == self.status
+        )
+
+
 class DeploymentReconciler:
-    """Keys are Deployments. Between passes it remembers their uids, and orphaned ReplicaSets."""
+    """Keys are Deployments.
+
+    Between passes it remembers their uids, orphaned ReplicaSets and what left nothing to do.
+    """
 
     name = "deployment"
     kinds: Sequence[GroupVersionKind] = (DEPLOYMENT, REPLICA_SET)
@@ -52,6 +83,7 @@ class DeploymentReconciler:
     def __init__(self) -> None:
         self._keys: dict[str, ObjectKey] = {}
         self._orphans = Orphans()
+        self._known: dict[ObjectKey, Known] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -67,6 +99,7 @@ class DeploymentReconciler:
         if change.type is ChangeType.DELETED:
             self._keys.pop(record.uid, None)
             self._orphans.forget(key)
+            self._known.pop(key, None)
         elif change.type is ChangeType.ADDED:
             self._keys[record.uid] = key
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
@@ -85,6 +118,13 @@ class DeploymentReconciler:
         if deployment is None:
             return NOTHING
         owned = reader.owned(REPLICA_SET, deployment["metadata"]["uid"])
+        known = self._known.pop(key, None)
+        if (
+            known is not None
+            and known.holds(deployment, owned, now)
+            and not self._orphans.waits(key)
+        ):
+            return Plan(requeue_after=statuses.until_deadline(deployment, known.status, now))
         leaving = bool(deployment["metadata"].get("deletionTimestamp"))
         # Sets that change bring this key back, and the pass goes on from there.
         if not leaving and (claims := self._claims(key, deployment, owned, reader)):
@@ -96,7 +136,20 @@ class DeploymentReconciler:
             return tell(rollout, statuses.counted_status(rollout, found(rollout, now), now))
         if rollout.is_paused or rollout.is_scaled:
             return scale(rollout, now)
-        return roll_out(rollout, reader, now)
+        plan = roll_out(rollout, reader, now)
+        self._remember(key, rollout, owned, plan)
+        return plan
+
+    def _remember(
+        self, key: ObjectKey, rollout: Rollout, owned: Sequence[JsonObject], plan: Plan
+    ) -> None:
+        """A pass that tells of progress and does nothing else is followed by one that need not."""
+        status = status_told(plan)
+        deployment = rollout.deployment
+        # What is complete is tidied up next, and Recreate looks at pods as well.
+        if status and rollout.limits.rolling and not statuses.is_complete(deployment, status):
+            annotations = deployment["metadata"].get("annotations")
+            self._known[key] = Known(deployment["spec"], annotations, status, owned, self._now)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A name that is taken asks for another hash; other refusals show as Progressing."""
@@ -293,6 +346,15 @@ def tell(rollout: Rollout, status: JsonObject, writes: Sequence[Write] = ()) -> 
     if patch:
         writes = [*writes, Patch(ObjectRef.to(deployment), patch, subresource="status")]
     return Plan(writes) if writes else NOTHING
+
+
+def status_told(plan: Plan) -> JsonObject:
+    """The status that a plan writes, if that is all it does; otherwise nothing."""
+    if len(plan.writes) != 1 or not isinstance(write := plan.writes[0], Patch):
+        return {}
+    if write.subresource != "status" or [*write.patch] != ["status"]:
+        return {}
+    return {name: value for name, value in write.patch["status"].items() if value is not None}
 
 
 def with_watched(rollout: Rollout, conditions: Conditions, news: JsonObject) -> Conditions:
