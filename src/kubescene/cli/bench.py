@@ -25,6 +25,7 @@ REFRESH_EVERY = 500
 bench = typer.Typer(
     name="bench",
     help="Measure how fast pods are scheduled on this machine.",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
