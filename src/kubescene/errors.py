@@ -24,6 +24,7 @@
     ├── ControllerError          a user's controller raised; names it
     ├── ConfigurationError       a component was configured in a way it cannot honour
     │   └── SchedulerConfigurationError  a KubeSchedulerConfiguration that is refused; says where
+    ├── WorkloadError            a benchmark's workload cannot be read or replayed; says where
     ├── RecorderError            the timeline could not be recorded; ends the run
     ├── UnseenWriteError         a client's own write did not come back through its watch
     └── ReentrantWriteError      somebody tried to write while being told of a change
@@ -239,6 +240,17 @@ class SchedulerConfigurationError(ConfigurationError):
     def of(self, source: str) -> "SchedulerConfigurationError":
         """The same, about this file."""
         return SchedulerConfigurationError(self.text, self.path, source)
+
+
+class WorkloadError(KubesceneError):
+    """A workload of a benchmark cannot be read or replayed: file, workload and path say which."""
+
+    def __init__(self, message: str, *, file: str = "", workload: str = "", path: str = "") -> None:
+        self.message = message
+        self.file = file
+        self.workload = workload
+        self.path = path
+        super().__init__(": ".join(filter(None, (file, workload, path, message))))
 
 
 class RecorderError(KubesceneError):

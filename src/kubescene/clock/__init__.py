@@ -8,6 +8,7 @@ from kubescene.clock.clocks import Clock, LentClock, ScaledClock, VirtualClock, 
 from kubescene.clock.event_queue import EventQueue, EventSource, Scheduled
 from kubescene.clock.randomness import Identities, Stream, Streams
 from kubescene.clock.steps import ScenarioStep
+from kubescene.clock.stopwatches import Span, Stopwatch
 from kubescene.clock.timestamps import (
     LAST_INSTANT,
     MICROSECOND,
@@ -36,6 +37,8 @@ __all__ = [
     "ScaledClock",
     "ScenarioStep",
     "Scheduled",
+    "Span",
+    "Stopwatch",
     "Stream",
     "Streams",
     "VirtualClock",

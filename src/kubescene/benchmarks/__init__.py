@@ -1,0 +1,13 @@
+"""Replays of kube-scheduler's own benchmark, scheduler_perf, in a world of ours.
+
+`workloads` reads the files that scheduler_perf is configured with, `operations` knows their op
+codes, `templates` fills in their templates. `replaying` does what they say in a `Stage`, and
+`reporting` shows what came of it beside the figures that kube-scheduler is held to (`upstream`).
+Nothing here changes how pods are scheduled.
+"""
+
+from kubescene.benchmarks.measuring import Measurement, WorkloadResult
+from kubescene.benchmarks.replaying import replay
+from kubescene.benchmarks.workloads import Workload, load_workloads
+
+__all__ = ["Measurement", "Workload", "WorkloadResult", "load_workloads", "replay"]
