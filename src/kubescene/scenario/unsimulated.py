@@ -65,6 +65,11 @@ INERT: Mapping[tuple[str, str], str] = {
 }
 """Kinds that are stored and have no effect."""
 
+TAINTS: Mapping[str, tuple[str, str]] = {
+    "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
+}
+"""Effects of taints, the controller that acts on them, and what is missing without it."""
+
 POD_SPECS: Mapping[str, str] = {
     "Pod": "spec",
     "CronJob": "spec.jobTemplate.spec.template.spec",
@@ -143,9 +148,10 @@ def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
 
 
 def _of_node(node: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
-    taints = _at(node, "spec.taints[].effect")
-    if "NoExecute" in taints and "taint-eviction" not in cast.controllers:
-        yield "the taint effect NoExecute", "nobody evicts pods that run there already"
+    effects = _at(node, "spec.taints[].effect")
+    for effect, (controller, why) in TAINTS.items():
+        if effect in effects and controller not in cast.controllers:
+            yield f"the taint effect {effect}", why
 
 
 def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
