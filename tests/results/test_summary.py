@@ -9,9 +9,10 @@ from rich.console import Console
 import kubescene
 from kubescene.reports.terminal import amount, print_summary
 from kubescene.results import PendingPod, Summary
-from kubescene.results.summary import PLACEMENTS_KEPT
+from kubescene.results.summary import PLACEMENTS_KEPT, SummaryFold, summarize
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import TimelineLog
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
 GI = 1024**3
@@ -39,6 +40,13 @@ def test_the_example_is_told_step_by_step(example: Summary) -> None:
         (4, 1, 1, 1, 0, 4),
         (5, 4, 0, 0, 1, 2),
     ]
+
+
+def test_what_ends_a_scenario_writes_no_object() -> None:
+    fold = SummaryFold()
+    for fact in kubescene.run(EXAMPLE).log.read():
+        fold.add(fact)
+    assert (fold.counts(4)["written"], fold.counts()["written"]) == (10, 13)
 
 
 def test_the_example_has_its_placements(example: Summary) -> None:
@@ -79,6 +87,20 @@ def test_a_pod_that_came_assigned_uses_its_node() -> None:
     )
     (node,) = run.summary.nodes
     assert (node.pods, node.requested["cpu"]) == (1, 1000)
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_is_through_takes_nothing_from_its_node(phase: str, tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n1").cpu("4"))
+    scenario.create(make_pod("through").cpu("1")).create(make_pod("runs").cpu("2"))
+    patch = {"status": {"phase": phase}}
+    scenario.step(2).patch("v1", "Pod", "through", patch, subresource="status").done()
+    run = kubescene.run(scenario, out=tmp_path)
+    log = TimelineLog.open(tmp_path / "timeline.jsonl")
+    for summary in (run.summary, summarize(log.read(), scenario="s")):
+        (node,) = summary.nodes
+        assert (node.pods, node.requested["cpu"]) == (1, 2000)
+        assert summary.pending == []
 
 
 def test_the_newest_placements_are_kept() -> None:
