@@ -318,7 +318,8 @@ def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> Non
         "template": {"spec": {**make_pod("x").build()["spec"], "restartPolicy": "Never"}}
     }
     ScenarioBuilder("s").create(job, id="crunch").save(file)
-    warning = "Job has no effect: the controller job does not run (operation 'crunch')"
+    fault = "Job has no effect: the controller job does not run"
+    warning = f"{fault} (operation 'crunch')"
     run, checked = kubescene("run", file), kubescene("validate", file)
     assert run.returncode == checked.returncode == 0
     assert warning in run.stdout
@@ -326,7 +327,7 @@ def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> Non
     for command in ("run", "validate"):
         strict = kubescene(command, file, "--strict")
         assert strict.returncode == 2
-        assert f"{file}:9:5: step 1, operation 'crunch': {warning}" in strict.stderr
+        assert f"{file}:9:5: step 1, operation 'crunch': {fault}\n" in strict.stderr
 
 
 # -- help --------------------------------------------------------------------------------------

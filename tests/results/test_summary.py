@@ -119,6 +119,18 @@ def printed(summary: Summary) -> str:
     return file.getvalue()
 
 
+def test_a_warning_that_is_wrapped_stays_indented() -> None:
+    printed = StringIO()
+    warning = "StatefulSet has no effect: the controller statefulset does not run"
+    print_summary(Summary(warnings=[warning]), Console(file=printed, width=40))
+    lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+    at = lines.index("Not simulated")
+    assert lines[at + 1 : at + 3] == [
+        "  StatefulSet has no effect: the",
+        "  controller statefulset does not run",
+    ]
+
+
 def test_messages_are_printed_as_they_are() -> None:
     summary = Summary(phase="Failed", message="a [bold] claim", pending=[])
     summary.pending = [PendingPod("default/a", 1, "plugin says [red]no[/red] {a: [b]}")]

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from kubescene.actors import Role
 from kubescene.clock import SECOND, ScenarioStep, WallClock
+from kubescene.reports.words import counted
 from kubescene.timeline import Instrument, ObjectWrite, SchedulingAttempt, StepPhaseChange
 
 if TYPE_CHECKING:
@@ -118,10 +119,6 @@ class ProgressReporter(Instrument):
             f"{done} of {counted(max(done, total), 'object')} written, "
             f"{counted(self._bound, 'pod')} bound, {counted(self._failed, 'failed attempt')}{pace}"
         )
-
-
-def counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def live_line(console: Console) -> "Progress":

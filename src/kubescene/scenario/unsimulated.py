@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kubescene.errors import ScenarioError
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
@@ -94,6 +95,13 @@ class Unsimulated:
     def __str__(self) -> str:
         more = f" and {self.times - 1} more" if self.times > 1 else ""
         return f"{self.what} has no effect: {self.why} (operation {self.operation.id!r}{more})"
+
+    @property
+    def error(self) -> ScenarioError:
+        """The same as a fault, which says by itself where it is."""
+        place = self.operation
+        told = f"{self.what} has no effect: {self.why}"
+        return ScenarioError(told, where=place.where, path=place.path)
 
 
 @dataclass(frozen=True, slots=True)
