@@ -166,6 +166,14 @@ def test_progress_goes_to_stderr(tmp_path: Path) -> None:
     assert "at rest" not in done.stdout
 
 
+def test_progress_counts_operations_however_many_writes_they_take() -> None:
+    done = kubescene("run", EXAMPLE.parents[1] / "07-node-fails/scenario.yaml")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("step 5 (5 of 5) at rest after 0 minor steps: 11 of 11 objects written")
+    assert last.count("6 pods bound, 1 failed attempt") == 1
+    assert "attempts" not in last
+
+
 # -- validate ----------------------------------------------------------------------------------
 
 
@@ -310,7 +318,8 @@ def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> Non
         "template": {"spec": {**make_pod("x").build()["spec"], "restartPolicy": "Never"}}
     }
     ScenarioBuilder("s").create(job, id="crunch").save(file)
-    warning = "Job has no effect: the controller job does not run (operation 'crunch')"
+    fault = "Job has no effect: the controller job does not run"
+    warning = f"{fault} (operation 'crunch')"
     run, checked = kubescene("run", file), kubescene("validate", file)
     assert run.returncode == checked.returncode == 0
     assert warning in run.stdout
@@ -318,7 +327,7 @@ def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> Non
     for command in ("run", "validate"):
         strict = kubescene(command, file, "--strict")
         assert strict.returncode == 2
-        assert f"{file}:9:5: step 1, operation 'crunch': {warning}" in strict.stderr
+        assert f"{file}:9:5: step 1, operation 'crunch': {fault}\n" in strict.stderr
 
 
 # -- help --------------------------------------------------------------------------------------

@@ -3,12 +3,16 @@
 import contextlib
 import io
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
+from typer.core import TyperGroup
 
 import kubescene
+from kubescene.cli.app import app
 from kubescene.scheduler.configuration import parse_configuration
 
 ROOT = Path(__file__).parent.parent
@@ -42,18 +46,52 @@ def test_the_tutorials_python_prints_what_it_says() -> None:
 
 def test_the_readme_shows_the_demo() -> None:
     expected = (ROOT / "examples/01-first-scenario/expected.txt").read_text()
-    shown = (ROOT / "README.md").read_text()
-    for line in expected.splitlines():
-        assert line.rstrip() in shown
+    shown = blocks(ROOT / "README.md", "")[1]
+    assert shown.splitlines() == [line.rstrip() for line in expected.splitlines()]
 
 
-@pytest.mark.parametrize(
-    "page", [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md"], ids=lambda page: page.name
-)
+PAGES = [
+    *sorted(ROOT.glob("docs/**/*.md")),
+    *sorted(ROOT.glob("examples/**/*.md")),
+    *sorted(ROOT.glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_have_the_options_that_pages_give_them(page: Path) -> None:
+    known = options_by_command()
+    for command, rest in re.findall(r"kubescene (\w+)((?: [^\n`|#>]+)?)", code_of(page)):
+        if command in known:
+            asked = set(re.findall(r"(?<= )--[a-z-]+", rest))
+            assert asked <= known[command], f"{page.name}: kubescene {command}{rest}"
+
+
+def code_of(page: Path) -> str:
+    """What a page shows as code, in lines of its own or within a sentence."""
+    return "\n".join(re.findall(r"```.*?```|`[^`\n]+`", page.read_text(), re.DOTALL))
+
+
+@cache
+def options_by_command() -> dict[str, set[str]]:
+    commands = typer.main.get_command(app)
+    assert isinstance(commands, TyperGroup)
+    return {
+        name: {"--help"}.union(*(p.opts + p.secondary_opts for p in command.params))
+        for name, command in commands.commands.items()
+    }
+
+
+def test_the_design_notes_are_listed_by_number() -> None:
+    notes = sorted(page.name for page in (ROOT / "docs/design").glob("0*.md"))
+    index = (ROOT / "docs/design/README.md").read_text()
+    assert re.findall(r"^\| \[\d{4}\]\((.*?)\)", index, re.MULTILINE) == notes
 
 
 GUIDES = ROOT / "docs/guides"

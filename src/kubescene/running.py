@@ -256,7 +256,7 @@ def examined(
     """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault."""
     found = unsimulated(spec, Cast.of(spec, controllers, scheduler))
     for each in found if strict else ():
-        raise ScenarioError(str(each), where=each.operation.where, path=each.operation.path)
+        raise each.error
     unknown = [str(fault.error) for fault in tolerated(scenario)]
     return [*unknown, *map(str, found)]
 

@@ -9,9 +9,10 @@ from rich.console import Console
 import kubescene
 from kubescene.reports.terminal import amount, print_summary
 from kubescene.results import PendingPod, Summary
-from kubescene.results.summary import PLACEMENTS_KEPT
+from kubescene.results.summary import PLACEMENTS_KEPT, SummaryFold, summarize
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import TimelineLog
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
 GI = 1024**3
@@ -39,6 +40,13 @@ def test_the_example_is_told_step_by_step(example: Summary) -> None:
         (4, 1, 1, 1, 0, 4),
         (5, 4, 0, 0, 1, 2),
     ]
+
+
+def test_what_ends_a_scenario_writes_no_object() -> None:
+    fold = SummaryFold()
+    for fact in kubescene.run(EXAMPLE).log.read():
+        fold.add(fact)
+    assert (fold.counts(4)["written"], fold.counts()["written"]) == (10, 13)
 
 
 def test_the_example_has_its_placements(example: Summary) -> None:
@@ -81,6 +89,20 @@ def test_a_pod_that_came_assigned_uses_its_node() -> None:
     assert (node.pods, node.requested["cpu"]) == (1, 1000)
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_is_through_takes_nothing_from_its_node(phase: str, tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n1").cpu("4"))
+    scenario.create(make_pod("through").cpu("1")).create(make_pod("runs").cpu("2"))
+    patch = {"status": {"phase": phase}}
+    scenario.step(2).patch("v1", "Pod", "through", patch, subresource="status").done()
+    run = kubescene.run(scenario, out=tmp_path)
+    log = TimelineLog.open(tmp_path / "timeline.jsonl")
+    for summary in (run.summary, summarize(log.read(), scenario="s")):
+        (node,) = summary.nodes
+        assert (node.pods, node.requested["cpu"]) == (1, 2000)
+        assert summary.pending == []
+
+
 def test_the_newest_placements_are_kept() -> None:
     scenario = ScenarioBuilder("s").settings(explain="Off")
     scenario.create(make_node("n").pods("5000"))
@@ -95,6 +117,18 @@ def printed(summary: Summary) -> str:
     file = StringIO()
     print_summary(summary, Console(width=100, no_color=True, file=file))
     return file.getvalue()
+
+
+def test_a_warning_that_is_wrapped_stays_indented() -> None:
+    printed = StringIO()
+    warning = "StatefulSet has no effect: the controller statefulset does not run"
+    print_summary(Summary(warnings=[warning]), Console(file=printed, width=40))
+    lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+    at = lines.index("Not simulated")
+    assert lines[at + 1 : at + 3] == [
+        "  StatefulSet has no effect: the",
+        "  controller statefulset does not run",
+    ]
 
 
 def test_messages_are_printed_as_they_are() -> None:

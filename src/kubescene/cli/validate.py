@@ -9,6 +9,7 @@ from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
 from kubescene.cluster import ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
+from kubescene.reports.words import counted
 from kubescene.running import RunRequest, cluster_options, examined, registrations
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.controllers import check_controllers
@@ -38,8 +39,8 @@ def validate_files(
             complain(file.line(fault) for fault in in_order(file, faults))
             code = BAD_INPUT
         else:
-            told = f"fine, {len(spec.operations)} operations in {len(spec.by_step)} steps"
-            sys.stdout.write(f"{file.name}: {told}\n")
+            amounts = counted(len(spec.operations), "operation"), counted(len(spec.by_step), "step")
+            sys.stdout.write(f"{file.name}: fine, {' in '.join(amounts)}\n")
     return code
 
 
@@ -57,11 +58,7 @@ def examine(
     faults += controller_errors(spec, registered)
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
     if strict:
-        found = unsimulated(spec, Cast.of(spec, registered, scheduler))
-        faults += [
-            ScenarioError(str(each), where=each.operation.where, path=each.operation.path)
-            for each in found
-        ]
+        faults += [each.error for each in unsimulated(spec, Cast.of(spec, registered, scheduler))]
         return faults, [], spec
     warnings = examined(
         file.scenario, spec, controllers=registered, scheduler=scheduler, strict=False

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from kubescene.actors import Role
 from kubescene.clock import SECOND, ScenarioStep, WallClock
+from kubescene.reports.words import counted
 from kubescene.timeline import Instrument, ObjectWrite, SchedulingAttempt, StepPhaseChange
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class ProgressReporter(Instrument):
         self._began = self._said = self._clock.now()
         self._written = self._bound = self._failed = self._steps = self._changes = 0
         self._step = ScenarioStep(0, 0)
+        self._origin: tuple[str, int | None] | None = None
         self._progress: Progress | None = None
         if console.is_terminal:
             self._progress = live_line(console)
@@ -66,8 +68,11 @@ class ProgressReporter(Instrument):
         self._step = change.step
 
     def object_written(self, write: ObjectWrite) -> None:
-        if write.role is Role.ENGINE and self._step.major:
-            self._written += 1
+        if write.role is Role.ENGINE and write.origin is not None:
+            # An eviction is several writes of one operation.
+            origin = (write.origin.id, write.origin.index)
+            self._written += origin != self._origin
+            self._origin = origin
             self._note()
 
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
@@ -83,7 +88,7 @@ class ProgressReporter(Instrument):
             self._said = self._clock.now()
             self._console.print(
                 f"step {step.major} ({self._steps} of {self._amounts.steps}) at rest after "
-                f"{step.minor} minor steps: {self._counts()}",
+                f"{counted(step.minor, 'minor step')}: {self._counts()}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -111,8 +116,8 @@ class ProgressReporter(Instrument):
             if 0 < done < total:
                 pace += f", about {spent * (total - done) / done:.0f} s left"
         return (
-            f"{done} of {total} objects written, {self._bound} pods bound, "
-            f"{self._failed} failed attempts{pace}"
+            f"{done} of {counted(max(done, total), 'object')} written, "
+            f"{counted(self._bound, 'pod')} bound, {counted(self._failed, 'failed attempt')}{pace}"
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -35,9 +36,9 @@ def sections(summary: Summary) -> Iterable[RenderableType]:
         yield ignored_line(summary)
 
 
-def warnings_text(summary: Summary) -> Text:
-    lines = "".join(f"\n  {warning}" for warning in summary.warnings)
-    return Text(f"\nNot simulated{lines}", style="yellow")
+def warnings_text(summary: Summary) -> RenderableType:
+    lines = [Padding(Text(each, style="yellow"), (0, 0, 0, 2)) for each in summary.warnings]
+    return Group(Text("\nNot simulated", style="yellow"), *lines)
 
 
 def ignored_line(summary: Summary) -> Text:

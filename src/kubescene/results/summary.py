@@ -1,6 +1,6 @@
 """The short account of a run: steps, placements, node use, and who is still waiting and why."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -29,6 +29,8 @@ from kubescene.timeline import (
 from kubescene.timeline.object_facts import ObjectState
 from kubescene.version import __version__
 
+FINAL_PHASES = ("Succeeded", "Failed")
+"""Of pods that are through: what they asked for is free again."""
 PLACEMENTS_KEPT = 1000
 """The newest are kept; the timeline has them all."""
 
@@ -123,6 +125,7 @@ class SummaryFold:
         self._started: int | None = None
         self._ended = 0
         self._steps: dict[int, StepSummary] = {}
+        self._unwritten: Counter[int] = Counter()
         self._nodes: dict[str, ObjectState] = {}
         self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._waiting: dict[PodKey, PendingPod] = {}
@@ -138,6 +141,7 @@ class SummaryFold:
             self._wrote(fact, self._count(fact))
         elif isinstance(fact, Done | Advanced):
             self._count(fact).operations += 1
+            self._unwritten[fact.step.major] += 1
         elif isinstance(fact, PodPreempted):
             self._count(fact).controller_writes += 1
         elif isinstance(fact, OperationsIgnored):
@@ -155,7 +159,7 @@ class SummaryFold:
         """
         steps = [each for each in self._steps.values() if until is None or each.major <= until]
         return {
-            "written": sum(step.operations for step in steps),
+            "written": sum(step.operations - self._unwritten[step.major] for step in steps),
             "bound": sum(step.scheduled for step in steps),
             "failedAttempts": sum(step.failed_attempts for step in steps),
         }
@@ -216,17 +220,22 @@ class SummaryFold:
         if fact.gvk == NODE:
             self._nodes.pop(fact.name, None)
         elif fact.gvk == POD:
-            key = (fact.namespace, fact.name)
-            self._bound.pop(key, None)
-            self._waiting.pop(key, None)
-            self._untried.pop(key, None)
+            self._over((fact.namespace, fact.name))
+
+    def _over(self, key: PodKey) -> None:
+        """The pod neither waits nor takes anything from its node any more."""
+        self._bound.pop(key, None)
+        self._waiting.pop(key, None)
+        self._untried.pop(key, None)
 
     def _changed(self, fact: ObjectFact, record: ObjectState) -> None:
         if fact.gvk == NODE:
             self._nodes[fact.name] = record
         elif fact.gvk == POD and not record.deleting:
             key = (fact.namespace, fact.name)
-            if record.node:
+            if record.phase in FINAL_PHASES:
+                self._over(key)
+            elif record.node:
                 self._waiting.pop(key, None)
                 self._untried.pop(key, None)
                 self._assign(key, record, record.node)

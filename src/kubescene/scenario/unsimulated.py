@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kubescene.errors import ScenarioError
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
@@ -65,6 +66,11 @@ INERT: Mapping[tuple[str, str], str] = {
 }
 """Kinds that are stored and have no effect."""
 
+TAINTS: Mapping[str, tuple[str, str]] = {
+    "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
+}
+"""Effects of taints, the controller that acts on them, and what is missing without it."""
+
 POD_SPECS: Mapping[str, str] = {
     "Pod": "spec",
     "CronJob": "spec.jobTemplate.spec.template.spec",
@@ -89,6 +95,13 @@ class Unsimulated:
     def __str__(self) -> str:
         more = f" and {self.times - 1} more" if self.times > 1 else ""
         return f"{self.what} has no effect: {self.why} (operation {self.operation.id!r}{more})"
+
+    @property
+    def error(self) -> ScenarioError:
+        """The same as a fault, which says by itself where it is."""
+        place = self.operation
+        told = f"{self.what} has no effect: {self.why}"
+        return ScenarioError(told, where=place.where, path=place.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +156,10 @@ def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
 
 
 def _of_node(node: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
-    taints = _at(node, "spec.taints[].effect")
-    if "NoExecute" in taints and "taint-eviction" not in cast.controllers:
-        yield "the taint effect NoExecute", "nobody evicts pods that run there already"
+    effects = _at(node, "spec.taints[].effect")
+    for effect, (controller, why) in TAINTS.items():
+        if effect in effects and controller not in cast.controllers:
+            yield f"the taint effect {effect}", why
 
 
 def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:

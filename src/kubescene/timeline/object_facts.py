@@ -34,6 +34,8 @@ class ObjectState(Protocol):
     def node(self) -> str: ...
     @property
     def deleting(self) -> bool: ...
+    @property
+    def phase(self) -> str: ...
 
 
 class ObjectFact(Fact, frozen=True):
@@ -188,6 +190,7 @@ class ToldState(msgspec.Struct, frozen=True, gc=False):
     unversioned_data: bytes
     node: str = ""
     deleting: bool = False
+    phase: str = ""
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -198,9 +201,14 @@ class _Spec(msgspec.Struct, frozen=True):
     node: str = msgspec.field(default="", name="nodeName")
 
 
+class _Status(msgspec.Struct, frozen=True):
+    phase: str = ""
+
+
 class _Pod(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
+    status: _Status = _Status()
 
 
 def state_of(data: msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
@@ -208,7 +216,8 @@ def state_of(data: msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
     if gvk != POD:
         return ToldState(bytes(data))
     pod = msgspec.json.decode(data, type=_Pod)
-    return ToldState(bytes(data), pod.spec.node, pod.metadata.deleted is not None)
+    deleting = pod.metadata.deleted is not None
+    return ToldState(bytes(data), pod.spec.node, deleting, pod.status.phase)
 
 
 def _asked(origin: OperationOrigin, writer: LineWriter) -> dict[str, Any]:
