@@ -11,6 +11,7 @@ import pytest
 import kubescene
 from kubescene.api.validation.metadata import ANNOTATIONS_SIZE_LIMIT
 from kubescene.clock import SECOND
+from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import (
     Code,
@@ -229,3 +230,20 @@ def test_texts_are_escaped_as_go_does() -> None:
     found = annotations({"bind-result": {"x": "<a & b>"}}, {HISTORY: "spoilt"})
     assert found[PREFIX + "bind-result"] == '{"x":"\\u003ca \\u0026 b\\u003e"}'
     assert len(json.loads(found[HISTORY])) == 1
+
+
+def test_a_served_world_annotates_and_comes_to_rest() -> None:
+    options = ClusterOptions(events=True, scheduler=SchedulerOptions(annotations=True))
+    cluster = Cluster(options)
+    cluster.registry.track_fields = True
+    cluster.create(make_node("n").cpu("1"))
+    cluster.create(make_pod("a").cpu("2"))
+    revision = cluster.settle().revision
+    assert cluster.settle().revision == revision
+    held = cluster.get("pods", "a")["metadata"]["annotations"]
+    assert len(json.loads(held[HISTORY])) == 1
+    fork = cluster.fork()
+    fork.create(make_node("m").cpu("4"))
+    assert (
+        fork.settle().get("pods", "a")["metadata"]["annotations"][PREFIX + "selected-node"] == "m"
+    )
