@@ -347,12 +347,17 @@ def cluster_options(
 
 def with_seed(scenario: JsonObject, seed: int | None) -> JsonObject:
     """The Scenario with the seed that it is played with, so that its result can be played again."""
+    return scenario if seed is None else with_simulation(scenario, seed=seed)
+
+
+def with_simulation(scenario: JsonObject, **settings: Any) -> JsonObject:
+    """The Scenario with other settings in ``spec.simulation``."""
     spec = scenario.get("spec")
-    if seed is None or not isinstance(spec, dict):
+    if not isinstance(spec, dict):
         return scenario
     simulation = spec.get("simulation")
     given = simulation if isinstance(simulation, dict) else {}
-    return {**scenario, "spec": {**spec, "simulation": {**given, "seed": seed}}}
+    return {**scenario, "spec": {**spec, "simulation": {**given, **settings}}}
 
 
 def without_status(scenario: JsonObject) -> JsonObject:

@@ -97,6 +97,10 @@ def run(
         bool,
         typer.Option("--interactive", "-i", help="Play it by hand: step by step, also back."),
     ] = False,
+    annotate: Annotated[
+        bool,
+        typer.Option("--annotate", help="Annotate pods with the results of every attempt."),
+    ] = False,
     remedies: Annotated[
         bool,
         typer.Option("--remedies", help="Show what it would take to place pods that wait."),
@@ -109,7 +113,7 @@ def run(
     if server is not None:
         from kubescene.cli.files import read_scenario
         from kubescene.cli.remote import check_local_options, run_on_server
-        from kubescene.cli.run import output_path
+        from kubescene.cli.run import output_path, with_annotations
 
         local: dict[str, object] = {
             "--full-status": full_status,
@@ -119,7 +123,8 @@ def run(
         local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
         check_local_options(local)
-        play = partial(run_on_server, read_scenario(file), server, out=output_path(out))
+        asked = with_annotations(read_scenario(file), wanted=annotate)
+        play = partial(run_on_server, asked, server, out=output_path(out))
         raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
     from kubescene.cli.run import RunArguments, run_scenario
 
@@ -136,6 +141,7 @@ def run(
         interactive=interactive,
         plugin_errors=plugin_errors,
         remedies=remedies,
+        annotate=annotate,
     )
     raise typer.Exit(run_scenario(file, arguments))
 

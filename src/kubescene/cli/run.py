@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,7 @@ from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.remedies import NONE_FOUND, print_best
 from kubescene.reports.terminal import print_summary
 from kubescene.results.output import SUMMARY_FILE
-from kubescene.running import Run, RunRequest, run
+from kubescene.running import Run, RunRequest, run, with_simulation
 from kubescene.scenario.faults import operations_of
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.scheduler import SchedulerOptions
@@ -46,6 +46,7 @@ class RunArguments:
     interactive: bool = False
     plugin_errors: Literal["fail", "stop"] = "fail"
     remedies: bool = False
+    annotate: bool = False
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -61,7 +62,7 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     out = output_path(arguments.out)
     forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
-    file = read_scenario(path)
+    file = with_annotations(read_scenario(path), wanted=arguments.annotate)
     if arguments.interactive:
         return by_hand(file, arguments, out)
     quiet = arguments.quiet
@@ -92,6 +93,13 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)
     return code
+
+
+def with_annotations(file: ScenarioFile, *, wanted: bool) -> ScenarioFile:
+    """A scenario that asks for annotations itself, so that its result can be played again."""
+    if not wanted:
+        return file
+    return replace(file, scenario=with_simulation(file.scenario, annotations=True))
 
 
 def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> int:

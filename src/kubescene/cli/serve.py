@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,10 @@ def serve(
             metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
         ),
     ] = "",
+    annotate: Annotated[
+        bool,
+        typer.Option("--annotate", help="Annotate pods with the results of every attempt."),
+    ] = False,
     allow_extenders: Annotated[
         bool,
         typer.Option(help="Let clients configure extenders, which this server then calls."),
@@ -82,6 +87,7 @@ def serve(
     from kubescene.cluster import Cluster, ClusterOptions
 
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
+    scheduler = replace(scheduler, annotations=annotate)
     options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
     cluster = Cluster(options, clock=clock_named(clock), server_clock=WallClock())
     try:

@@ -4,7 +4,7 @@ Watches are store subscriptions, so when a write returns its events have been de
 `wait_seen` has nothing to wait for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -139,10 +139,19 @@ class DirectClient:
             origin=origin,
         )
 
-    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+    def bind(
+        self,
+        pod: ObjectRef,
+        node: str,
+        *,
+        uid: str = "",
+        annotations: Mapping[str, str] | None = None,
+    ) -> Record:
         body: JsonObject = {"target": {"kind": "Node", "name": node}}
         if uid:
             body["metadata"] = {"uid": uid}
+        if annotations:
+            body["metadata"] = {**body.get("metadata", {}), "annotations": dict(annotations)}
         return self._registry.bind(self._actor, pod.namespace, pod.name, body)
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:

@@ -135,8 +135,18 @@ class Writer(Protocol):
         """Delete, honouring finalizers and grace: accepted does not mean gone."""
         ...
 
-    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
-        """Assign a pending pod to a node (the ``binding`` subresource)."""
+    def bind(
+        self,
+        pod: ObjectRef,
+        node: str,
+        *,
+        uid: str = "",
+        annotations: Mapping[str, str] | None = None,
+    ) -> Record:
+        """Assign a pending pod to a node (the ``binding`` subresource).
+
+        The pod takes over the ``annotations`` of its binding.
+        """
         ...
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:

@@ -260,6 +260,12 @@ SIMULATION = record(
         choices=EXPLAIN_LEVELS,
         default="Auto",
     ),
+    flag(
+        "annotations",
+        "Whether the scheduler annotates pods with the results of every attempt, as "
+        "kube-scheduler-simulator does.",
+        default="false",
+    ),
     record("schedulerConfig", "A KubeSchedulerConfiguration.", open=True),
     KUBELET,
     whole(

@@ -1,7 +1,7 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kubescene.clock import parse_duration, parse_time
@@ -18,6 +18,7 @@ FIELDS = (
     "seed",
     "startTime",
     "explain",
+    "annotations",
     "schedulerConfig",
     "kubelet",
     "maxMinorSteps",
@@ -38,11 +39,14 @@ class Simulation:
     max_minor_steps: int = MAX_MINOR_STEPS
     max_settle_rounds: int = MAX_SETTLE_ROUNDS
     kubelet: KubeletDelays = NO_DELAYS
+    annotations: bool = False
     scheduler_config: ReadOnlyObject | None = None
     """A KubeSchedulerConfiguration without faults of its own; which plugins exist is not asked."""
 
     def scheduler_options(self, base: SchedulerOptions) -> SchedulerOptions:
         """The scheduler that the scenario asks for, unless ``base`` is configured already."""
+        if self.annotations:
+            base = replace(base, annotations=True)
         if self.scheduler_config is None or base.configuration is not None:
             return base
         try:
@@ -59,6 +63,7 @@ def parse_simulation(value: Any) -> Simulation:
         seed=_whole(given, "seed", 0, least=None),
         start=_start(given.get("startTime")),
         explain=_explain(given.get("explain", Explain.AUTO)),
+        annotations=_flag(given, "annotations"),
         scheduler_config=_scheduler_config(given.get("schedulerConfig")),
         max_minor_steps=_whole(given, "maxMinorSteps", MAX_MINOR_STEPS, least=1),
         max_settle_rounds=_whole(given, "maxSettleRounds", MAX_SETTLE_ROUNDS, least=1),
@@ -84,6 +89,13 @@ def _whole(given: Mapping[str, Any], name: str, default: int, *, least: int | No
     if not isinstance(value, int) or isinstance(value, bool) or (least and value < least):
         bound = f" of at least {least}" if least else ""
         raise ScenarioError(f"{name} must be a whole number{bound}, not {value!r}", where=WHERE)
+    return value
+
+
+def _flag(given: Mapping[str, Any], name: str) -> bool:
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{name} must be true or false, not {value!r}", where=WHERE)
     return value
 
 

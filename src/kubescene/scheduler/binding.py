@@ -10,9 +10,9 @@ plugin. What fails later sets free what the pod had held in the meantime (`Bindi
 that may help others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.clock import MINUTE, Scheduled
 from kubescene.control.timers import Timers
@@ -29,6 +29,7 @@ from kubescene.scheduler.waiting import Waiting, WaitingRoom
 from kubescene.scheduler.waiting_places import QueuedPod
 
 LONGEST_PERMIT_WAIT = 15 * MINUTE
+_NOBODY: Mapping[str, tuple[str, int]] = {}
 ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 
 
@@ -42,10 +43,22 @@ class Stage(IntEnum):
     BOUND = 4
 
 
+class Failed(NamedTuple):
+    """Which plugin ended a binding, and with what words."""
+
+    point: str
+    plugin: str
+    message: str
+
+
+Annotating: TypeAlias = Callable[["Binding"], dict[str, str]]
+
+
 class Binding:
     """One pod on its way onto its node."""
 
     __slots__ = (
+        "_annotate",
         "_asked",
         "_concern",
         "_extenders",
@@ -55,10 +68,13 @@ class Binding:
         "_times",
         "_waiting",
         "awaited",
+        "binder",
         "bound_by_extender",
         "decision",
         "entry",
+        "failed",
         "framework",
+        "permits",
         "pod",
         "stage",
     )
@@ -73,8 +89,14 @@ class Binding:
         room: WaitingRoom,
         timers: Timers,
         extenders: Extenders,
+        annotate: Annotating | None = None,
     ) -> None:
         self.entry = entry
+        self._annotate = annotate
+        self.failed: Failed | None = None
+        self.permits: Mapping[str, tuple[str, int]] = _NOBODY
+        """What Permit plugins said, and how long they would have the pod wait."""
+        self.binder = ""
         self.decision = decision
         self.pod = pod
         self.framework = framework
@@ -191,7 +213,7 @@ class Binding:
         for extension in self._concern.reserve:
             status: Status = self._call(extension)
             if not status.ok:
-                return _named(status, extension, "Reserve")
+                return self._end(status, extension, "Reserve")
         return SUCCESS
 
     def _permit_all(self) -> tuple[Status, dict[str, int | None]]:
@@ -200,11 +222,14 @@ class Binding:
         last = SUCCESS
         for extension in self._concern.permit:
             status, wait = self._call(extension)
+            if self._annotate is not None:
+                said = "wait" if status.code is Code.WAIT else status.message
+                self.permits = {**self.permits, extension.name: (said or "success", wait)}
             if status.code is Code.WAIT:
                 waits[extension.name] = min(wait, LONGEST_PERMIT_WAIT)
                 last = status
             elif not status.ok:
-                return _named(status, extension, "Permit"), {}
+                return self._end(status, extension, "Permit"), {}
         return last, waits
 
     def _pre_bind(self) -> Status | None:
@@ -220,7 +245,7 @@ class Binding:
                 self.awaited = () if extension.awaits is None else self._asking(extension)
                 return None
             if status.code not in (Code.SUCCESS, Code.SKIP):
-                return _named(status, extension, "PreBind")
+                return self._end(status, extension, "PreBind")
             self._position += 1
         return self._bind()
 
@@ -237,10 +262,13 @@ class Binding:
     def bind_by_plugin(self) -> Status:
         """Let the first Bind plugin that wants to bind the pod."""
         for extension in self.framework.bind:
+            self.binder = extension.name
+            if self._annotate is not None:
+                self.decision.state.annotations = self._annotate(self)
             status: Status = self._call(extension)
             if status.code is not Code.SKIP:
                 self.stage = Stage.BOUND
-                return status if status.ok else _named(status, extension, "Bind")
+                return status if status.ok else self._end(status, extension, "Bind")
         return Status.error("no Bind plugin took the pod")
 
     # -- waiting ---------------------------------------------------------------------------
@@ -300,6 +328,11 @@ class Binding:
         assert extension.awaits is not None
         awaited: Sequence[Awaited] = extension.awaits(self.decision.state, self.pod, self.pod.node)
         return awaited
+
+    def _end(self, status: Status, extension: Extension, point: str) -> Status:
+        """A plugin ends the binding."""
+        self.failed = Failed(point, extension.name, status.message)
+        return _named(status, extension, point)
 
     def _call(self, extension: Extension) -> Any:
         return extension.call(self.decision.state, self.pod, self.pod.node)

@@ -86,6 +86,9 @@ class Decision:
     traceback: str = ""
     extenders: list[ExtenderRecord] | None = None
     waits: list[WaitRecord] | None = None
+    pre_filter: PreFilterOutcome | None = None
+    post_filtered: str = ""
+    """The PostFilter plugin that had the last word, if one was asked."""
 
     def repeated(self) -> "Decision":
         """The same failure for another pod."""
@@ -99,6 +102,8 @@ class Decision:
             nominated=self.nominated,
             explanation=self.explanation,
             preemption=self.preemption,
+            pre_filter=self.pre_filter,
+            post_filtered=self.post_filtered,
         )
 
     def fail(
@@ -273,6 +278,7 @@ class Deciding:
         if self._repeat(cycle.failures.find(pod, self._stamp)):
             return
         self._prefilter = prefilter = cycle.pre_filter(decision.state, pod)
+        decision.pre_filter = prefilter
         if not prefilter.status.ok and not prefilter.status.code.is_rejection:
             decision.fail(prefilter.status.message)
             return
@@ -490,6 +496,7 @@ class Deciding:
             self._next = self._post_filter_answered
             return
         decision, status = self.decision, result.status
+        decision.post_filtered = self._cycle.framework.post_filter[self._post_filter].name
         if result.victims:
             decision.victims = result.victims
         if result.preemption is not None:

@@ -20,6 +20,7 @@ class CycleState:
 
     __slots__ = (
         "_entries",
+        "annotations",
         "concern",
         "explains",
         "filter_errors",
@@ -37,6 +38,8 @@ class CycleState:
         self.skipped_scores: frozenset[str] = frozenset()
         self.unrated_scores: frozenset[str] = frozenset()
         """Score plugins without PreScore that give every node 0."""
+        self.annotations: dict[str, str] | None = None
+        """What Bind writes into the pod together with its node, if there is anything."""
         self.explains = False
         """Whether somebody wants to know how a failed attempt came about."""
         self.filter_errors = False

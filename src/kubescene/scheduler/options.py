@@ -40,6 +40,8 @@ class SchedulerOptions:
     added: tuple[str, ...] = ()
     feature_gates: FeatureGates = DEFAULT_GATES
     plugin_errors: PluginErrors = PluginErrors.FAIL
+    annotations: bool = False
+    """Whether pods are annotated with the results of every attempt (see `annotating`)."""
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 

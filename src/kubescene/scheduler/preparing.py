@@ -22,6 +22,8 @@ class PreFilterOutcome:
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
     plugins_with_nodes: list[str] = field(default_factory=list)
+    names_by_plugin: dict[str, frozenset[str]] | None = None
+    """What each of them said by itself."""
 
 
 class Preparing:
@@ -111,6 +113,7 @@ def _goes_on(
 def _narrow(outcome: PreFilterOutcome, plugin: str, names: frozenset[str]) -> bool:
     """Intersect the node names; False if none is left, which ends the PreFilters. [C-3]"""
     outcome.plugins_with_nodes.append(plugin)
+    outcome.names_by_plugin = {**(outcome.names_by_plugin or {}), plugin: names}
     held = outcome.node_names
     outcome.node_names = names if held is None else held & names
     if outcome.node_names:

@@ -25,6 +25,7 @@ from kubescene.clock import Scheduled, format_time
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import ApiError, ConfigurationError, PluginError
 from kubescene.scheduler import notices
+from kubescene.scheduler.annotating import annotated
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import (
     NODE_ADDED,
@@ -59,7 +60,7 @@ from kubescene.scheduler.runtime import EVERY_EVENT, Extension, Framework
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
 from kubescene.scheduler.waiting_places import Place, QueuedPod
-from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
@@ -86,6 +87,7 @@ class Scheduler:
         self._recorder = context.recorder
         self._explain = options.explain or Explain.AUTO
         self._plugin_errors = options.plugin_errors
+        self._annotates = options.annotations
         self.nodes = NodeTable()
         self.nominations = Nominations()
         self.start_index = StartIndex()
@@ -301,6 +303,8 @@ class Scheduler:
 
     def _wanted(self) -> Explain | None:
         """Nobody listens, nobody explains; somebody may come at any time."""
+        if self._annotates:
+            return Explain.FULL
         return self._explain if self._instruments.pod_attempted else None
 
     def _next_answered(self) -> Binding | None:
@@ -473,7 +477,11 @@ class Scheduler:
             room=self.waiting_pods,
             timers=self._timers,
             extenders=self._extenders,
+            annotate=self._annotations_of if self._annotates else None,
         )
+
+    def _annotations_of(self, binding: Binding) -> dict[str, str]:
+        return annotated(binding.entry.pod, binding.framework, binding.decision, binding)
 
     def _bind(self, binding: Binding) -> bool:
         """Go on with a binding; what goes wrong turns the decision into a failure."""
@@ -496,9 +504,21 @@ class Scheduler:
         self._post_bind(binding)
         if self._recorder.on:
             self._recorder.tell(notices.scheduled(entry.pod, decision.node))
+        if self._annotates and (decision.state.annotations or binding.bound_by_extender):
+            self._annotate_later(binding)
         placed = self._placed.get(binding.pod.uid, binding.pod)
         self._report(entry.pod, decision, placed.record)
         return True
+
+    def _annotate_later(self, binding: Binding) -> None:
+        """Somebody else than our binder has bound the pod: annotations are a write of their own."""
+        pod, annotations = binding.entry.pod, self._annotations_of(binding)
+        ref = ObjectRef(POD, pod.name, pod.namespace)
+        try:
+            self._client.patch(ref, {"metadata": {"annotations": annotations}})
+        except ApiError:
+            # As with conditions: the pod may have gone in the meantime.
+            return
 
     def _run_binding(self, binding: Binding) -> Status | None:
         try:
@@ -537,7 +557,7 @@ class Scheduler:
         own = status.code.is_rejection
         if held and binding.held_room and not own:
             self._room_was_made(assumed)
-        wrote = self._failed(binding.entry, binding.decision)
+        wrote = self._failed(binding.entry, binding.decision, binding)
         if held and binding.held_room and own:
             self._room_was_made(assumed, except_uid=assumed.uid)
         return wrote
@@ -563,7 +583,7 @@ class Scheduler:
 
     # -- failure ---------------------------------------------------------------------------
 
-    def _failed(self, entry: QueuedPod, decision: Decision) -> bool:
+    def _failed(self, entry: QueuedPod, decision: Decision, binding: Binding | None = None) -> bool:
         pod = entry.pod
         still_pending = self.queue.get(pod.uid) is entry
         acts = still_pending and decision.effect is not None
@@ -576,7 +596,7 @@ class Scheduler:
                 self.nominations.add(entry.pod, decision.nominated)
             if self._recorder.on:
                 self._recorder.tell(notices.failed(pod, decision.message))
-            record = self._tell_status(entry, decision)
+            record = self._tell_status(entry, decision, binding)
         self._report(pod, decision, record or entry.pod.record)
         evicts = still_pending and bool(decision.victims)
         if evicts:
@@ -590,9 +610,16 @@ class Scheduler:
         if not self._evictions.run(preemptor, node, decision.victims):
             self.queue.activate([preemptor])
 
-    def _tell_status(self, entry: QueuedPod, decision: Decision) -> Record | None:
-        """Write a failure into the pod, unless it stands there already."""
+    def _tell_status(
+        self, entry: QueuedPod, decision: Decision, binding: Binding | None
+    ) -> Record | None:
+        """Write a failure into the pod, unless it stands there already; results always do."""
         pod, told = entry.pod, (decision.message, decision.reason)
+        if self._annotates:
+            framework = self._cycles[pod.scheduler_name].framework
+            annotations = annotated(pod, framework, decision, binding)
+            patch = failure_patch(pod, decision, format_time(self._clock.now()))
+            return self._patch_status(pod, patch or {}, annotations)
         stays = decision.nominated is None or decision.nominated == pod.nominated_node
         if stays and entry.told == told and entry.told_in is pod.record:
             return None
@@ -601,13 +628,20 @@ class Scheduler:
         entry.told, entry.told_in = told, record or pod.record
         return record
 
-    def _patch_status(self, pod: PodInfo, patch: JsonObject) -> Record | None:
-        return self._patch(ObjectRef(POD, pod.name, pod.namespace), patch)
+    def _patch_status(
+        self, pod: PodInfo, patch: JsonObject, annotations: dict[str, str] | None = None
+    ) -> Record | None:
+        return self._patch(ObjectRef(POD, pod.name, pod.namespace), patch, annotations)
 
-    def _patch(self, ref: ObjectRef, patch: JsonObject) -> Record | None:
+    def _patch(
+        self, ref: ObjectRef, patch: JsonObject, annotations: dict[str, str] | None = None
+    ) -> Record | None:
+        body: JsonObject = {"status": patch}
+        if annotations:
+            body["metadata"] = {"annotations": annotations}
         try:
             return self._client.patch(
-                ref, {"status": patch}, patch_type=PatchType.STRATEGIC, subresource="status"
+                ref, body, patch_type=PatchType.STRATEGIC, subresource="status"
             )
         except ApiError:
             # As upstream: the attempt stands, the object may have gone in the meantime.
@@ -628,7 +662,7 @@ class Scheduler:
             plugins=decision.plugins,
             evaluated=decision.evaluated,
             feasible=decision.feasible,
-            explanation=decision.explanation,
+            explanation=self._told_explanation(decision),
             victims=tuple(victim.record for victim in decision.victims),
             preemption=decision.preemption,
             traceback=decision.traceback,
@@ -637,6 +671,13 @@ class Scheduler:
         )
         for hook in hooks:
             hook(attempt)
+
+    def _told_explanation(self, decision: Decision) -> Explanation | None:
+        """Annotations explain every attempt to themselves; to others only what they want."""
+        if not self._annotates or decision.explanation is None:
+            return decision.explanation
+        wanted = self._explain.wanted(failed=not decision.node, nodes=len(self.nodes))
+        return decision.explanation if wanted else None
 
     def _told(self, decision: Decision, records: list[T] | None) -> tuple[T, ...]:
         """What is told beside the nodes: with the failures, or where successes are explained."""

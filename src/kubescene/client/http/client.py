@@ -10,7 +10,7 @@ order of the second of its creation; and where an answer carries no object (to a
 eviction that left none), the record is the last state that the client has seen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -182,9 +182,20 @@ class HttpClient:
         record, is_gone = self._ask(request, read)
         return self._noted(record, is_gone=is_gone, is_dry=options.dry_run)
 
-    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+    def bind(
+        self,
+        pod: ObjectRef,
+        node: str,
+        *,
+        uid: str = "",
+        annotations: Mapping[str, str] | None = None,
+    ) -> Record:
         """The record is the pod as it is after the binding: the answer itself holds none."""
-        metadata = {"name": pod.name, "namespace": pod.namespace, **({"uid": uid} if uid else {})}
+        metadata: JsonObject = {"name": pod.name, "namespace": pod.namespace}
+        if uid:
+            metadata["uid"] = uid
+        if annotations:
+            metadata["annotations"] = dict(annotations)
         body = {
             "apiVersion": "v1",
             "kind": "Binding",

@@ -25,8 +25,13 @@ class DefaultBinder(BindPlugin):
         self._client = client
 
     def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        ref, annotations = ObjectRef(POD, pod.name, pod.namespace), state.annotations
         try:
-            self._client.bind(ObjectRef(POD, pod.name, pod.namespace), node, uid=pod.uid)
+            if annotations is None:
+                self._client.bind(ref, node, uid=pod.uid)
+            else:
+                self._client.bind(ref, node, uid=pod.uid, annotations=annotations)
+                state.annotations = None
         except ApiError as error:
             return Status.error(error.message)
         return SUCCESS

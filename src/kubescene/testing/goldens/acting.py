@@ -10,6 +10,7 @@ conditions are given them with the write that allocates them.
 Every write is noted in ``calls``: they are part of what is compared.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -167,9 +168,16 @@ class ReplayClient:
     ) -> Record:
         return self.delete(pod, options=options, origin=origin)
 
-    def bind(self, pod: ObjectRef, node: str, *, uid: str = "") -> Record:
+    def bind(
+        self,
+        pod: ObjectRef,
+        node: str,
+        *,
+        uid: str = "",
+        annotations: Mapping[str, str] | None = None,
+    ) -> Record:
         """Place a pod, with its node's topology labels and a start time."""
-        del uid
+        del uid, annotations
         obj = self.get(pod)
         labels = self._record(ObjectRef(NODE, node)).labels
         copied = {label: labels[label] for label in COPIED_LABELS if label in labels}
