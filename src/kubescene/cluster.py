@@ -56,8 +56,8 @@ from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
-from kubescene.scheduler.configuration import SchedulerSource
-from kubescene.scheduler.configuration import scheduler_options as scheduler_from
+from kubescene.scheduler.sources import SchedulerSource
+from kubescene.scheduler.sources import scheduler_options as scheduler_from
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain

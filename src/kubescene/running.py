@@ -37,7 +37,7 @@ from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.background_extenders import at_once
-from kubescene.scheduler.configuration import SchedulerSource, scheduler_options
+from kubescene.scheduler.sources import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Sink
 from kubescene.timeline.files import Header

@@ -7,8 +7,7 @@ from typing import Any
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
-from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.configuration import check_configuration, read_configuration
+from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
@@ -46,7 +45,9 @@ class Simulation:
         if self.scheduler_config is None or base.configuration is not None:
             return base
         try:
-            return read_configuration(self.scheduler_config, base, source=SCHEDULER_CONFIG)
+            return configuration.read_configuration(
+                self.scheduler_config, base, source=SCHEDULER_CONFIG
+            )
         except SchedulerConfigurationError as error:
             raise _bad_config(error) from error
 
@@ -112,7 +113,7 @@ def _scheduler_config(value: Any) -> ReadOnlyObject | None:
     if value is None:
         return None
     try:
-        check_configuration(value)
+        configuration.check_configuration(value)
     except SchedulerConfigurationError as error:
         raise _bad_config(error) from error
     config: ReadOnlyObject = value

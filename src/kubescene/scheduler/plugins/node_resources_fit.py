@@ -25,8 +25,7 @@ from kubescene.api.resource_requests import (
 )
 from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses
-from kubescene.scheduler.devices.cluster import DeviceCluster
+from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, WatchedClasses
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -331,5 +330,5 @@ def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
         [(each["name"], each.get("weight") or 1) for each in resources],
         make_strategy(strategy),
         ignored if ignored.resources or ignored.groups else None,
-        handle.shared(DeviceCluster).classes,
+        handle.shared(WatchedClasses),
     )
