@@ -127,6 +127,22 @@ class Run(RunResult):
         return RunResult(**{part.name: getattr(self, part.name) for part in fields(RunResult)})
 
 
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the garbage collector look less often while a scenario plays.
+
+    A run makes many short-lived objects without cycles; looking for cycles among them costs a
+    tenth of its time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@rare_collections()
 def run(
     scenario: str | Path | AnyObject,
     *,
@@ -165,6 +181,7 @@ def run(
     return _played(request, instruments)
 
 
+@rare_collections()
 def play(request: RunRequest) -> RunResult:
     """The same, data in and data out: what a pool of processes is given to do."""
     return _played(request, ()).result
@@ -207,8 +224,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         cluster, engine = staged(
             request, log, (*onlookers, ExplanationRecorder(explain), *instruments)
         )
-        with rare_collections():
-            phase = engine.run()
+        phase = engine.run()
         live = engine.scenario
         assert isinstance(live, ScenarioResource)
         summary = fold.finish(name, seed=seed)
@@ -273,21 +289,6 @@ def explanations_of(output: OutputDirectory | None) -> tuple[Explanations, Sink]
         return ExplanationFile(output.explanations_path), output.explain
     memory = ExplanationMemory()
     return memory, memory.explain
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let the garbage collector look less often while a scenario plays.
-
-    A run makes many short-lived objects without cycles; looking for cycles among them costs a
-    tenth of its time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def registrations(options: ClusterOptions, request: RunRequest) -> ControllerRegistrations:

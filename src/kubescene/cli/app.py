@@ -11,6 +11,7 @@ import typer
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
 from kubescene.errors import KubesceneError, RecorderError
+from kubescene.loading import uncollected
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -117,7 +118,8 @@ def run(
         check_local_options(local)
         play = partial(run_on_server, read_scenario(file), server, out=output_path(out))
         raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
-    from kubescene.cli.run import RunArguments, run_scenario
+    with uncollected():
+        from kubescene.cli.run import RunArguments, run_scenario
 
     arguments = RunArguments(
         out=out,
