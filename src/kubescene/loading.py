@@ -11,11 +11,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage collection meanwhile."""
+    """No garbage collection meanwhile, and what there is then counts as old."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # into the oldest generation, without looking at any of it
         if was_on:
             gc.enable()
