@@ -12,8 +12,9 @@ before get the new defaults when they are read.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.api.records import Record
 from kubescene.api.schema_validation import NO_OLD, validate_schema
@@ -42,8 +43,7 @@ DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 MAX_REPLICAS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True):
     """Where objects keep what their ``scale`` subresource shows, step by step."""
 
     spec_replicas: tuple[str, ...]
@@ -51,8 +51,7 @@ class ScalePaths:
     selector: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CustomKind:
+class CustomKind(Struct, frozen=True):
     """One version of a custom resource. ``since`` is the revision from which it looks like this."""
 
     resource_type: ResourceType

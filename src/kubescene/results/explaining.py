@@ -1,11 +1,11 @@
 """Why a pod went where it went: its attempts from the log, with what was explained of each."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
@@ -21,8 +21,7 @@ from kubescene.timeline.pod_facts import PodLine
 ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVerdict:
+class NodeVerdict(Struct, frozen=True):
     """One node in one attempt: rejected by a plugin, or scored by all of them."""
 
     node: str
@@ -32,8 +31,7 @@ class NodeVerdict:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedAttempt:
+class ExplainedAttempt(Struct, frozen=True):
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
     Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.

@@ -1,8 +1,9 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
@@ -27,8 +28,7 @@ WHERE = "spec.simulation"
 SCHEDULER_CONFIG = f"{WHERE}.schedulerConfig"
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Struct, frozen=True):
     """How a scenario is played; the defaults are those of a plain run."""
 
     seed: int = 0

@@ -1,8 +1,9 @@
 """Which rules a kind has: one row per kind, and a default for all others."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.autoscaling import (
@@ -95,8 +96,7 @@ def _keep_free_metadata(new: JsonObject, old: JsonObject, errors: ErrorList) -> 
     validate_metadata_update(new["metadata"], old["metadata"], errors, kube_finalizers=False)
 
 
-@dataclass(frozen=True, slots=True)
-class KindRules:
+class KindRules(Struct, frozen=True):
     """How objects of a kind are checked on their way in."""
 
     create: CreateRule
