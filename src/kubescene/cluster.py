@@ -14,6 +14,7 @@ from typing import Any, Self
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.changes import Change
+from kubescene.api.copies import own_copy
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
@@ -191,7 +192,7 @@ class Cluster:
     def _define(self) -> None:
         """The kinds that the controllers bring along."""
         for definition in self.registrations.definitions:
-            self.registry.create(ENGINE, deepcopy(definition))
+            self.registry.create(ENGINE, own_copy(definition))
 
     def _speak_as(self, actor: Actor) -> None:
         verbs = self.verbs = Verbs(self.registry, actor)
