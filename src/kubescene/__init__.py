@@ -31,7 +31,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'kubescene' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    from kubescene.loading import uncollected
+
+    with uncollected():
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

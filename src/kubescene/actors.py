@@ -6,8 +6,9 @@ everybody outside, who may not write while a scenario runs. An actor carries the
 scenario runs; while one does, the gate says what the actor is in it.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Role(StrEnum):
@@ -17,8 +18,7 @@ class Role(StrEnum):
     USER = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """Name and role; the field manager defaults to the name.
 
     ``schedules``: its writes to a pod's status are scheduling attempts, told as such.

@@ -14,6 +14,7 @@ from typing import Any, Self
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.changes import Change
+from kubescene.api.copies import own_copy
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
@@ -57,8 +58,8 @@ from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
 from kubescene.remedies import Remedy, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
-from kubescene.scheduler.configuration import SchedulerSource
-from kubescene.scheduler.configuration import scheduler_options as scheduler_from
+from kubescene.scheduler.sources import SchedulerSource
+from kubescene.scheduler.sources import scheduler_options as scheduler_from
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
@@ -192,7 +193,7 @@ class Cluster:
     def _define(self) -> None:
         """The kinds that the controllers bring along."""
         for definition in self.registrations.definitions:
-            self.registry.create(ENGINE, deepcopy(definition))
+            self.registry.create(ENGINE, own_copy(definition))
 
     def _speak_as(self, actor: Actor) -> None:
         verbs = self.verbs = Verbs(self.registry, actor)

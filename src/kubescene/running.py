@@ -38,7 +38,7 @@ from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.background_extenders import at_once
-from kubescene.scheduler.configuration import SchedulerSource, scheduler_options
+from kubescene.scheduler.sources import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Sink
 from kubescene.timeline.files import Header
@@ -132,6 +132,22 @@ class Run(RunResult):
         return RunResult(**{part.name: getattr(self, part.name) for part in fields(RunResult)})
 
 
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the garbage collector look less often while a scenario plays.
+
+    A run makes many short-lived objects without cycles; looking for cycles among them costs a
+    tenth of its time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@rare_collections()
 def run(
     scenario: str | Path | AnyObject,
     *,
@@ -170,6 +186,7 @@ def run(
     return _played(request, instruments)
 
 
+@rare_collections()
 def play(request: RunRequest) -> RunResult:
     """The same, data in and data out: what a pool of processes is given to do."""
     return _played(request, ()).result
@@ -212,8 +229,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         cluster, engine = staged(
             request, log, (*onlookers, ExplanationRecorder(explain), *instruments)
         )
-        with rare_collections():
-            phase = engine.run()
+        phase = engine.run()
         live = engine.scenario
         assert isinstance(live, ScenarioResource)
         summary = fold.finish(name, seed=seed)
@@ -278,21 +294,6 @@ def explanations_of(output: OutputDirectory | None) -> tuple[Explanations, Sink]
         return ExplanationFile(output.explanations_path), output.explain
     memory = ExplanationMemory()
     return memory, memory.explain
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let the garbage collector look less often while a scenario plays.
-
-    A run makes many short-lived objects without cycles; looking for cycles among them costs a
-    tenth of its time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def registrations(options: ClusterOptions, request: RunRequest) -> ControllerRegistrations:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+
 from kubescene.api import field_sets
 from kubescene.api.field_sets import (
     LEAF,
@@ -62,8 +64,7 @@ class ApplyConflictError(ConflictError):
         super().__init__(_message(conflicts), causes=causes)
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """The outcome. ``obj`` is None if applying leaves the object as it is."""
 
     obj: JsonObject | None

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from kubescene.errors import BadRequestError
 from kubescene.types import ReadOnlyObject
 
@@ -102,8 +104,7 @@ _REFUSAL = "field label not supported: {}"
 _DEFAULT_REFUSAL = '"{}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(Struct, frozen=True):
     """One field that must, or must not, have a value."""
 
     path: str

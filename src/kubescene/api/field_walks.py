@@ -4,8 +4,9 @@ Null counts as an empty list or map where one is expected, as in decoded Go obje
 decoded API objects or applied configurations that `kubescene.api.apply` has checked.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.api.field_sets import LEAF, MEMBER, FieldSet, item_key, union, value_key
 from kubescene.api.field_shapes import Division, Shape
@@ -18,8 +19,7 @@ class NoKeyError(Exception):
     """A list item cannot be told from others: it has none of the keys, or is of the wrong type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What became of an object; no field is in two of the sets."""
 
     removed: FieldSet

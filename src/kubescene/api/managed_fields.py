@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from kubescene.api.field_sets import (
     FieldSet,
     difference,
@@ -43,8 +45,7 @@ SYSTEM_OWNED = fields_of(
 """Nobody owns these, whoever states them."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ManagerId:
+class ManagerId(Struct, frozen=True, order=True):
     """What makes two entries the same manager's. An applier is the same in every version."""
 
     manager: str

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from kubescene.api.requirements import Operator, Requirement, refusals
 
 _NAME_FIELD = "metadata.name"
@@ -27,8 +29,7 @@ _OPERATORS = {
 _FIELD_OPERATORS = {"In": Operator.IN, "NotIn": Operator.NOT_IN}
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelectorTerm:
+class NodeSelectorTerm(Struct, frozen=True):
     """Requirements on one node. ``errors`` are the faults for which it will never match."""
 
     expressions: tuple[Requirement, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.encoding import encode
@@ -62,8 +63,7 @@ class WriteOptions:
 NO_OPTIONS = WriteOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True):
     """What a deleter may ask for. ``grace_period_s`` None means the object's own wish."""
 
     grace_period_s: int | None = None

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
+from msgspec import Struct
+
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
 
@@ -162,8 +164,7 @@ def canonical(quantity: str | int) -> str:
     return str(parse(quantity))
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """A quantity taken apart: ``-1.50Mi`` is negative, whole "1", fraction "50", 2 to the 20."""
 
     text: str

@@ -8,10 +8,10 @@ known, the line: nothing gets in that could not be written out again. JSON is re
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from kubescene.types import JsonObject, JsonValue
 
@@ -29,8 +29,7 @@ class ReadingError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """How much a text may become.
 
     ``aliased`` is how many values the aliases of a YAML text may stand for; what is written out is

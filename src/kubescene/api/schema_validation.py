@@ -7,9 +7,10 @@ not lock old objects (ratcheting).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.api import formats
 from kubescene.api.patterns import matches
@@ -26,8 +27,7 @@ _GO_SMALL, _GO_LARGE = 4, 6
 _MAX_FLOAT32 = 3.4028234663852886e38
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One complaint. ``path`` None: about the object as a whole."""
 
     type: ErrorType

@@ -10,12 +10,12 @@ for the kinds it touches. It is what `kubescene.api.strategic` calls a ``TypeRef
 """
 
 import zlib
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.strategic import FieldInfo
@@ -49,8 +49,7 @@ def resolve(schema: JsonObject) -> JsonObject:
     return definition(reference.removeprefix(REF_PREFIX)) if reference else schema
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(Struct, frozen=True):
     """What one field of a type holds.
 
     ``shape`` spells it: ``[`` a list of, ``{`` a map of, then ``#`` an object of type ``element``

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from kubescene.errors import BadRequestError, NotFoundError
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -59,8 +61,7 @@ class GroupResource(NamedTuple):
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Struct, frozen=True):
     """``pods/eviction``: which kind its body has, and what can be done with it."""
 
     name: str

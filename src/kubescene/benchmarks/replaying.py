@@ -66,7 +66,8 @@ def _scheduler(workload: Workload, gates: FeatureGates) -> SchedulerOptions:
     options = SchedulerOptions(feature_gates=gates)
     if workload.scheduler_config is None:
         return options
-    return scheduler_options(workload.scheduler_config, options)
+    configured: SchedulerOptions = scheduler_options(workload.scheduler_config, options)
+    return configured
 
 
 class _Player:

@@ -11,6 +11,7 @@ import typer
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
 from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
+from kubescene.loading import uncollected
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -126,7 +127,8 @@ def run(
         asked = with_annotations(read_scenario(file), wanted=annotate)
         play = partial(run_on_server, asked, server, out=output_path(out))
         raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
-    from kubescene.cli.run import RunArguments, run_scenario
+    with uncollected():
+        from kubescene.cli.run import RunArguments, run_scenario
 
     arguments = RunArguments(
         out=out,

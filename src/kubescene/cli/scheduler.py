@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kubescene.scheduler import FeatureGates, SchedulerOptions
 from kubescene.scheduler.adding import import_plugin, with_plugin
-from kubescene.scheduler.configuration import scheduler_options
 from kubescene.scheduler.guarding import PluginErrors
+from kubescene.scheduler.sources import scheduler_options
 
 
 def scheduler_with(

@@ -18,7 +18,6 @@ program, never from a scenario or a request.
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from kubescene.api.changes import Change
@@ -30,6 +29,7 @@ from kubescene.controllers.late_watching import LateReconcilerController
 from kubescene.controllers.reconcile import ObjectKey, Plan, Write
 from kubescene.controllers.registrations import Registration
 from kubescene.errors import ApiError, ConfigurationError
+from kubescene.installed import offered
 from kubescene.types import JsonObject
 
 ENTRY_POINTS = "kubescene.controllers"
@@ -131,5 +131,4 @@ def import_controller(reference: str) -> type:
 
 def installed_controllers() -> list[type]:
     """Those that installed packages bring, in the order of their entry points' names."""
-    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value))
-    return [import_controller(point.value) for point in found]
+    return [import_controller(point.value) for point in offered(ENTRY_POINTS)]

@@ -7,10 +7,11 @@ breathing: status of pods and nodes, never part of the timeline.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
@@ -45,8 +46,7 @@ TERMINAL = ("Succeeded", "Failed")
 STATUSES_KEPT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletDelays:
+class KubeletDelays(Struct, frozen=True):
     """Nanoseconds from assignment to running, from running to ready, from deletion to gone."""
 
     start: int = 0
@@ -301,8 +301,7 @@ class RunningStatuses:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class RunningStatus:
+class RunningStatus(Struct, frozen=True):
     """A status, and all that it was made from."""
 
     containers: list[JsonObject]

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from kubescene.api.changes import Change
 from kubescene.api.options import NO_OPTIONS, PLAIN_DELETE, DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
@@ -26,15 +28,13 @@ class ObjectKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     obj: JsonObject
     notice: Notice | None = None
     options: WriteOptions = NO_OPTIONS
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Replace an object; refused if it has changed since its ``resourceVersion``."""
 
     obj: JsonObject
@@ -42,8 +42,7 @@ class Update:
     notice: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     ref: ObjectRef
     patch: Any
     patch_type: PatchType = PatchType.MERGE
@@ -52,8 +51,7 @@ class Patch:
     options: WriteOptions = NO_OPTIONS
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """Ask for this many replicas, through the ``scale`` subresource."""
 
     ref: ObjectRef
@@ -61,8 +59,7 @@ class Scale:
     notice: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(Struct, frozen=True):
     """Delete a pod if its disruption budget allows; refused with `TooManyRequestsError` if not."""
 
     pod: ObjectRef
@@ -70,8 +67,7 @@ class Evict:
     notice: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     ref: ObjectRef
     options: DeleteOptions = PLAIN_DELETE
     notice: Notice | None = None

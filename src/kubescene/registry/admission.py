@@ -7,7 +7,7 @@ can only refuse. The order within each round is kube-apiserver's.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import msgspec
 
@@ -92,7 +92,6 @@ class AdmissionPlugin(Protocol):
         ...
 
 
-@runtime_checkable
 class ValidatingPlugin(Protocol):
     """A plugin that also looks at the final object."""
 
@@ -101,7 +100,6 @@ class ValidatingPlugin(Protocol):
         ...
 
 
-@runtime_checkable
 class DeclaredPlugin(Protocol):
     """A plugin that says what it looks at, so that its answer can be taken for many alike objects.
 
@@ -126,7 +124,7 @@ class AdmissionChain:
     def _take(self, plugins: tuple[AdmissionPlugin, ...]) -> None:
         self.plugins = plugins
         self.reads = declared_reads(self.plugins)
-        self.validators = tuple(it for it in self.plugins if isinstance(it, ValidatingPlugin))
+        self.validators = tuple(it for it in self.plugins if _validates(it))
 
     def add(self, plugin: AdmissionPlugin) -> None:
         """Ask one more, after all others."""
@@ -147,7 +145,16 @@ class AdmissionChain:
 
 
 def declared_reads(plugins: Sequence[AdmissionPlugin]) -> tuple[GroupResource, ...] | None:
-    declared = [plugin for plugin in plugins if isinstance(plugin, DeclaredPlugin)]
+    declared = [plugin for plugin in plugins if _declares(plugin)]
     if len(declared) < len(plugins):
         return None
     return tuple(dict.fromkeys(resource for plugin in declared for resource in plugin.reads))
+
+
+def _declares(plugin: AdmissionPlugin) -> TypeGuard[DeclaredPlugin]:
+    # Every world asks, and `isinstance` of a protocol takes ten times as long.
+    return hasattr(plugin, "reads")
+
+
+def _validates(plugin: AdmissionPlugin) -> TypeGuard[ValidatingPlugin]:
+    return callable(getattr(plugin, "validate", None))

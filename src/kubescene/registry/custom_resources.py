@@ -12,8 +12,11 @@ before get the new defaults when they are read.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import orjson
+from msgspec import Struct
 
 from kubescene.api.records import Record
 from kubescene.api.schema_validation import NO_OLD, validate_schema
@@ -42,8 +45,7 @@ DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 MAX_REPLICAS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True):
     """Where objects keep what their ``scale`` subresource shows, step by step."""
 
     spec_replicas: tuple[str, ...]
@@ -51,8 +53,7 @@ class ScalePaths:
     selector: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CustomKind:
+class CustomKind(Struct, frozen=True):
     """One version of a custom resource. ``since`` is the revision from which it looks like this."""
 
     resource_type: ResourceType
@@ -230,10 +231,24 @@ def check_size(definition: JsonObject, resource_type: ResourceType) -> None:
 
 def definition_errors(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """What is wrong with a definition's schemas; one that did not change is not looked at again."""
+    if old is not None and new.get("spec") == old.get("spec"):
+        return []
+    annotations = new["metadata"].get("annotations")
+    looked_at = {"metadata": {"annotations": annotations}, "spec": new.get("spec")}
+    return [*_schema_errors(orjson.dumps(looked_at))]
+
+
+@lru_cache(maxsize=16)
+def _schema_errors(definition: bytes) -> tuple[FieldError, ...]:
+    # Many worlds have the same few definitions.
     errors = ErrorList()
-    if old is None or new.get("spec") != old.get("spec"):
-        check_definition(new, errors)
-    return errors
+    check_definition(orjson.loads(definition), errors)
+    return tuple(errors)
+
+
+@lru_cache(maxsize=16)
+def _compiled(schema: bytes) -> Structural:
+    return compile_schema(orjson.loads(schema))
 
 
 def custom_kinds(
@@ -288,7 +303,7 @@ def _root(version: JsonObject, known: CustomKind | None, revision: int) -> tuple
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     if known is not None and known.root.schema == schema:
         return known.root, known.since
-    return compile_schema(schema), revision
+    return _compiled(orjson.dumps(schema)), revision
 
 
 def _shaped(obj: JsonObject, root: Structural) -> JsonObject:

@@ -7,9 +7,9 @@ entries, and updates neither take fields from them nor get any (see design note 
 import json
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 
 from kubescene.api import apply, conversion, defaults, fields, managed_fields
 from kubescene.api.apply import Applied, ApplyConflictError
@@ -55,8 +55,7 @@ class NotOfTypeError(ApiError):
     reason = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Application:
+class Application(Struct, frozen=True):
     """A request to apply."""
 
     config: JsonObject
@@ -278,8 +277,7 @@ class Ownership:
         return known[1]
 
 
-@dataclass(frozen=True, slots=True)
-class KindVersions:
+class KindVersions(Struct, frozen=True):
     """The versions of one kind, as `managed_fields` asks for them."""
 
     ownership: Ownership

@@ -12,8 +12,9 @@ Metadata are looked at every time, because they are each pod's own.
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import POD
@@ -38,8 +39,7 @@ class PodParts(NamedTuple):
     status: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A status that was accepted, and what it was made from."""
 
     before: PodParts

@@ -4,8 +4,9 @@ What is strict about a spec (`strictness`), the schemas (`json_schema`) and the 
 people are made from this table.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kubescene.api.kinds import SCENARIO
 
@@ -28,8 +29,7 @@ class FieldType(StrEnum):
     LIST = "array"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field. ``also`` are other spellings of it; ``open`` admits members that are not listed.
 
     ``items`` is what a list holds. ``is_map`` is an object with texts under any names.

@@ -5,9 +5,10 @@ path, no way up, no link that leads out, no device, nothing of unbounded size.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.errors import ScenarioError
 from kubescene.scenario.loading import load_yaml
@@ -17,8 +18,7 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_OBJECTS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioFolder:
+class ScenarioFolder(Struct, frozen=True):
     """The folder of a scenario file."""
 
     path: Path

@@ -1,14 +1,15 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
-from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.configuration import check_configuration, read_configuration
+from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
@@ -29,8 +30,7 @@ WHERE = "spec.simulation"
 SCHEDULER_CONFIG = f"{WHERE}.schedulerConfig"
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Struct, frozen=True):
     """How a scenario is played; the defaults are those of a plain run."""
 
     seed: int = 0
@@ -50,7 +50,9 @@ class Simulation:
         if self.scheduler_config is None or base.configuration is not None:
             return base
         try:
-            return read_configuration(self.scheduler_config, base, source=SCHEDULER_CONFIG)
+            return configuration.read_configuration(
+                self.scheduler_config, base, source=SCHEDULER_CONFIG
+            )
         except SchedulerConfigurationError as error:
             raise _bad_config(error) from error
 
@@ -124,7 +126,7 @@ def _scheduler_config(value: Any) -> ReadOnlyObject | None:
     if value is None:
         return None
     try:
-        check_configuration(value)
+        configuration.check_configuration(value)
     except SchedulerConfigurationError as error:
         raise _bad_config(error) from error
     config: ReadOnlyObject = value

@@ -7,9 +7,9 @@ their short names, also in a ``KubeSchedulerConfiguration``.
 
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import entry_points
 
 from kubescene.errors import ConfigurationError
+from kubescene.installed import offered
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.points import points_of
@@ -39,11 +39,11 @@ def import_plugin(reference: str) -> type:
 
 def installed_plugin(name: str) -> type | None:
     """The class that an installed package offers under a name; None if none does."""
-    offered = entry_points(group=GROUP, name=name)
-    if not offered:
+    points = offered(GROUP, name)
+    if not points:
         return None
     try:
-        found = next(iter(offered)).load()
+        found = points[0].load()
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(
             f"the entry point {name!r} of {GROUP} cannot be loaded: {error}"

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from kubescene.api.records import Record
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.pods import Memo, PodClass, PodInfo
@@ -31,8 +33,7 @@ class ExtenderVerb(StrEnum):
     PREEMPT = "preempt"
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderTls:
+class ExtenderTls(Struct, frozen=True):
     """How an extender is known to be the right one, and we to it. Data is PEM and comes first."""
 
     insecure: bool = False
@@ -48,8 +49,7 @@ class ExtenderTls:
 Origin: TypeAlias = tuple[str, ExtenderTls | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderAddress:
+class ExtenderAddress(Struct, frozen=True):
     """Where an extender is called: a URL for each verb, and how long an answer may take."""
 
     url: str
@@ -67,8 +67,7 @@ class ExtenderAddress:
         return f"{self.url.rstrip('/')}/{self.paths[verb]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Extender:
+class Extender(Struct, frozen=True):
     """One extender. Without managed resources it is interested in every pod.
 
     If it is ``ignorable``, the scheduler does without its answer when it fails. If it is

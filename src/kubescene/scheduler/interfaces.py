@@ -58,6 +58,7 @@ from enum import IntFlag, StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kubescene.api.changes import Change
@@ -488,8 +489,7 @@ class FilterDiagnosis(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterResult:
+class PostFilterResult(Struct, frozen=True):
     """What came of PostFilter.
 
     ``nominated`` is the node to nominate the pod to, empty to end its nomination, None to leave
@@ -673,8 +673,7 @@ class Hint(StrEnum):
 QueueingHint: TypeAlias = Callable[[PodInfo, Change], Hint]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(Struct, frozen=True):
     """A resource and how it changed; resources that have no name here go by their kind."""
 
     resource: EventResource | GroupVersionKind

@@ -1,10 +1,11 @@
 """Which plugins exist, by name. A plugin is registered with the factory that makes it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from inspect import signature
 from types import FunctionType
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.scheduler.config import ExtensionPoint
@@ -12,8 +13,7 @@ from kubescene.scheduler.interfaces import Handle, Plugin, PluginFactory
 from kubescene.scheduler.points import points_of
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFactory:
+class ClassFactory(Struct, frozen=True):
     """Makes plugins of one class: with arguments and handle, or with nothing if it takes nothing.
 
     Whoever has to know at which points a plugin can stand before it is made looks at the class.

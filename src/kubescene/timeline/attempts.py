@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from kubescene.actors import Actor
 from kubescene.api.records import Record
@@ -28,8 +29,7 @@ class FilterGroup:
     nodes: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreColumn:
+class ScoreColumn(Struct, frozen=True):
     """One score plugin over the scored nodes, in their order."""
 
     plugin: str

@@ -1,7 +1,8 @@
 """Containers of a pod: regular, init and ephemeral ones."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubescene.api.validation.environment import check_env, check_env_from
 from kubescene.api.validation.fielderrors import ErrorList
@@ -39,8 +40,7 @@ _NOT_IN_EPHEMERAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What the checks of a container need to know about its pod."""
 
     volumes: Mapping[str, JsonObject]

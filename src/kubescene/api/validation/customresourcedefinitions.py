@@ -4,9 +4,12 @@ A schema is structural when it says the type of every field it mentions. Deeper 
 schemas (defaults, CEL) belong to who evaluates them.
 """
 
+from functools import lru_cache
 from typing import Any
 
-from kubescene.api.validation.fielderrors import ErrorList
+import orjson
+
+from kubescene.api.validation.fielderrors import ErrorList, FieldError
 from kubescene.api.validation.fieldpath import SPEC, STATUS, Path
 from kubescene.api.validation.innerforms import DEFINITION_VERSION, inner
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
@@ -38,8 +41,16 @@ def validate_definition(definition: JsonObject, errors: ErrorList) -> None:
         name_rule=name_rule,
         kube_finalizers=False,
     )
-    _check_spec(spec, names, errors)
+    errors += _spec_errors(orjson.dumps(spec))
     _check_stored_versions(definition, spec, errors)
+
+
+@lru_cache(maxsize=16)
+def _spec_errors(encoded: bytes) -> tuple[FieldError, ...]:
+    """What is wrong with a spec. Many worlds have the same few definitions: they are known."""
+    spec, errors = orjson.loads(encoded), ErrorList()
+    _check_spec(spec, spec.get("names") or {}, errors)
+    return tuple(errors)
 
 
 def _check_spec(spec: JsonObject, names: JsonObject, errors: ErrorList) -> None:

@@ -6,9 +6,10 @@ kube-apiserver gives them, because people compare them and programs match on the
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.fieldpath import Path
@@ -55,8 +56,7 @@ OMITTED: Final = object()
 """Stands for a value that is too large or too obvious to show."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """One thing wrong with one field."""
 
     type: ErrorType

@@ -1,39 +1,22 @@
-"""Which rules a kind has: one row per kind, and a default for all others."""
+"""Which rules a kind has: one row per kind, and a default for all others.
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+The rules of what every world has are at hand; those of other kinds are imported with the first
+object.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from kubescene.api.scheme import ResourceType
-from kubescene.api.validation.autoscaling import (
-    validate_autoscaler,
-    validate_autoscaler_status_update,
-    validate_autoscaler_update,
-)
-from kubescene.api.validation.configuration import (
-    validate_config_map,
-    validate_config_map_update,
-    validate_secret,
-    validate_secret_update,
-)
 from kubescene.api.validation.customresourcedefinitions import (
     validate_definition,
     validate_definition_update,
 )
-from kubescene.api.validation.events import validate_event, validate_event_update
 from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.jobs import (
-    validate_cron_job,
-    validate_cron_job_update,
-    validate_job,
-    validate_job_update,
-)
-from kubescene.api.validation.jobstatus import validate_job_status_update
-from kubescene.api.validation.leases import validate_lease, validate_lease_update
-from kubescene.api.validation.limitranges import (
-    validate_limit_range,
-    validate_limit_range_update,
-)
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
 from kubescene.api.validation.names import dns_subdomain, path_segment
 from kubescene.api.validation.namespaces import (
@@ -46,12 +29,6 @@ from kubescene.api.validation.nodes import (
     validate_node_status_update,
     validate_node_update,
 )
-from kubescene.api.validation.persistentvolumeclaims import (
-    validate_claim,
-    validate_claim_status_update,
-    validate_claim_update,
-)
-from kubescene.api.validation.persistentvolumes import validate_volume, validate_volume_update
 from kubescene.api.validation.pods import validate_pod
 from kubescene.api.validation.podupdates import validate_pod_status_update, validate_pod_update
 from kubescene.api.validation.policy import (
@@ -60,26 +37,6 @@ from kubescene.api.validation.policy import (
     validate_budget_update,
     validate_priority_class,
     validate_priority_class_update,
-)
-from kubescene.api.validation.resourceclaims import (
-    validate_resource_claim,
-    validate_resource_claim_status_update,
-    validate_resource_claim_update,
-)
-from kubescene.api.validation.resourcequotas import (
-    validate_quota,
-    validate_quota_status_update,
-    validate_quota_update,
-)
-from kubescene.api.validation.services import validate_service, validate_service_update
-from kubescene.api.validation.storageclasses import (
-    validate_storage_class,
-    validate_storage_class_update,
-)
-from kubescene.api.validation.workloads import (
-    validate_workload,
-    validate_workload_status_update,
-    validate_workload_update,
 )
 from kubescene.types import JsonObject
 
@@ -95,8 +52,7 @@ def _keep_free_metadata(new: JsonObject, old: JsonObject, errors: ErrorList) -> 
     validate_metadata_update(new["metadata"], old["metadata"], errors, kube_finalizers=False)
 
 
-@dataclass(frozen=True, slots=True)
-class KindRules:
+class KindRules(Struct, frozen=True):
     """How objects of a kind are checked on their way in."""
 
     create: CreateRule
@@ -104,34 +60,35 @@ class KindRules:
     status: UpdateRule = _keep_metadata
 
 
-_WORKLOAD = KindRules(validate_workload, validate_workload_update, validate_workload_status_update)
+class _Home(NamedTuple):
+    """A module with ``validate_<noun>`` and ``validate_<noun>_update``.
+
+    ``status`` is the module with ``validate_<noun>_status_update``, if there is one.
+    """
+
+    module: str
+    noun: str
+    status: str = ""
+
+
+@cache
+def _rules_at(home: _Home) -> KindRules:
+    create = _rule(home.module, f"validate_{home.noun}")
+    update = _rule(home.module, f"validate_{home.noun}_update")
+    if not home.status:
+        return KindRules(create, update)
+    return KindRules(create, update, _rule(home.status, f"validate_{home.noun}_status_update"))
+
+
+def _rule(module: str, name: str) -> Any:
+    return getattr(import_module(f"kubescene.api.validation.{module}"), name)
+
+
 _BY_KIND: dict[tuple[str, str], KindRules] = {
     ("", "Pod"): KindRules(validate_pod, validate_pod_update, validate_pod_status_update),
     ("", "Node"): KindRules(validate_node, validate_node_update, validate_node_status_update),
     ("", "Namespace"): KindRules(
         validate_namespace, validate_namespace_update, validate_namespace_status_update
-    ),
-    ("", "Event"): KindRules(validate_event, validate_event_update),
-    ("", "LimitRange"): KindRules(validate_limit_range, validate_limit_range_update),
-    ("", "ResourceQuota"): KindRules(
-        validate_quota, validate_quota_update, validate_quota_status_update
-    ),
-    ("", "Service"): KindRules(validate_service, validate_service_update),
-    ("", "ConfigMap"): KindRules(validate_config_map, validate_config_map_update),
-    ("", "Secret"): KindRules(validate_secret, validate_secret_update),
-    ("", "PersistentVolume"): KindRules(validate_volume, validate_volume_update),
-    ("", "PersistentVolumeClaim"): KindRules(
-        validate_claim, validate_claim_update, validate_claim_status_update
-    ),
-    ("", "ReplicationController"): _WORKLOAD,
-    ("apps", "ReplicaSet"): _WORKLOAD,
-    ("apps", "Deployment"): _WORKLOAD,
-    ("apps", "StatefulSet"): _WORKLOAD,
-    ("apps", "DaemonSet"): _WORKLOAD,
-    ("batch", "Job"): KindRules(validate_job, validate_job_update, validate_job_status_update),
-    ("batch", "CronJob"): KindRules(validate_cron_job, validate_cron_job_update),
-    ("autoscaling", "HorizontalPodAutoscaler"): KindRules(
-        validate_autoscaler, validate_autoscaler_update, validate_autoscaler_status_update
     ),
     ("policy", "PodDisruptionBudget"): KindRules(
         validate_budget, validate_budget_update, validate_budget_status_update
@@ -139,18 +96,35 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
     ("scheduling.k8s.io", "PriorityClass"): KindRules(
         validate_priority_class, validate_priority_class_update
     ),
-    ("storage.k8s.io", "StorageClass"): KindRules(
-        validate_storage_class, validate_storage_class_update
-    ),
-    ("resource.k8s.io", "ResourceClaim"): KindRules(
-        validate_resource_claim,
-        validate_resource_claim_update,
-        validate_resource_claim_status_update,
-    ),
-    ("coordination.k8s.io", "Lease"): KindRules(validate_lease, validate_lease_update),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): KindRules(
         validate_definition, validate_definition_update, _keep_free_metadata
     ),
+}
+_WORKLOAD = _Home("workloads", "workload", "workloads")
+_LATE: Mapping[tuple[str, str], _Home] = {
+    ("", "Event"): _Home("events", "event"),
+    ("", "LimitRange"): _Home("limitranges", "limit_range"),
+    ("", "ResourceQuota"): _Home("resourcequotas", "quota", "resourcequotas"),
+    ("", "Service"): _Home("services", "service"),
+    ("", "ConfigMap"): _Home("configuration", "config_map"),
+    ("", "Secret"): _Home("configuration", "secret"),
+    ("", "PersistentVolume"): _Home("persistentvolumes", "volume"),
+    ("", "PersistentVolumeClaim"): _Home(
+        "persistentvolumeclaims", "claim", "persistentvolumeclaims"
+    ),
+    ("", "ReplicationController"): _WORKLOAD,
+    ("apps", "ReplicaSet"): _WORKLOAD,
+    ("apps", "Deployment"): _WORKLOAD,
+    ("apps", "StatefulSet"): _WORKLOAD,
+    ("apps", "DaemonSet"): _WORKLOAD,
+    ("batch", "Job"): _Home("jobs", "job", "jobstatus"),
+    ("batch", "CronJob"): _Home("jobs", "cron_job"),
+    ("autoscaling", "HorizontalPodAutoscaler"): _Home("autoscaling", "autoscaler", "autoscaling"),
+    ("storage.k8s.io", "StorageClass"): _Home("storageclasses", "storage_class"),
+    ("resource.k8s.io", "ResourceClaim"): _Home(
+        "resourceclaims", "resource_claim", "resourceclaims"
+    ),
+    ("coordination.k8s.io", "Lease"): _Home("leases", "lease"),
 }
 _FREELY_NAMED_GROUPS = frozenset({"rbac.authorization.k8s.io"})
 
@@ -184,8 +158,10 @@ _PLAIN = {
 def rules_of(resource_type: ResourceType) -> KindRules:
     """The rules of a kind; those for metadata alone if it has none of its own."""
     group, _, kind = resource_type.gvk
-    found = _BY_KIND.get((group, kind))
-    if found is not None and not resource_type.custom:
-        return found
+    if not resource_type.custom:
+        if (known := _BY_KIND.get((group, kind))) is not None:
+            return known
+        if (home := _LATE.get((group, kind))) is not None:
+            return _rules_at(home)
     free_name = group in _FREELY_NAMED_GROUPS
     return _PLAIN[resource_type.namespaced, free_name, not resource_type.custom]

@@ -3,15 +3,14 @@
 So a budget of ten thousand pods costs the same per change as one of ten.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kubescene.api.objects import Pod
 from kubescene.api.selectors import LabelSelector
 from kubescene.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class CoveredPod:
+class CoveredPod(Struct, frozen=True):
     """What the counts need to know of a pod. ``owner`` refers to its controller, if it has one."""
 
     healthy: bool

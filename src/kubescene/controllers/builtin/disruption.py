@@ -5,7 +5,9 @@ it stays until it is seen to go or two minutes have passed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.disruption_budgets import (
@@ -41,8 +43,7 @@ class UncountableError(KubesceneError):
     """It cannot be said how many pods there should be. The message goes into the status."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """How many pods there should be, and how many of them have to be healthy."""
 
     expected: int

@@ -8,9 +8,10 @@ The two times are compared in buckets of powers of two, so that small difference
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
+
+from msgspec import Struct
 
 from kubescene.clock import parse_time
 from kubescene.controllers.builtin.pod_tally import ready_since
@@ -21,8 +22,7 @@ _COST = re.compile(r"0|[1-9]\d*|-\d+", re.ASCII)
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """What the order looks at. ``rank`` decides before the times, ``restarts`` between them."""
 
     pod: JsonObject

@@ -4,23 +4,41 @@
 fields, `decoding` is strict about them, `defaulting` fills in what is open, `checks` finds what is
 wrong, `plugin_sets` and `expansion` work out which plugin runs where, and `profiles` puts the
 result together.
+
+Loaded with the first name that somebody asks for: whoever may have no configuration to read imports
+the package and asks when there is one.
 """
 
-from kubescene.scheduler.configuration.describing import describe
-from kubescene.scheduler.configuration.loading import (
-    SchedulerSource,
-    load_configuration,
-    parse_configuration,
-    scheduler_options,
-)
-from kubescene.scheduler.configuration.reading import check_configuration, read_configuration
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kubescene.scheduler.configuration.describing import describe
+    from kubescene.scheduler.configuration.loading import load_configuration, parse_configuration
+    from kubescene.scheduler.configuration.reading import check_configuration, read_configuration
 
 __all__ = [
-    "SchedulerSource",
     "check_configuration",
     "describe",
     "load_configuration",
     "parse_configuration",
     "read_configuration",
-    "scheduler_options",
 ]
+
+_HOMES = {
+    "check_configuration": "reading",
+    "describe": "describing",
+    "load_configuration": "loading",
+    "parse_configuration": "loading",
+    "read_configuration": "reading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

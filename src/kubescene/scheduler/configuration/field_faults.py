@@ -26,7 +26,7 @@ class Faults(ErrorList):
             raise SchedulerConfigurationError(prefix + aggregated(self), path)
 
 
-class _WordedError(FieldError):
+class _WordedError(FieldError, frozen=True):
     @property
     def body(self) -> str:
         return self.detail

@@ -1,8 +1,6 @@
-"""Configurations from files, text, and whatever else people have in their hands."""
+"""Configurations from files and text."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from kubescene.api.reading import Bounds, Document, ReadingError, read_json
 from kubescene.errors import SchedulerConfigurationError
@@ -11,22 +9,6 @@ from kubescene.scheduler.options import SchedulerOptions
 
 MAX_SIZE = 3 * 1024 * 1024
 _BOUNDS = Bounds(aliased=10_000)
-
-SchedulerSource: TypeAlias = SchedulerOptions | str | Path | Mapping[str, Any]
-"""Options as they are, a file, or a configuration as an object."""
-
-
-def scheduler_options(
-    source: SchedulerSource | None, base: SchedulerOptions | None = None
-) -> SchedulerOptions:
-    """The options that somebody means."""
-    if source is None:
-        return base or SchedulerOptions()
-    if isinstance(source, SchedulerOptions):
-        return source
-    if isinstance(source, Mapping):
-        return read_configuration(source, base)
-    return load_configuration(source, base)
 
 
 def load_configuration(path: str | Path, base: SchedulerOptions | None = None) -> SchedulerOptions:

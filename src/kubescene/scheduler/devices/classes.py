@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.scheduler.interfaces import Handle
 from kubescene.scheduler.pods import Shared
 from kubescene.types import ReadOnlyObject
 
+DEVICE_CLASS = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
+_NATIVE = "kubernetes.io/"
 
 
 class DeviceClass(Shared):
@@ -90,6 +94,39 @@ class DeviceClasses:
         self._by_resource.pop(gone.implicit_resource, None)
         if gone.resource:
             self._by_resource.pop(gone.resource, None)
+
+
+class WatchedClasses(DeviceClasses):
+    """The classes of the cluster. Made once per scheduler, by ``handle.shared(WatchedClasses)``."""
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__()
+        self._nodes = handle.nodes
+        classes = handle.lister(DEVICE_CLASS)
+        for each in classes.list():
+            self.take(each)
+        classes.tell(self.changed)
+
+    def changed(self, change: Change) -> None:
+        super().changed(change)
+        self._nodes.touch_all()  # NodeResourcesFit leaves resources to devices by class
+
+
+def is_extended(name: str) -> bool:
+    """Whether a name is that of an extended resource, or of a class by its implicit name."""
+    if name.startswith(IMPLICIT_PREFIX):
+        return True
+    return "/" in name and _NATIVE not in name and not name.startswith("requests.")
+
+
+def backed_resources(requests: Mapping[str, int], classes: DeviceClasses) -> bool:
+    """Whether a pod asks for a resource that stands for devices."""
+    if not classes.resources:
+        return False
+    return any(
+        amount and is_extended(name) and classes.of_resource(name) is not None
+        for name, amount in requests.items()
+    )
 
 
 def _wins(new: DeviceClass, rival: DeviceClass) -> bool:

@@ -12,16 +12,15 @@ import numpy as np
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.devices.allocated import Allocated
-from kubescene.scheduler.devices.classes import DeviceClasses
+from kubescene.scheduler.devices.classes import DEVICE_CLASS, WatchedClasses
 from kubescene.scheduler.devices.inventory import Inventory
+from kubescene.scheduler.devices.named_claims import RESOURCE_CLAIM
 from kubescene.scheduler.devices.slices import DeviceId, PoolId
 from kubescene.scheduler.interfaces import Handle
 from kubescene.scheduler.nodes import Column, NodeTable
 from kubescene.types import ReadOnlyObject
 
-RESOURCE_CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 RESOURCE_SLICE = GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")
-DEVICE_CLASS = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")
 EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
 
@@ -47,10 +46,10 @@ class TakenDevices(Allocated):
 
 
 class DeviceCluster:
-    """Made once per scheduler, by ``handle.shared(DeviceCluster)``."""
+    """Made once per scheduler, by ``handle.shared(DeviceCluster)``, when the first pod needs it."""
 
     def __init__(self, handle: Handle) -> None:
-        self.classes = DeviceClasses()
+        self.classes = handle.shared(WatchedClasses)
         self.inventory = Inventory()
         self.taken = TakenDevices()
         self.claims = handle.lister(RESOURCE_CLAIM)
@@ -58,15 +57,12 @@ class DeviceCluster:
         self._promises: dict[str, ReadOnlyObject] = {}
         self._extended: dict[str, tuple[str, str]] = {}
         self._stamps = RowStamps()
-        self._nodes = handle.nodes
-        classes, slices = handle.lister(DEVICE_CLASS), handle.lister(RESOURCE_SLICE)
-        for each in classes.list():
-            self.classes.take(each)
+        slices = handle.lister(RESOURCE_SLICE)
         for each in slices.list():
             self.inventory.take(each)
         for each in self.claims.list():
             self._take(each)
-        classes.tell(self._class_changed)
+        handle.lister(DEVICE_CLASS).tell(self._class_changed)
         slices.tell(self._slice_changed)
         self.claims.tell(self._claim_changed)
 
@@ -101,9 +97,8 @@ class DeviceCluster:
     # -- following the watches -------------------------------------------------------------
 
     def _class_changed(self, change: Change) -> None:
-        self.classes.changed(change)
+        del change
         self._stamps.touch(None)
-        self._nodes.touch_all()  # NodeResourcesFit leaves resources to devices by class
 
     def _slice_changed(self, change: Change) -> None:
         self._stamps.touch(self.inventory.changed(change))

@@ -1,7 +1,7 @@
 """Binding conditions: devices that have to be made ready before a pod may be bound."""
 
 from kubescene.clock.timestamps import parse_time
-from kubescene.scheduler.devices.pod_claims import allocation_of
+from kubescene.scheduler.devices.named_claims import allocation_of
 from kubescene.types import ReadOnlyObject
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from kubescene.api.quantity import Quantity, QuantityError, parse
-from kubescene.scheduler.devices.classes import IMPLICIT_PREFIX, DeviceClass, DeviceClasses
+from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, is_extended
 from kubescene.scheduler.devices.cluster import EXTENDED_RESOURCE_CLAIM
 from kubescene.scheduler.devices.requests import ClaimSpec, read_spec
 from kubescene.scheduler.node_info import NodeInfo
@@ -20,7 +20,6 @@ from kubescene.types import JsonObject, ReadOnlyObject
 
 IN_MEMORY = "<extended-resources>"
 """The name of a claim that is not written yet; no real one can have it."""
-_NATIVE = "kubernetes.io/"
 
 
 class NodeClaim(NamedTuple):
@@ -64,23 +63,6 @@ class ExtendedResources:
             spec = read_spec(orjson.dumps({"requests": requests}))
             found = self._variants[missing] = NodeClaim(requests, mappings, spec)
         return found
-
-
-def is_extended(name: str) -> bool:
-    """Whether a name is that of an extended resource, or of a class by its implicit name."""
-    if name.startswith(IMPLICIT_PREFIX):
-        return True
-    return "/" in name and _NATIVE not in name and not name.startswith("requests.")
-
-
-def backed_resources(requests: Mapping[str, int], classes: DeviceClasses) -> bool:
-    """Whether a pod asks for a resource that stands for devices."""
-    if not classes.resources:
-        return False
-    return any(
-        amount and is_extended(name) and classes.of_resource(name) is not None
-        for name, amount in requests.items()
-    )
 
 
 def extended_resources(

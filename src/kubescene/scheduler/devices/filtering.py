@@ -8,8 +8,9 @@ from kubescene.scheduler.devices.allocator import Failed, Granted, Outcome, Refu
 from kubescene.scheduler.devices.cluster import DeviceCluster
 from kubescene.scheduler.devices.conditions import BindingFailedError, is_overdue, is_ready
 from kubescene.scheduler.devices.extended import NodeClaim
+from kubescene.scheduler.devices.named_claims import allocation_of, key_of
 from kubescene.scheduler.devices.outcomes import Outcomes
-from kubescene.scheduler.devices.pod_claims import PodClaims, allocation_of, key_of
+from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.requests import ClaimSpec, claim_spec
 from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.node_info import NodeInfo

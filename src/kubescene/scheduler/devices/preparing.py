@@ -1,12 +1,10 @@
 """PreFilter: can the claims of a pod be looked for at all?"""
 
+from kubescene.scheduler.devices.classes import backed_resources
 from kubescene.scheduler.devices.cluster import DeviceCluster
-from kubescene.scheduler.devices.extended import (
-    ExtendedResources,
-    backed_resources,
-    extended_resources,
-)
-from kubescene.scheduler.devices.pod_claims import ClaimError, PodClaims, find_claims, key_of
+from kubescene.scheduler.devices.extended import ExtendedResources, extended_resources
+from kubescene.scheduler.devices.named_claims import ClaimError, find_claims, key_of
+from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.requests import Demand, claim_spec
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SKIP, SUCCESS, Status

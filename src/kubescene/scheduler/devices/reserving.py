@@ -17,12 +17,12 @@ from kubescene.scheduler.devices.conditions import (
 )
 from kubescene.scheduler.devices.extended import IN_MEMORY, NodeClaim
 from kubescene.scheduler.devices.filtering import ClaimFilter
-from kubescene.scheduler.devices.pod_claims import (
-    PodClaims,
+from kubescene.scheduler.devices.named_claims import (
     allocation_of,
     is_reserved_for,
     reserved_for,
 )
+from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.results import allocation_result
 from kubescene.scheduler.devices.writes import ClaimWriteError, ClaimWriter
 from kubescene.scheduler.interfaces import Handle, PostFilterResult, PreBindAnswer

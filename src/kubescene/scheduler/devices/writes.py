@@ -8,8 +8,12 @@ from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock
 from kubescene.clock.timestamps import format_time
 from kubescene.errors import ApiError, ConflictError
-from kubescene.scheduler.devices.cluster import RESOURCE_CLAIM
-from kubescene.scheduler.devices.pod_claims import allocation_of, key_of, reserved_for
+from kubescene.scheduler.devices.named_claims import (
+    RESOURCE_CLAIM,
+    allocation_of,
+    key_of,
+    reserved_for,
+)
 from kubescene.scheduler.pods import PodInfo
 from kubescene.types import JsonObject, ReadOnlyObject
 

@@ -1,9 +1,10 @@
 """Terms of pod affinity and anti-affinity, compiled once per signature of pods."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from kubescene.api.selectors import LabelSelector, SelectorError, aggregate, from_label_selector
 from kubescene.scheduler.pods import PodSignature
@@ -14,8 +15,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NO_LABELS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityTerm:
+class AffinityTerm(Struct, frozen=True):
     """Which pods a term speaks of, and within which topology.
 
     Without ``namespaces`` and ``namespaceSelector`` it speaks of the namespace of the pod that
@@ -57,8 +57,7 @@ class CarriedTerm(NamedTuple):
     term: AffinityTerm
 
 
-@dataclass(frozen=True, slots=True)
-class PodAffinity:
+class PodAffinity(Struct, frozen=True):
     """All terms of a pod. Weights of preferred anti-affinity are negative.
 
     A list with a term that cannot be parsed counts as empty; ``error`` tells of it (IPA-7).

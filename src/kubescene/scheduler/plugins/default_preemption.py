@@ -5,10 +5,10 @@ least. The pod is nominated to that node and tried again when its victims are go
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kubescene.api.changes import Change
 from kubescene.errors import ConfigurationError
@@ -44,8 +44,7 @@ NO_CANDIDATE = "no candidate node for preemption"
 STILL_EVICTING = "waiting for the preemption for this pod to be finished"
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A node, and the pods it would lose."""
 
     node: str
@@ -53,8 +52,7 @@ class Offer:
     violations: int
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Struct, frozen=True):
     """Extenders that have yet to be asked about the offers, the first of them just now."""
 
     extenders: tuple[Extender, ...]

@@ -12,7 +12,7 @@ it: PostFilter says that there are no claims to deallocate.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,18 +21,14 @@ from kubescene.clock import MINUTE
 from kubescene.clock.timestamps import parse_duration
 from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.devices.cluster import DeviceCluster
-from kubescene.scheduler.devices.extended import backed_resources
-from kubescene.scheduler.devices.filtering import ClaimFilter
-from kubescene.scheduler.devices.pod_claims import (
+from kubescene.scheduler.devices.classes import WatchedClasses, backed_resources
+from kubescene.scheduler.devices.named_claims import (
+    RESOURCE_CLAIM,
     ClaimError,
-    PodClaims,
     allocation_of,
     find_claims,
     pod_owner,
 )
-from kubescene.scheduler.devices.preparing import prepare
-from kubescene.scheduler.devices.reserving import ClaimBinder
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -46,6 +42,7 @@ from kubescene.scheduler.interfaces import (
     FilterPlugin,
     Handle,
     Hint,
+    Lister,
     NormalizePlugin,
     Plugin,
     PostFilterPlugin,
@@ -65,6 +62,10 @@ from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodInfo, PodSignature
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
+
+if TYPE_CHECKING:
+    from kubescene.scheduler.devices.pod_claims import PodClaims
+    from kubescene.scheduler.devices.searching import DeviceSearch
 
 NAME = "DynamicResources"
 BINDING_TIMEOUT = 10 * MINUTE
@@ -90,22 +91,33 @@ class DynamicResources(
     normalizes_alone = True
 
     def __init__(self, handle: Handle, binding_timeout: int = BINDING_TIMEOUT) -> None:
-        self._cluster = handle.shared(DeviceCluster)
-        self._filter = ClaimFilter(self._cluster, handle.nodes, handle.clock, binding_timeout)
-        self._binder = ClaimBinder(self._cluster, self._filter, handle, binding_timeout)
+        self._handle = handle
+        self._timeout = binding_timeout
+        self._classes = handle.shared(WatchedClasses)
+        self._claims = handle.lister(RESOURCE_CLAIM)
+        self._made: DeviceSearch | None = None
         self._named: set[tuple[str, str]] = set()
         """Claims that pods name themselves: several pods may."""
+
+    @property
+    def _search(self) -> "DeviceSearch":
+        """Made, and imported, with the first pod that it concerns: most clusters have none."""
+        if self._made is None:
+            from kubescene.scheduler.devices.searching import DeviceSearch
+
+            self._made = DeviceSearch(self._handle, self._timeout)
+        return self._made
 
     # -- whom it concerns ------------------------------------------------------------------
 
     @property
     def concern_version(self) -> int:
-        return self._cluster.classes.version
+        return self._classes.version
 
     def concerns(self, signature: PodSignature) -> bool:
         if signature.claims:
             return True
-        return backed_resources(signature.pod_class.requests, self._cluster.classes)
+        return backed_resources(signature.pod_class.requests, self._classes)
 
     def concerns_scoring(self, signature: PodSignature) -> bool:
         return self.concerns(signature)
@@ -116,7 +128,7 @@ class DynamicResources(
             return SUCCESS
         self._note_names(pod)
         try:
-            find_claims(pod, self._cluster.claims)
+            find_claims(pod, self._claims)
         except ClaimError as error:
             return Status.unresolvable(str(error))
         return SUCCESS
@@ -134,17 +146,17 @@ class DynamicResources(
         """D-2"""
         if not self.concerns(pod.signature):
             return SKIP, None
-        held = PodClaims()
+        held, status = self._search.begin(pod)
         state.write(NAME, held)
-        return prepare(pod, self._cluster, held), None
+        return status, None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """D-3"""
-        return self._filter.judge(_held(state), pod, node)
+        return self._search.filter.judge(_held(state), pod, node)
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
         held = _held(state)
-        codes = self._filter.judge_all(held, pod, nodes, rows)
+        codes = self._search.filter.judge_all(held, pod, nodes, rows)
         state.filter_errors |= any(each.code is Code.ERROR for each in held.statuses)
         return codes
 
@@ -157,7 +169,7 @@ class DynamicResources(
         """D-4, M-4; M-6 if another PreFilter turned the pod away before this one had its turn."""
         held: PodClaims | None = state.find(NAME)
         if held is not None and not held.is_empty:
-            return self._binder.make_room(held, pod)
+            return self._search.binder.make_room(held, pod)
         return NO_CLAIMS if held is not None or NAME in state.skipped_filters else NOT_FOUND
 
     def sign(self, signature: PodSignature) -> Part | None:
@@ -167,14 +179,14 @@ class DynamicResources(
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         held: PodClaims | None = state.find(NAME)
-        return 0 if held is None else self._filter.score(held, node)
+        return 0 if held is None else self._search.filter.score(held, node)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         """D-5: the better the alternatives that a node leaves, the better the node."""
         held: PodClaims | None = state.find(NAME)
-        if held is None or not self._filter.can_differ(held):
+        if held is None or not self._search.filter.can_differ(held):
             return np.zeros(rows.size, dtype=np.int64)
-        scores = [self._filter.score(held, nodes.infos[row]) for row in rows.tolist()]
+        scores = [self._search.filter.score(held, nodes.infos[row]) for row in rows.tolist()]
         return np.array(scores, dtype=np.int64)
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
@@ -184,22 +196,22 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         held: PodClaims | None = state.find(NAME)
-        return SUCCESS if held is None else self._binder.reserve(held, node)
+        return SUCCESS if held is None else self._search.binder.reserve(held, node)
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         held: PodClaims | None = state.find(NAME)
         if held is not None:
-            self._binder.unreserve(held, pod)
+            self._search.binder.unreserve(held, pod)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> PreBindAnswer:
         held: PodClaims | None = state.find(NAME)
-        return SUCCESS if held is None else self._binder.pre_bind(held, pod, node)
+        return SUCCESS if held is None else self._search.binder.pre_bind(held, pod, node)
 
     def allocations(self, state: CycleState, pod: PodInfo, node: str) -> list[list[str]]:
         """What the pod of this cycle would get on a node that passed Filter: for each of its claims
         that is not allocated, ``request=driver/pool/device`` in order of the allocation.
         """
-        return self._binder.would_allocate(_held(state), node)
+        return self._search.binder.would_allocate(_held(state), node)
 
     # -- what may help ---------------------------------------------------------------------
 
@@ -208,7 +220,7 @@ class DynamicResources(
         known = Action.ADD | Action.UPDATE
         generated = Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         claim = ClusterEvent(EventResource.RESOURCE_CLAIM, known)
-        after_claim = partial(_after_claim_change, self._cluster)
+        after_claim = partial(_after_claim_change, self._claims)
         return [
             EventRegistration(ClusterEvent(EventResource.NODE, node)),
             EventRegistration(claim, after_claim, pods=self._pods_of),
@@ -231,10 +243,10 @@ class DynamicResources(
         return Hint.QUEUE if self.pre_enqueue(pod).ok else Hint.SKIP
 
 
-def _after_claim_change(cluster: DeviceCluster, pod: PodInfo, change: Change) -> Hint:
+def _after_claim_change(claims: Lister, pod: PodInfo, change: Change) -> Hint:
     """A claim gave its devices back, or it is one of the pod and something happened to it."""
     try:
-        used = find_claims(pod, cluster.claims)
+        used = find_claims(pod, claims)
     except ClaimError:
         return Hint.SKIP
     if _was_deallocated(change):
@@ -254,8 +266,8 @@ def _was_deallocated(change: Change) -> bool:
     return allocation_of(change.object) is None
 
 
-def _held(state: CycleState) -> PodClaims:
-    return state.read(NAME, PodClaims)
+def _held(state: CycleState) -> "PodClaims":
+    return cast("PodClaims", state.read(NAME, object))
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:

@@ -5,11 +5,11 @@ A profile may ask more of the nodes of all its pods: its ``addedAffinity`` comes
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kubescene.api.changes import Change
 from kubescene.api.selectors import (
@@ -58,8 +58,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _REFUSED_ADDED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Affinity:
+class Affinity(Struct, frozen=True):
     """What a pod asks of its node. ``preferred`` is None if it has no preferred terms at all."""
 
     labels: tuple[Requirement, ...]
@@ -80,8 +79,7 @@ class Affinity:
         return sum(weight for weight, term in self.preferred or () if term.matches(labels, name))
 
 
-@dataclass(frozen=True, slots=True)
-class AddedAffinity:
+class AddedAffinity(Struct, frozen=True):
     """What a profile asks of every node. ``required`` None: nothing."""
 
     required: NodeSelector | None = None

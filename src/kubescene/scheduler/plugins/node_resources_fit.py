@@ -5,10 +5,10 @@ altogether, no preemption can help. How nodes are rated is a matter of `scoring_
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kubescene.api.changes import Change
 from kubescene.api.resource_requests import (
@@ -25,8 +25,7 @@ from kubescene.api.resource_requests import (
 )
 from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses
-from kubescene.scheduler.devices.cluster import DeviceCluster
+from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, WatchedClasses
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -69,8 +68,7 @@ _DEFAULT_RESOURCES: Sequence[Mapping[str, Any]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Struct, frozen=True):
     """What has to be checked for a pod: resource and amount, in order of the reasons."""
 
     amounts: tuple[tuple[str, int], ...]
@@ -83,8 +81,7 @@ class Checks:
         return tuple(reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(Struct, frozen=True):
     """Extended resources that somebody else looks after: by name, or by what is before the slash
     (F-13)."""
 
@@ -331,5 +328,5 @@ def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
         [(each["name"], each.get("weight") or 1) for each in resources],
         make_strategy(strategy),
         ignored if ignored.resources or ignored.groups else None,
-        handle.shared(DeviceCluster).classes,
+        handle.shared(WatchedClasses),
     )

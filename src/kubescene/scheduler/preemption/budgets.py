@@ -1,7 +1,8 @@
 """PodDisruptionBudgets, as preemption sees them: advice that it may disregard. [PR-7]"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import NOTHING, LabelSelector, SelectorError, from_label_selector
@@ -12,8 +13,7 @@ from kubescene.types import ReadOnlyObject
 DISRUPTION_BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """How many of the pods that it selects may go; those in ``disrupted`` count as gone."""
 
     namespace: str

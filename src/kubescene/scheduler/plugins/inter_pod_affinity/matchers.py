@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from kubescene.api.selectors import LabelSelector
 from kubescene.scheduler.domains.affinity_terms import (
     NO_LABELS,
@@ -20,8 +22,7 @@ from kubescene.scheduler.domains.groups import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OwnTerm:
+class OwnTerm(Struct, frozen=True):
     """A term of the pod that looks for a node. ``namespaces`` None means all of them."""
 
     namespaces: frozenset[str] | None
@@ -49,8 +50,7 @@ def resolved(term: AffinityTerm, namespaces: Iterable[tuple[str, Mapping[str, st
     return OwnTerm(found, term.selector, term.topology_key)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchesAll:
+class MatchesAll(Struct, frozen=True):
     """Pods that match all terms of the affinity (IPA-4), those being deleted too (IPA-8)."""
 
     terms: tuple[OwnTerm, ...]
@@ -71,8 +71,7 @@ class MatchesAll:
         return NO_SHARE
 
 
-@dataclass(frozen=True, slots=True)
-class MatchesAny:
+class MatchesAny(Struct, frozen=True):
     """Pods that match terms of the anti-affinity, once for each term."""
 
     terms: tuple[OwnTerm, ...]
@@ -115,8 +114,7 @@ def newcomer(
     return Newcomer(namespace, pairs, others, labels, namespace_labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Repels:
+class Repels(Struct, frozen=True):
     """Pods whose required anti-affinity keeps a newcomer out of their domain of one key."""
 
     newcomer: Newcomer
@@ -138,8 +136,7 @@ class Repels:
         return ONE if self.newcomer.is_meant_by(term) else NO_SHARE
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
+class Preferences(Struct, frozen=True):
     """What a newcomer and the pods on nodes prefer, for domains of one key (SC-7).
 
     ``own`` are the preferred terms of the newcomer for this key, ``hard_weight`` is what required

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
 from kubescene.api.selectors import LabelSelector, Operator, Requirement, from_label_selector
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm
 from kubescene.scheduler.domains.groups import NO_SHARE, ONE, LabelGroup, LabelPair, Share, a_pair
@@ -65,8 +67,7 @@ def _selector(written: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSelect
     return selector.adding(*(Requirement(key, Operator.IN, (labels[key],)) for key in keys))
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadPods:
+class SpreadPods(Struct, frozen=True):
     """Pods that are spread: of one namespace, selected, and not being deleted (PTS-6).
 
     A selector without requirements finds none of them.
