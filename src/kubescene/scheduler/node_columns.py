@@ -88,7 +88,10 @@ class SpecColumns:
         return found
 
     def _number(self, taints: Taints) -> int:
-        key = orjson.dumps(taints)
+        # When a taint came says nothing about who tolerates it, and differs from node to node.
+        key = orjson.dumps(
+            [(each.get("key"), each.get("value"), each.get("effect")) for each in taints]
+        )
         found = self._taint_numbers.get(key)
         if found is None:
             found = self._taint_numbers[key] = len(self.taint_sets)
