@@ -93,7 +93,7 @@ class Diagnosis:
         self.recorded += len(self._ghosts)
 
     def refused_by_extender(self, node: str, row: int | None, status: Status) -> None:
-        """An extender said why a node will not do: one that it was asked about, or any other (M-9)."""
+        """An extender said why a node will not do: one that it was asked about, or another (M-9)."""
         if row is None:
             self.recorded += node not in self._ghosts
             self._ghosts[node] = status.by(EXTENDER)

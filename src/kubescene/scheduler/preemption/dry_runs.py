@@ -2,8 +2,8 @@
 
 Nodes are tried in order until there are enough candidates [PR-3, PR-4]. Where other pods matter by
 their amounts alone, one look at the columns tells which nodes cannot help: only those that can are
-tried one by one. Otherwise each node is a supposition of its own. Where the class of the pod and the
-node decide, what a node came to stays true until something happens to it.
+tried one by one. Otherwise each node is a supposition of its own. Where the class of the pod and
+the node decide, what a node came to stays true until something happens to it.
 """
 
 from collections import OrderedDict
