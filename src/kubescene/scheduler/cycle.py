@@ -272,7 +272,7 @@ class Deciding:
             return
         self._diagnosis = Diagnosis(cycle.nodes.names)
         if not prefilter.status.ok:
-            self._diagnosis.reject_all(prefilter.status)
+            self._diagnosis.reject_all(prefilter.status, prefilter.plugins_with_nodes)
             self._give_up()
             return
         self._extenders = cycle.extenders.interested(pod)
@@ -309,7 +309,9 @@ class Deciding:
         rows = np.array([row], dtype=np.intp)
         verdicts = self._judge.judge(rows)
         if verdicts[0]:
-            self._diagnosis.record(row, self._filtering.describe(int(verdicts[0])))
+            status = self._filtering.describe(int(verdicts[0]))
+            if status.code.is_rejection:
+                self._diagnosis.record(row, status)
             self._search()
             return
         self._found = Found(rows, verdicts, rows)
