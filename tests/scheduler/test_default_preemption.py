@@ -17,6 +17,7 @@ from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_pri
 from kubescene.timeline.attempts import PreemptionRecord, SchedulingAttempt
 from kubescene.types import JsonObject
 from scheduler.staging import Stage
+from scheduler.storage import bound_claim, using, volume
 
 PRIORITIES = {"negative": -10, "lowest": 1, "low": 5, "middle": 50, "high": 1_000, "top": 2_000}
 
@@ -49,6 +50,23 @@ def attempt(world: Stage, pod: PodBuilder | JsonObject) -> SchedulingAttempt:
     before = len(world.attempts.made)
     world.scheduler.run_once()
     return world.attempts.made[before]
+
+
+def test_what_is_kept_of_a_dry_run_is_not_for_pods_with_other_volumes() -> None:
+    default = default_profile()
+    points = {
+        point: tuple(each for each in plugins if each.name != "NodeVolumeLimits")
+        for point, plugins in default.points.items()
+    }
+    world = stage(profiles=(Profile(default.scheduler_name, points),))
+    world.create(make_node("a").cpu("4").zone("x"), make_node("b").cpu("4").zone("y"))
+    world.create(volume("vx", zone="x"), volume("vy", zone="y"))
+    world.create(bound_claim("in-x", "vx"), bound_claim("in-y", "vy"))
+    world.create(low("l1", "a", cpu="4"), low("l2", "b", cpu="4"))
+    for name, claim, node in (("new-x", "in-x", "a"), ("new-y", "in-y", "b")):
+        pod = merged(high(name).build(), {"spec": using(name, claim)["spec"]})
+        pod["spec"]["containers"] = high(name).build()["spec"]["containers"]
+        assert attempt(world, pod).nominated == node
 
 
 def told(attempt: SchedulingAttempt) -> PreemptionRecord:

@@ -25,7 +25,7 @@ from kubescene.scheduler import (
     PostFilterResult,
     Status,
 )
-from kubescene.scheduler.informers import POD
+from kubescene.scheduler.informers import NODE, POD
 from kubescene.scheduler.pods import PodClasses
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
@@ -135,6 +135,27 @@ def test_an_extender_that_invents_nodes_fails_the_attempt() -> None:
     (attempt,) = world.work()
     text = 'extender "e" claims a filtered node "x" which is not found in the input node list'
     assert (attempt.reason, attempt.message) == ("SchedulerError", text)
+
+
+def test_x_4_whole_nodes_that_it_was_not_asked_about_are_taken_if_they_exist() -> None:
+    caller = AtOnce(lambda call: ExtenderAnswer(nodes=("a",), bare=True))
+    world = stage(caller, Extender("e", FILTER, node_cache_capable=False))
+    world.client.patch(ObjectRef(NODE, "a"), {"spec": {"unschedulable": True}})
+    assert world.place(make_pod("p")) == ["p:a"]
+    assert caller.calls[0].nodes == ("b", "c")
+
+
+@pytest.mark.parametrize(("score", "weight"), [(2**64, 1), (2**63 - 1, 7), (3, 2**60)])
+def test_x_8_numbers_that_are_too_large_wrap_around_as_in_go(score: int, weight: int) -> None:
+    verbs = frozenset({ExtenderVerb.PRIORITIZE})
+    caller = AtOnce(lambda call: ExtenderAnswer(scores={"c": score}))
+    world = stage(caller, Extender("e", verbs, weight=weight))
+    world.create(make_pod("p"))
+    (attempt,) = world.work()
+    assert attempt.explanation is not None
+    totals = list(attempt.explanation.totals)
+    added = (score * weight * 10 + 2**63) % 2**64 - 2**63
+    assert totals[2] - totals[0] == added
 
 
 def test_scores_of_extenders_count_ten_times_their_weight() -> None:

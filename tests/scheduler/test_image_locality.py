@@ -191,6 +191,18 @@ def test_n_7_equals_copying_every_node(seed: int) -> None:
             assert other.score_nodes(state, info, fork, table.rows).tolist() == want
 
 
+def test_numbers_that_grew_stale_survive_that_all_nodes_go() -> None:
+    table = Table(holding("a", x=1), holding("b", y=1))
+    table.set_node(holding("c", x=1))
+    table.nodes.refresh()
+    for name in "abc":
+        table.nodes.remove_node(name)
+    table.nodes.refresh()
+    table.set_node(holding("d", x=1))
+    table.nodes.refresh()
+    assert table.nodes.images.nodes_with("x:latest", 0, int(table.nodes.versions[0])) == 1
+
+
 def test_nodes_without_the_image_do_not_concern_it() -> None:
     table = Table(holding("a", big=MIB))
     plugin = ImageLocality(table.nodes)

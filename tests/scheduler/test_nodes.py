@@ -64,6 +64,41 @@ def test_n_4_order_changes_only_when_nodes_come_or_go(table: NodeTable) -> None:
     assert list(table.names) == ["b", "a", "c"]
 
 
+def test_n_4_a_node_that_came_and_went_between_cycles_changes_nothing(table: NodeTable) -> None:
+    add_nodes(table, make_node("a").cpu("4").zone("y"))
+    table.refresh()
+    layout = table.layout
+    add_nodes(table, make_node("c").zone("x"))
+    table.remove_node("c")
+    table.refresh()
+    assert list(table.names) == ["a", "b"]
+    assert table.layout == layout
+
+
+def test_pods_that_ask_for_more_than_a_column_holds_are_counted(table: NodeTable) -> None:
+    pods = [pod_info(make_pod(name).memory("7Ei")) for name in "pqr"]
+    for pod in pods:
+        table.add_pod(pod, "a")
+    assert table.requested("memory").tolist() == [2**63 - 1, 0]
+    add_nodes(table, make_node("0").cpu("4").zone("0"))
+    table.refresh()
+    for pod in pods[:2]:
+        table.remove_pod(pod, "a")
+    row = table.row_of("a")
+    assert row is not None
+    assert table.requested("memory")[row] == table.nonzero_memory[row] == 7 * 2**60
+    assert table.requested("pods")[row] == 1
+
+
+def test_when_a_taint_came_makes_no_new_set_of_taints(table: NodeTable) -> None:
+    for second in range(10):
+        taint = {"key": "k", "effect": "NoExecute", "timeAdded": f"2026-01-01T00:00:0{second}Z"}
+        node = make_node("a").build()
+        node["spec"] = {"taints": [taint]}
+        table.set_node(make_record(NODES, node, 1), node)
+    assert len(table.taint_sets) == 2
+
+
 def test_a_node_deleted_and_created_between_cycles_keeps_its_place(table: NodeTable) -> None:
     table.remove_node("a")
     add_nodes(table, make_node("a").cpu("8").zone("x"))

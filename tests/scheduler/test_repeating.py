@@ -1,6 +1,7 @@
 """Pods that fail alike fail at once, and only as long as nothing has changed."""
 
 from kubescene.scheduler import CycleState, EventRegistration, Handle, NodeInfo, PodInfo, Status
+from kubescene.scheduler.repeating import FAILURES_KEPT
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class
 from scheduler.staging import Stage
 
@@ -35,6 +36,15 @@ def test_pods_of_one_kind_get_the_answer_of_the_first() -> None:
     assert first.plugins == second.plugins == ("NodeResourcesFit",)
     assert other.explanation is not first.explanation
     assert world.pod("q")["status"]["conditions"][0]["message"] == second.message
+
+
+def test_only_so_many_failures_are_kept() -> None:
+    world = Stage()
+    world.nodes("a")
+    world.create(*(huge(f"p{at}").label(own=str(at)) for at in range(FAILURES_KEPT + 3)))
+    world.work()
+    failures = world.scheduler.cycle_of("default-scheduler").failures
+    assert len(failures._known) == FAILURES_KEPT
 
 
 def test_a_change_of_a_node_ends_it() -> None:

@@ -284,7 +284,7 @@ class Deciding:
             return
         self._diagnosis = Diagnosis(cycle.nodes.names)
         if not prefilter.status.ok:
-            self._diagnosis.reject_all(prefilter.status)
+            self._diagnosis.reject_all(prefilter.status, prefilter.plugins_with_nodes)
             self._give_up()
             return
         self._extenders = cycle.extenders.interested(pod)
@@ -322,7 +322,9 @@ class Deciding:
         rows = np.array([row], dtype=np.intp)
         verdicts = self._judge.judge(rows)
         if verdicts[0]:
-            self._diagnosis.record(row, self._filtering.describe(int(verdicts[0])))
+            status = self._filtering.describe(int(verdicts[0]))
+            if status.code.is_rejection:
+                self._diagnosis.record(row, status)
             self._search()
             return
         self._found = Found(rows, verdicts, rows)
@@ -410,7 +412,9 @@ class Deciding:
     def _take_filter(self) -> None:
         asked, extender, answer = self._asked, self._to_ask.pop(0), self._answer()
         assert asked is not None
-        error = answer.error or _foreign(extender.name, answer.nodes, asked.call.nodes)
+        # Whoever sends whole nodes back may send others than it got: upstream takes them as new.
+        known = self._cycle.nodes.names if answer.bare else asked.call.nodes
+        error = answer.error or _foreign(extender.name, answer.nodes, known)
         self._note(asked.call, answer, error)
         if not error:
             self._apply_filter(answer)
@@ -454,8 +458,9 @@ class Deciding:
     def _add_scores(self, extender: Extender, answer: ExtenderAnswer) -> None:
         """An extender's scores on top of those of the plugins (X-8)."""
         names = [self._cycle.nodes.names[row] for row in self._found.feasible.tolist()]
-        scores = np.array([answer.scores.get(name, 0) for name in names], dtype=np.int64)
-        weight = extender.weight * (MAX_NODE_SCORE // MAX_EXTENDER_SCORE)
+        told = [_as_int64(answer.scores.get(name, 0)) for name in names]
+        scores = np.array(told, dtype=np.int64)
+        weight = _as_int64(extender.weight * (MAX_NODE_SCORE // MAX_EXTENDER_SCORE))
         self._scored.totals = self._scored.totals + scores * np.int64(weight)
         self._rated |= np.array([name in answer.scores for name in names], dtype=np.bool_)
         if self._explains():
@@ -609,6 +614,11 @@ def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Fo
             rows, verdicts = found.rows[:at], found.verdicts[:at]
             return Found(rows, verdicts, rows[verdicts == 0])
     return found
+
+
+def _as_int64(number: int) -> int:
+    """A number as Go's arithmetic leaves it, for extenders that exaggerate."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _foreign(extender: str, answered: Iterable[str], asked: Iterable[str]) -> str:

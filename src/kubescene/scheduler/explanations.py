@@ -5,7 +5,7 @@ PostFilter plugin or an explanation needs them in words.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -34,6 +34,7 @@ class Diagnosis:
         "_narrowed_by",
         "_nominated",
         "_pre_filter",
+        "_rejecting",
         "error",
         "filtering",
         "nodes",
@@ -51,6 +52,8 @@ class Diagnosis:
         self._absent: Status | None = None
         self._pre_filter: Status | None = None
         self._narrowed_by: tuple[str, ...] = ()
+        self._rejecting: set[str] = set()
+        """Who turned the pod away before the search."""
         self._nominated: dict[int, Status] = {}
         self._found: Found | None = None
         self._groups: list[tuple[Status, Rows]] | None = None
@@ -61,20 +64,26 @@ class Diagnosis:
 
     # -- gathering -------------------------------------------------------------------------
 
-    def reject_all(self, status: Status) -> None:
-        """PreFilter turned the pod away. [C-4]"""
+    def reject_all(self, status: Status, plugins: Iterable[str] = ()) -> None:
+        """PreFilter turned the pod away; ``plugins`` left only some nodes to look at. [C-4]"""
         self._pre_filter = self._absent = status
+        self._rejecting.update(plugins)
 
     def narrow(self, plugins: Sequence[str]) -> None:
-        """PreFilter plugins left only some nodes to look at. [C-5]"""
+        """PreFilter plugins left only some nodes to look at. [C-5]
+
+        As in kube-scheduler, the text also names who has refused the nominated node by then.
+        """
         if plugins:
             self._narrowed_by = tuple(sorted(plugins))
-            text = f"node(s) didn't satisfy plugin(s) [{' '.join(self._narrowed_by)}]"
+            named = sorted({*plugins, *self._rejecting})
+            text = f"node(s) didn't satisfy plugin(s) [{' '.join(named)}]"
             self._absent = Status(Code.UNRESOLVABLE, (text,))
 
     def record(self, row: int, status: Status) -> None:
         """The nominated node was tried and refused."""
         self._nominated[row] = status
+        self._rejecting.add(status.plugin)
         self.recorded = len(self._nominated)
 
     def examine(self, found: Found, filtering: Filtering) -> None:
@@ -154,7 +163,7 @@ class Diagnosis:
             statuses.append(self._pre_filter)
         names = {each.plugin for each in statuses if (each.code is Code.PENDING) is pending}
         if not pending:
-            names.update(self._narrowed_by)
+            names.update(self._narrowed_by, self._rejecting)
             names.update((EXTENDER,) if self._extender else ())
         return tuple(sorted(names))
 

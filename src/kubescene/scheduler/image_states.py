@@ -136,8 +136,10 @@ class ImageStates:
         """Rows have moved, see `NodeTable.moved_from`."""
         self._renewed.clear()
         if self._any_stale:
-            known = moves.clip(0, max(0, self._seen.size - 1))
-            self._seen = np.where(moves < 0, _CURRENT, self._seen.take(known))
+            known = (moves >= 0).nonzero()[0]
+            seen = np.full(moves.size, _CURRENT, dtype=np.int64)
+            seen[known] = self._seen.take(moves.take(known))
+            self._seen = seen
 
     # -- inside ----------------------------------------------------------------------------
 

@@ -260,6 +260,11 @@ class TryOut(Protocol):
         ...
 
     @property
+    def by_class(self) -> bool:
+        """Whether what holds for the pod holds for all pods of its class."""
+        ...
+
+    @property
     def plugins(self) -> Hashable:
         """Equal as long as the same Filter plugins run."""
         ...

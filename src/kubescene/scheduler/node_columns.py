@@ -19,6 +19,7 @@ Taints: TypeAlias = tuple[ReadOnlyObject, ...]
 
 _NOTHING: Mapping[str, str] = {}
 _VALUES_KEPT = 64
+_TAINT_FIELDS = ("key", "value", "effect")
 
 ABSENT = -1
 """The number of a node that lacks the label; as an index, the last entry of a look-up table."""
@@ -88,7 +89,8 @@ class SpecColumns:
         return found
 
     def _number(self, taints: Taints) -> int:
-        key = orjson.dumps(taints)
+        # When a taint came says nothing about who tolerates it, and differs from node to node.
+        key = orjson.dumps([[each.get(field) for field in _TAINT_FIELDS] for each in taints])
         found = self._taint_numbers.get(key)
         if found is None:
             found = self._taint_numbers[key] = len(self.taint_sets)

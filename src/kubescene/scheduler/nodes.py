@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.api.quantity import MAX_INT64
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     PODS,
@@ -72,7 +73,7 @@ class NodeTable:
         self._tree = NodeTree()
         self._nodes: dict[str, NodeInfo] = {}
         self._removed: set[str] = set()
-        self._added = False
+        self._added: set[str] = set()
         self._version = 0
         self._touched: list[int] = []
         self._touched_from = 0
@@ -220,7 +221,7 @@ class NodeTable:
         self._renew(self.images.set_images(name, info.images, self.versions))
         self._removed.discard(name)
         if info.row == NO_ROW:
-            self._added = True
+            self._added.add(name)
             return
         for resource in info.allocatable:
             self._ensure(resource)
@@ -240,6 +241,7 @@ class NodeTable:
         self._tree.remove(name)
         self._renew(self.images.remove_node(name, self.versions))
         info.exists = False
+        self._added.discard(name)
         if info.row != NO_ROW:
             self._removed.add(name)
         elif not info.pods:
@@ -311,13 +313,25 @@ class NodeTable:
         for resource in pod.requests:
             if resource not in columns:
                 self._ensure(resource)
-            columns[resource][row] = requested[resource]
+        try:
+            for resource in pod.requests:
+                columns[resource][row] = requested[resource]
+            self._nonzero_cpu[row] = info.nonzero_cpu
+            self._nonzero_memory[row] = info.nonzero_memory
+        except OverflowError:
+            self._show_requested(info)
         columns[PODS][row] = requested[PODS]
-        self._nonzero_cpu[row] = info.nonzero_cpu
-        self._nonzero_memory[row] = info.nonzero_memory
         self._touch(self.pod_versions, row)
         if self._log.followed:
             self._log.add(kind, info, pod)
+
+    def _show_requested(self, info: NodeInfo) -> None:
+        row = info.row
+        for resource, amount in info.requested.items():
+            self._ensure(resource)
+            self._requested[resource][row] = _at_most(amount)
+        self._nonzero_cpu[row] = _at_most(info.nonzero_cpu)
+        self._nonzero_memory[row] = _at_most(info.nonzero_memory)
 
     def _touch(self, reason: Column, row: int) -> None:
         self._version += 1
@@ -334,7 +348,7 @@ class NodeTable:
     def touch_all(self) -> None:
         """Let everybody judge all rows anew: something else than the nodes has changed for them."""
         self._version += 1
-        self.versions[:] = self.spec_versions[:] = self._version
+        self.versions[:] = self.spec_versions[:] = self.detail_versions[:] = self._version
         self._touched_from = self.changes + 1
         self._touched.clear()
 
@@ -345,7 +359,7 @@ class NodeTable:
 
     def _rebuild(self) -> None:
         self._forget_removed()
-        self._added = False
+        self._added.clear()
         self.names = tuple(self._tree.order())
         self.infos = infos = [self._nodes[name] for name in self.names]
         moves = np.array([info.row for info in infos], dtype=np.intp)
@@ -391,15 +405,17 @@ class NodeTable:
             self._ensure(resource)
         for resource, amount in info.allocatable.items():
             self._allocatable[resource][row] = amount
-        for resource, amount in info.requested.items():
-            self._requested[resource][row] = amount
-        self._nonzero_cpu[row] = info.nonzero_cpu
-        self._nonzero_memory[row] = info.nonzero_memory
+        self._show_requested(info)
         self._spec.update(row, info.labels, info.taints, info.unschedulable)
         self._touch(self.spec_versions, row)
         self.pod_versions[row] = self._version
         if self._log.followed:
             self._log.add(DeltaKind.NODE_JOINED, info, *info.pods)
+
+
+def _at_most(amount: int) -> int:
+    """Nobody sets so much aside; whoever lists it in manifests gets as much as a column holds."""
+    return min(amount, MAX_INT64)
 
 
 def moved(column: Column, moves: Moves, fill: int = 0) -> Column:

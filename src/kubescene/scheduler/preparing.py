@@ -99,6 +99,7 @@ def _goes_on(
     """Take an answer; False if it ends the PreFilters. [C-2]"""
     if status.code is Code.UNRESOLVABLE:
         outcome.status = status.by(extension.name)
+        outcome.plugins_with_nodes.clear()
         return False
     if status.code is Code.UNSCHEDULABLE:
         outcome.status = status.by(extension.name)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from kubescene.scheduler.cycle import Decision
 
 
+FAILURES_KEPT = 256
+"""Thousands of pods may wait, each unlike all others."""
+
+
 class RepeatedFailures:
     """Failures of one profile since the last change of anything."""
 
@@ -49,6 +53,8 @@ class RepeatedFailures:
             return
         if self._repeats[decision.state.skipped_filters] and not decision.state.passing_codes:
             concern = self._framework.concerns.of(pod.signature)
+            if len(self._known) >= FAILURES_KEPT:
+                del self._known[next(iter(self._known))]
             self._known[pod.signature] = (concern, decision)
 
     def _is_special(self, pod: PodInfo) -> bool:

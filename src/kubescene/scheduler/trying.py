@@ -30,6 +30,7 @@ class TryingOut:
         self._pod = pod
         self._crowd = nominations.crowd(pod, nodes)
         self.by_amounts = filtering.by_amounts
+        self.by_class = filtering.by_class
         own = nominations.node_of(pod)
         self.own_row = nodes.row_of(own) if own else None
 

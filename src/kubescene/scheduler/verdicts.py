@@ -230,6 +230,11 @@ class Filtering:
         return self._split.sees_amounts and all(each.name in skipped for each in followers)
 
     @property
+    def by_class(self) -> bool:
+        """Whether all plugins that run answer from the class of the pod and the node alone."""
+        return not self._split.others
+
+    @property
     def active(self) -> tuple[FilterExtension, ...]:
         """The plugins that run for this pod."""
         return self._split.active

@@ -1,9 +1,9 @@
 """Whom each node would lose, for many nodes, and kept for the next pod of the same kind.
 
 Nodes are tried in order until there are enough candidates [PR-3, PR-4]. Where other pods matter by
-their amounts alone, what a node came to stays true until something happens to it, and one look at
-the columns tells which nodes cannot help: only those that can are tried one by one. Otherwise each
-node is a supposition of its own.
+their amounts alone, one look at the columns tells which nodes cannot help: only those that can are
+tried one by one. Otherwise each node is a supposition of its own. Where the class of the pod and
+the node decide, what a node came to stays true until something happens to it.
 """
 
 from collections import OrderedDict
@@ -141,7 +141,7 @@ class DryRuns:
 
     def _results(self, trying: TryOut, pod: PodInfo) -> Results:
         nodes = self._nodes
-        if not trying.by_amounts or pod.is_resized:
+        if not (trying.by_amounts and trying.by_class) or pod.is_resized:
             return Results(nodes.names)
         valid = (nodes.layout, self._budgets.version)
         if valid != self._valid:

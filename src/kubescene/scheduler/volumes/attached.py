@@ -312,6 +312,8 @@ class AttachedVolumes:
     def _move(self, moves: Moves) -> None:
         """Follow the rows of the table to their new places; new nodes are counted."""
         self._layout = self._table.layout
+        for name in [name for name in self._nodes if self._table.row_of(name) is None]:
+            self._forget(name)
         for driver, limits in self._limits.items():
             self._limits[driver] = moved(limits, moves, int(NO_LIMIT))
             self._counts[driver] = moved(self._counts[driver], moves)

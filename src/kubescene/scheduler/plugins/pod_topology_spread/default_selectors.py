@@ -14,7 +14,7 @@ from kubescene.api.selectors import (
     from_labels,
 )
 from kubescene.scheduler.interfaces import Handle, Lister
-from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
+from kubescene.scheduler.pods import CLASSES_KEPT, Memo, PodInfo, PodSignature
 from kubescene.types import ReadOnlyObject
 
 SERVICE = GroupVersionKind("", "v1", "Service")
@@ -61,6 +61,8 @@ class DefaultSelectors:
             self._known.clear()
         found = self._known.get(pod.signature)
         if found is None:
+            if len(self._known) >= CLASSES_KEPT:
+                self._known.clear()
             found = self._known[pod.signature] = self._find(pod)
         return found
 
