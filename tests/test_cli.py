@@ -388,3 +388,14 @@ def test_a_server_with_an_unknown_results_strategy_does_not_start(how: str) -> N
     )
     assert done.returncode == 2
     assert "'Sometimes'; it must be one of: AtMovingNextStep, OnPause, OnDone" in done.stderr
+
+
+def test_options_that_would_do_nothing_are_refused(file: Path) -> None:
+    ScenarioBuilder("s").create(make_node("n")).done().save(file)
+    alone = kubescene("run", file, "--delete")
+    assert (alone.returncode, alone.stdout) == (2, "")
+    assert "--delete goes with --server" in alone.stderr
+    there = kubescene("run", file, "--server", "http://127.0.0.1:9", "--plugin-errors", "stop")
+    assert there.returncode == 2
+    assert "--plugin-errors stop cannot be used with --server" in there.stderr
+    assert kubescene("validate", file, "--plugin-errors", "stop").returncode == 2

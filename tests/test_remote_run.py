@@ -60,13 +60,37 @@ def test_progress_summary_and_files_are_those_of_a_local_run(
     assert remote.returncode == local.returncode == 0
     assert remote.stdout.replace(str(there), "OUT") == local.stdout.replace(str(here), "OUT")
     assert steps(remote.stderr) == steps(local.stderr)
-    for name in ("timeline.jsonl", "explanations.jsonl", "summary.json"):
+    for name in ("timeline.jsonl", "explanations.jsonl", "summary.json", "pods.index"):
         assert (there / name).read_bytes() == (here / name).read_bytes()
 
 
 def steps(text: str) -> list[str]:
     """The lines about steps, up to what depends on the machine's speed."""
-    return [line.partition(" at rest")[0] for line in text.splitlines() if "at rest" in line]
+    lines = [line for line in text.splitlines() if "at rest" in line]
+    return [line.partition(" failed attempts")[0] for line in lines]
+
+
+def test_results_of_a_server_do_not_overwrite_the_scenario_either(
+    server: Server, http: Http, tmp_path: Path
+) -> None:
+    file = tmp_path / "result.yaml"
+    file.write_bytes(EXAMPLE.read_bytes())
+    refused = run(file, "--server", server.url, "--out", tmp_path)
+    assert refused.returncode == 2
+    assert "would overwrite" in refused.stderr
+    assert file.read_bytes() == EXAMPLE.read_bytes()
+    assert http.get(f"{SCENARIOS}/first-scenario").status == 404
+
+
+def test_a_summary_of_an_earlier_run_does_not_pass_for_that_of_a_server(
+    server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "summary.json").write_text("{}")
+    broken = tmp_path / "scenario.yaml"
+    broken.write_text("kind: Pod")
+    assert run(broken, "--server", server.url, "--out", tmp_path / "out").returncode == 2
+    assert not (tmp_path / "out" / "summary.json").exists()
 
 
 def test_a_seed_goes_along(server: Server, tmp_path: Path) -> None:

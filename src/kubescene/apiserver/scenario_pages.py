@@ -20,6 +20,7 @@ from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
 from kubescene.errors import MethodNotAllowedError, NotFoundError
 from kubescene.live import LiveRun, LiveScenarios
+from kubescene.results import Summary
 
 PLACE = "scenarios/"
 LINES = "application/jsonl"
@@ -60,7 +61,7 @@ class ScenarioPages:
     async def _summary(self, name: str, request: Request) -> Response:
         del request
         summary = await self._of(name, LiveRun.summary)
-        return Response(orjson.dumps(summary.to_dict(), option=_INDENTED))
+        return Response(await asyncio.to_thread(summary_file, summary))
 
     async def _result(self, name: str, request: Request) -> Response:
         del request
@@ -88,6 +89,11 @@ class ScenarioPages:
             return ask(run)
 
         return await self._engine.submit(command)
+
+
+def summary_file(summary: Summary) -> bytes:
+    """``summary.json``; of a large world too long a work for the event loop."""
+    return orjson.dumps(summary.to_dict(), option=_INDENTED)
 
 
 def progress_of(run: LiveRun, step: int | None) -> dict[str, object]:

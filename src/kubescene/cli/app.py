@@ -10,7 +10,7 @@ import typer
 
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
-from kubescene.errors import KubesceneError, RecorderError
+from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -105,7 +105,7 @@ def run(
     if server is not None:
         from kubescene.cli.files import read_scenario
         from kubescene.cli.remote import check_local_options, run_on_server
-        from kubescene.cli.run import output_path
+        from kubescene.cli.run import forget_summary, output_path
 
         local: dict[str, object] = {
             "--full-status": full_status,
@@ -114,9 +114,13 @@ def run(
         }
         local |= {"--strict": strict, "--interactive": interactive}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
+        local |= {"--plugin-errors stop": plugin_errors == "stop"}
         check_local_options(local)
+        forget_summary(output_path(out))
         play = partial(run_on_server, read_scenario(file), server, out=output_path(out))
         raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
+    if delete:
+        raise ConfigurationError("--delete goes with --server: a run of its own leaves no Scenario")
     from kubescene.cli.run import RunArguments, run_scenario
 
     arguments = RunArguments(
@@ -140,10 +144,6 @@ def validate(
     files: Annotated[
         list[Path], typer.Argument(help="Scenario files to check; - is standard input.")
     ],
-    plugin_errors: Annotated[
-        Literal["fail", "stop"],
-        typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),
-    ] = "fail",
     controller: Annotated[
         list[str] | None,
         typer.Option(help="A controller of yours, as module:Class. May be repeated."),

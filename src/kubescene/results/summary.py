@@ -1,8 +1,8 @@
 """The short account of a run: steps, placements, node use, and who is still waiting and why."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -123,6 +123,8 @@ class SummaryFold:
         self._started: int | None = None
         self._ended = 0
         self._steps: dict[int, StepSummary] = {}
+        self._silent: Counter[int] = Counter()
+        """Operations that write nothing (done, advance), by major step."""
         self._nodes: dict[str, ObjectState] = {}
         self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._waiting: dict[PodKey, PendingPod] = {}
@@ -138,6 +140,7 @@ class SummaryFold:
             self._wrote(fact, self._count(fact))
         elif isinstance(fact, Done | Advanced):
             self._count(fact).operations += 1
+            self._silent[fact.step.major] += 1
         elif isinstance(fact, PodPreempted):
             self._count(fact).controller_writes += 1
         elif isinstance(fact, OperationsIgnored):
@@ -155,20 +158,19 @@ class SummaryFold:
         """
         steps = [each for each in self._steps.values() if until is None or each.major <= until]
         return {
-            "written": sum(step.operations for step in steps),
+            "written": sum(step.operations - self._silent[step.major] for step in steps),
             "bound": sum(step.scheduled for step in steps),
             "failedAttempts": sum(step.failed_attempts for step in steps),
         }
 
     def finish(self, scenario: str, *, seed: int = 0) -> Summary:
-        """The account so far."""
-        summary = self._summary
-        summary.scenario = scenario
-        summary.seed = seed
+        """The account so far, a value of its own: the fold may go on."""
+        summary = replace(self._summary, scenario=scenario, seed=seed)
+        summary.ignored, summary.warnings = [*summary.ignored], [*summary.warnings]
         if self._started is not None:
             summary.started = format_micro_time(self._started)
             summary.ended = format_micro_time(self._ended)
-        summary.steps = [self._steps[major] for major in sorted(self._steps)]
+        summary.steps = [replace(self._steps[major]) for major in sorted(self._steps)]
         summary.nodes = self._node_uses()
         summary.placements = [placement(fact) for fact in self._placements]
         waiting = self._waiting | {key: untried(key, pod) for key, pod in self._untried.items()}
