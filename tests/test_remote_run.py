@@ -206,3 +206,48 @@ def test_what_cannot_be_handed_over_is_one_line(server: Server, http: Http, tmp_
     assert nobody.returncode == 2
     assert len(nobody.stderr.splitlines()) == 1
     assert "Check that the API server runs" in nobody.stderr
+
+
+CONTROLLER = """
+from kubescene.controllers import GroupVersionKind, NOTHING, ObjectReconciler, ObjectRef, Patch, Plan
+
+NODE = GroupVersionKind("", "v1", "Node")
+
+
+class Labeller(ObjectReconciler):
+    name = "labeller"
+    kinds = (NODE,)
+
+    def reconcile(self, key, reader, now):
+        ref = ObjectRef(NODE, key.name)
+        node = reader.find(ref)
+        if node is None or "seen" in node["metadata"].get("labels", {}):
+            return NOTHING
+        return Plan([Patch(ref, {"metadata": {"labels": {"seen": "yes"}}})])
+"""
+
+
+def test_a_server_has_the_controllers_that_it_was_started_with(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CONTROLLER)
+    (tmp_path / "broken.py").write_text("def")
+    file = written(
+        tmp_path, ScenarioBuilder("x").simulate("labeller").create(make_node("n")).done()
+    )
+    serve = [sys.executable, "-m", "kubescene", "serve", "--port", "0", "--controller"]
+    broken = subprocess.run(
+        [*serve, "broken:X"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1), broken.stderr
+    assert "controller 'broken:X' cannot be imported: SyntaxError" in broken.stderr
+    server = subprocess.Popen(
+        [*serve, "mine:Labeller"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[-1]
+        done = run(file, "--server", url, "--out", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        assert '"labeller"' in (tmp_path / "out" / "timeline.jsonl").read_text()
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
