@@ -209,7 +209,8 @@ def test_what_cannot_be_handed_over_is_one_line(server: Server, http: Http, tmp_
 
 
 CONTROLLER = """
-from kubescene.controllers import GroupVersionKind, NOTHING, ObjectReconciler, ObjectRef, Patch, Plan
+from kubescene.controllers import NOTHING, GroupVersionKind, ObjectReconciler, ObjectRef
+from kubescene.controllers import Patch, Plan
 
 NODE = GroupVersionKind("", "v1", "Node")
 

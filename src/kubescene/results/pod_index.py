@@ -81,7 +81,7 @@ class ExplanationLine(msgspec.Struct):
 def indexed(timeline: bytes, explanations: bytes) -> PodIndexWriter:
     """The index of files that somebody else has written."""
     index, nodes = PodIndexWriter(), 0
-    attempt, explained = (msgspec.json.Decoder(each) for each in (TimelineLine, ExplanationLine))
+    attempt, explained = msgspec.json.Decoder(TimelineLine), msgspec.json.Decoder(ExplanationLine)
     for position, text in _lines(timeline):
         line = attempt.decode(text)
         if line.fact in ATTEMPTS:
