@@ -397,3 +397,53 @@ def test_a_server_with_an_unknown_results_strategy_does_not_start(how: str) -> N
     )
     assert done.returncode == 2
     assert "'Sometimes'; it must be one of: AtMovingNextStep, OnPause, OnDone" in done.stderr
+
+
+def test_options_that_would_do_nothing_are_refused(file: Path) -> None:
+    ScenarioBuilder("s").create(make_node("n")).done().save(file)
+    alone = kubescene("run", file, "--delete")
+    assert (alone.returncode, alone.stdout) == (2, "")
+    assert "--delete goes with --server" in alone.stderr
+    there = kubescene("run", file, "--server", "http://127.0.0.1:9", "--plugin-errors", "stop")
+    assert there.returncode == 2
+    assert "--plugin-errors stop cannot be used with --server" in there.stderr
+    assert kubescene("validate", file, "--plugin-errors", "stop").returncode == 2
+
+
+def test_validate_tells_of_faults_in_form_and_in_objects_at_once(file: Path) -> None:
+    file.write_text(
+        HEAD.replace("name: a", "name: A_a")
+        + """spec:
+  operations:
+  - step: 0
+    doneOperation: {}
+  - step: 1
+    createOperation: {object: {apiVersion: v1, kind: Podd, metadata: {name: p}}}
+  controllers: {simulationControllers: {enabled: [{name: nobody}]}}
+"""
+    )
+    done = kubescene("validate", file)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    told = ["metadata.name: Invalid value", "from 1 to", "Podd", "named 'nobody'"]
+    assert len(lines) == len(told), done.stderr
+    assert all(each in line for each, line in zip(told, lines, strict=True)), done.stderr
+
+
+def test_validate_does_not_blame_objects_whose_kind_a_faulty_operation_would_define(
+    file: Path,
+) -> None:
+    file.write_text(
+        HEAD
+        + """spec:
+  operations:
+  - step: 1
+    createOperation:
+      objekt: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}
+  - step: 2
+    createOperation: {object: {apiVersion: a.b/v1, kind: Own, metadata: {name: p}}}
+"""
+    )
+    done = kubescene("validate", file)
+    assert "Own" not in done.stderr
+    assert "objekt" in done.stderr

@@ -60,13 +60,37 @@ def test_progress_summary_and_files_are_those_of_a_local_run(
     assert remote.returncode == local.returncode == 0
     assert remote.stdout.replace(str(there), "OUT") == local.stdout.replace(str(here), "OUT")
     assert steps(remote.stderr) == steps(local.stderr)
-    for name in ("timeline.jsonl", "explanations.jsonl", "summary.json"):
+    for name in ("timeline.jsonl", "explanations.jsonl", "summary.json", "pods.index"):
         assert (there / name).read_bytes() == (here / name).read_bytes()
 
 
 def steps(text: str) -> list[str]:
     """The lines about steps, up to what depends on the machine's speed."""
-    return [line.partition(" at rest")[0] for line in text.splitlines() if "at rest" in line]
+    lines = [line for line in text.splitlines() if "at rest" in line]
+    return [line.partition(" failed attempts")[0] for line in lines]
+
+
+def test_results_of_a_server_do_not_overwrite_the_scenario_either(
+    server: Server, http: Http, tmp_path: Path
+) -> None:
+    file = tmp_path / "result.yaml"
+    file.write_bytes(EXAMPLE.read_bytes())
+    refused = run(file, "--server", server.url, "--out", tmp_path)
+    assert refused.returncode == 2
+    assert "would overwrite" in refused.stderr
+    assert file.read_bytes() == EXAMPLE.read_bytes()
+    assert http.get(f"{SCENARIOS}/first-scenario").status == 404
+
+
+def test_a_summary_of_an_earlier_run_does_not_pass_for_that_of_a_server(
+    server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "summary.json").write_text("{}")
+    broken = tmp_path / "scenario.yaml"
+    broken.write_text("kind: Pod")
+    assert run(broken, "--server", server.url, "--out", tmp_path / "out").returncode == 2
+    assert not (tmp_path / "out" / "summary.json").exists()
 
 
 def test_a_seed_goes_along(server: Server, tmp_path: Path) -> None:
@@ -182,3 +206,49 @@ def test_what_cannot_be_handed_over_is_one_line(server: Server, http: Http, tmp_
     assert nobody.returncode == 2
     assert len(nobody.stderr.splitlines()) == 1
     assert "Check that the API server runs" in nobody.stderr
+
+
+CONTROLLER = """
+from kubescene.controllers import NOTHING, GroupVersionKind, ObjectReconciler, ObjectRef
+from kubescene.controllers import Patch, Plan
+
+NODE = GroupVersionKind("", "v1", "Node")
+
+
+class Labeller(ObjectReconciler):
+    name = "labeller"
+    kinds = (NODE,)
+
+    def reconcile(self, key, reader, now):
+        ref = ObjectRef(NODE, key.name)
+        node = reader.find(ref)
+        if node is None or "seen" in node["metadata"].get("labels", {}):
+            return NOTHING
+        return Plan([Patch(ref, {"metadata": {"labels": {"seen": "yes"}}})])
+"""
+
+
+def test_a_server_has_the_controllers_that_it_was_started_with(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CONTROLLER)
+    (tmp_path / "broken.py").write_text("def")
+    file = written(
+        tmp_path, ScenarioBuilder("x").simulate("labeller").create(make_node("n")).done()
+    )
+    serve = [sys.executable, "-m", "kubescene", "serve", "--port", "0", "--controller"]
+    broken = subprocess.run(
+        [*serve, "broken:X"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1), broken.stderr
+    assert "controller 'broken:X' cannot be imported: SyntaxError" in broken.stderr
+    server = subprocess.Popen(
+        [*serve, "mine:Labeller"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[-1]
+        done = run(file, "--server", url, "--out", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        assert '"labeller"' in (tmp_path / "out" / "timeline.jsonl").read_text()
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)

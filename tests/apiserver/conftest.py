@@ -39,14 +39,20 @@ def http(server: Server) -> Iterator[Http]:
 
 
 @pytest.fixture
-def live(retire: Retire) -> Iterator[Http]:
-    """A client of a served cluster whose controllers run."""
+def live_server(retire: Retire) -> Iterator[Server]:
+    """A served cluster whose controllers run."""
     running = Server(port=0)
     running.start()
-    client = Http(running.host, running.port)
+    yield running
+    retire(running)
+
+
+@pytest.fixture
+def live(live_server: Server) -> Iterator[Http]:
+    """A client of a served cluster whose controllers run."""
+    client = Http(live_server.host, live_server.port)
     yield client
     client.close()
-    retire(running)
 
 
 @pytest.fixture

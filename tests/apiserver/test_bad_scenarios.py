@@ -2,12 +2,15 @@
 
 import json
 import random  # noqa: TID251 - which mutations are tried is no part of a simulation
+from threading import Event
 from typing import Any
 
 import pytest
 
 from apiserver.http import Http
 from apiserver.scenarios import SCENARIOS, add, create, play, status, wait
+from kubescene.apiserver.server import Server
+from kubescene.live import LiveRun
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -208,3 +211,34 @@ def test_odd_edits_are_refused_or_taken_and_never_hurt_the_server(live: Http) ->
             step = max(step, found["stepStatus"]["step"]["major"]) + 1
     assert live.delete(f"{SCENARIOS}/fuzz").status == 200
     assert play(live, good())["phase"] == "Succeeded"
+
+
+def test_a_scenario_that_touched_nothing_does_not_stop_the_time_of_the_world(
+    live_server: Server,
+) -> None:
+    http, engine = Http(live_server.host, live_server.port), live_server.engine
+    happened = Event()
+    bad = scenario("bad", {"operations": [{"step": 1}]})
+    engine.call(lambda: live_server.cluster.event_queue.after(3_000_000_000, happened.set))
+    engine.call(lambda: live_server.cluster.create(bad))
+    assert happened.wait(30)
+    assert status(http, "bad")["phase"] == "Failed"
+    http.close()
+
+
+def test_a_scenario_that_cannot_even_be_prepared_makes_way_for_the_next(
+    live_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http = Http(live_server.host, live_server.port)
+
+    def broken(run: LiveRun, **_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LiveRun, "attach", broken)
+        assert create(http, good("first")).status == 201
+        failed = wait(http, "first")
+    assert failed["phase"] == "Failed"
+    assert "internal error: RuntimeError('a bug')" in failed["message"]
+    assert play(http, good("second"))["phase"] == "Succeeded"
+    http.close()

@@ -181,3 +181,19 @@ def test_a_run_ends_when_its_time_does() -> None:
     scenario = ScenarioBuilder("s").create(make_node("n")).advance("1h").done()
     summary = kubescene.run(scenario).summary
     assert (summary.started[11:19], summary.ended[11:19]) == ("00:00:00", "01:00:00")
+
+
+def test_an_account_so_far_does_not_change_when_more_happens() -> None:
+    """A server hands one out while the scenario goes on."""
+    builder = ScenarioBuilder("x").create(make_node("n").cpu("4")).create(make_pod("p")).done()
+    facts = list(kubescene.run(builder).log)
+    fold = SummaryFold()
+    for fact in facts[:1]:
+        fold.add(fact)
+    before = fold.finish("x")
+    told = before.to_dict()
+    for fact in facts[1:]:
+        fold.add(fact)
+    assert before.to_dict() == told
+    assert fold.finish("x").placements_total == 1
+    assert fold.counts() == {"written": 2, "bound": 1, "failedAttempts": 0}

@@ -161,8 +161,12 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "complaint"),
-    [(b"no gzip", "cannot be unpacked"), (gzip.compress(b"a: [", mtime=0), "not valid YAML")],
-    ids=["no archive", "no YAML"],
+    [
+        (b"no gzip", "cannot be unpacked"),
+        (gzip.compress(b"a: [", mtime=0), "not valid YAML"),
+        (gzip.compress(b"kind: Pod\n" * 9, mtime=0)[:-9], "it ends in the middle"),
+    ],
+    ids=["no archive", "no YAML", "half of one"],
 )
 def test_a_broken_archive_is_named(tmp_path: Path, data: bytes, complaint: str) -> None:
     file = tmp_path / "x.yaml.gz"
@@ -183,3 +187,64 @@ def test_the_command_writes_a_scenario_that_validates(tmp_path: Path) -> None:
     draft = tmp_path / "draft.yaml"
     draft.write_text(yaml.safe_dump(DRAFT))
     assert yaml.safe_load(kubescene_command("convert", draft).stdout) == merged_form(DRAFT)
+
+
+def test_an_archive_of_several_members_is_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml.gz"
+    file.write_bytes(gzip.compress(b"kind: A\n---\n") + gzip.compress(b"kind: B\n"))
+    assert [obj["kind"] for obj in read_manifests(file)] == ["A", "B"]
+
+
+def test_what_is_not_an_object_is_told_of() -> None:
+    conversion = scenario_from([make_node("n").build(), ["a"], "b"], "x")
+    assert conversion.left_out == {
+        ("list", "it is not an object"): 1,
+        ("str", "it is not an object"): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"kind": "Pod", "metadata": {"name": ["a"]}},
+        {"kind": "Pod", "metadata": {"name": "a", "namespace": {}}},
+        {"kind": "Pod", "metadata": {"name": "a", "annotations": ["a"]}},
+        {"kind": "Pod", "metadata": {"name": "a", "ownerReferences": ["a"]}},
+        {"kind": "Pod", "metadata": {"name": "a"}, "status": "done"},
+        {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"volumes": ["a"]}},
+        {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"volumeMounts": 1}]}},
+        {"kind": "Node", "metadata": {"name": "a"}, "status": ["a"]},
+    ],
+    ids=lambda obj: str(obj)[8:60],
+)
+def test_odd_objects_are_named_instead_of_guessed_at(obj: JsonObject) -> None:
+    with pytest.raises(ScenarioError, match=r"object 0 \((Pod|Node)\): .* must be"):
+        scenario_from([{"apiVersion": "v1", **obj}], "x")
+
+
+def test_objects_of_other_kinds_may_look_as_they_like() -> None:
+    odd = {"apiVersion": "a.b/v1", "kind": "Odd", "spec": {"volumes": "none"}, "status": "fine"}
+    nameless = {"apiVersion": "v1", "kind": "Namespace"}
+    assert not scenario_from([odd, nameless], "x").left_out
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ({"operations": [{"step": 1, "doneOperation": {}}], **DRAFT["spec"]}, "both set"),
+        ({"events": ["a"]}, "must be an object"),
+        ({"events": [{"step": 1, "operation": "Done", "doneOperation": {}, "x": 1}]}, "unknown"),
+        ({"operations": {"a": 1}}, "must be a list"),
+    ],
+    ids=["both forms", "no object", "unknown field", "no list"],
+)
+def test_a_faulty_scenario_is_not_converted(
+    tmp_path: Path, spec: JsonObject, complaint: str
+) -> None:
+    """What nobody understands would be lost without a word."""
+    file = tmp_path / "draft.yaml"
+    file.write_text(yaml.safe_dump({**DRAFT, "spec": spec}))
+    done = kubescene_command("convert", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"kubescene: {file}: spec.")
+    assert complaint in done.stderr

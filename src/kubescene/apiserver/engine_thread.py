@@ -135,6 +135,7 @@ class EngineThread:
         self._frozen = False
         self._retry_at = 0
         self._moments: Iterator[object] | None = None
+        self._freezes = False
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
@@ -244,7 +245,7 @@ class EngineThread:
         if self._moments is not None:
             raise ConflictError("something is being played already: wait for its end")
         self._start_controllers()
-        self._moments = moments
+        self._moments, self._freezes = moments, True
 
     @property
     def is_playing(self) -> bool:
@@ -284,7 +285,8 @@ class EngineThread:
                 self._play_on(self._moments)
                 busy = True
             elif (moments := self._director.moments()) is not None:
-                self._moments = moments
+                # The director itself knows whether the world rests afterwards.
+                self._moments, self._freezes = moments, False
                 busy = True
             else:
                 busy = not self._is_resting and self._round()
@@ -364,10 +366,10 @@ class EngineThread:
         try:
             next(moments)
         except StopIteration:
-            self._moments, self._frozen = None, True
+            self._moments, self._frozen = None, self._freezes
         except Exception:
             _log.exception("what was played failed; the server goes on")
-            self._moments, self._frozen = None, True
+            self._moments, self._frozen = None, self._freezes
 
     def _round(self) -> bool:
         """One round of those controllers that have work; whether there may be another."""

@@ -114,7 +114,7 @@ def run(
     if server is not None:
         from kubescene.cli.files import read_scenario
         from kubescene.cli.remote import check_local_options, run_on_server
-        from kubescene.cli.run import output_path, with_annotations
+        from kubescene.cli.run import forget_summary, output_path, with_annotations
 
         local: dict[str, object] = {
             "--full-status": full_status,
@@ -123,10 +123,14 @@ def run(
         }
         local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
+        local |= {"--plugin-errors stop": plugin_errors == "stop"}
         check_local_options(local)
+        forget_summary(output_path(out))
         asked = with_annotations(read_scenario(file), wanted=annotate)
         play = partial(run_on_server, asked, server, out=output_path(out))
         raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
+    if delete:
+        raise ConfigurationError("--delete goes with --server: a run of its own leaves no Scenario")
     with uncollected():
         from kubescene.cli.run import RunArguments, run_scenario
 
@@ -153,10 +157,6 @@ def validate(
     files: Annotated[
         list[Path], typer.Argument(help="Scenario files to check; - is standard input.")
     ],
-    plugin_errors: Annotated[
-        Literal["fail", "stop"],
-        typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),
-    ] = "fail",
     controller: Annotated[
         list[str] | None,
         typer.Option(help="A controller of yours, as module:Class. May be repeated."),

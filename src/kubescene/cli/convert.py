@@ -10,9 +10,10 @@ from kubescene.api.yaml_text import dump_yaml
 from kubescene.cli.files import STDIN, complain
 from kubescene.errors import ScenarioError
 from kubescene.scenario.converting import Conversion, merged_form, scenario_from
-from kubescene.scenario.loading import MAX_FILE_BYTES, check_text, load_yaml
+from kubescene.scenario.faults import find_faults
+from kubescene.scenario.loading import MAX_FILE_BYTES, check_identity, check_text, load_yaml
 from kubescene.scenario.manifests import read_manifests
-from kubescene.scenario.object_files import flattened
+from kubescene.scenario.object_files import ScenarioFolder, flattened
 from kubescene.types import JsonObject
 
 
@@ -33,21 +34,35 @@ def converted(sources: Sequence[Path], *, name: str, placed: bool) -> JsonObject
     objects = [obj for source in sources for obj in objects_of(source)]
     scenarios = [obj for obj in objects if is_scenario(obj)]
     if len(scenarios) == 1 == len(objects):
-        return merged_form(scenarios[0])
+        return merged_form(without_faults(scenarios[0], sources[0]))
     if scenarios:
         raise ScenarioError("a Scenario is converted alone: name one file", where=str(sources[0]))
     if not objects:
         raise ScenarioError("there is no object to make a scenario of", where=str(sources[0]))
-    conversion = scenario_from(objects, name, placed=placed)
+    try:
+        conversion = scenario_from(objects, name, placed=placed)
+    except ScenarioError as error:
+        raise ScenarioError(str(error), where=", ".join(map(str, sources))) from error
     complain(told(conversion), "kubescene: ")
     return conversion.scenario
+
+
+def without_faults(scenario: JsonObject, source: Path) -> JsonObject:
+    """A Scenario that can be converted whole; raises its first fault as a `ScenarioError`."""
+    identified = check_identity(scenario, str(source))
+    folder = None if str(source) == STDIN else ScenarioFolder(source.parent)
+    for fault in find_faults(identified, folder):
+        raise ScenarioError(str(fault.error), where=str(source))
+    return identified
 
 
 def objects_of(source: Path) -> Iterator[Any]:
     if str(source) != STDIN:
         yield from read_manifests(source)
         return
-    text = sys.stdin.buffer.read(MAX_FILE_BYTES)
+    text = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
+        raise ScenarioError(f"more than {MAX_FILE_BYTES} bytes", where="<stdin>")
     check_text(text, "<stdin>")
     yield from flattened(load_yaml(text, "<stdin>"))
 

@@ -28,7 +28,7 @@ from kubescene.errors import (
 from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
-from kubescene.results.output import write_results
+from kubescene.results.output import refuse_to_overwrite, write_results
 from kubescene.running import with_seed, without_status
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.types import JsonObject
@@ -101,6 +101,8 @@ def run_on_server(
 ) -> int:
     """Play a scenario there; returns the exit code that a run of its own would have."""
     scenario = file.scenario
+    if out is not None and file.path is not None:
+        refuse_to_overwrite([file.path], out)
     client = HttpClient(url, ACTOR)
     run = RemoteRun(client, url.rstrip("/"), scenario["metadata"]["name"])
     errors = Console(stderr=True, quiet=quiet)

@@ -45,6 +45,10 @@ def serve(
         list[str] | None,
         typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
     ] = None,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
+    ] = None,
     scheduler_config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
@@ -82,6 +86,7 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
     from kubescene.apiserver.server import Server
+    from kubescene.cli.controllers import registered
     from kubescene.cli.scheduler import scheduler_with
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
@@ -89,7 +94,12 @@ def serve(
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
     options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
-    cluster = Cluster(options, clock=clock_named(clock), server_clock=WallClock())
+    cluster = Cluster(
+        options,
+        controllers=registered(options, controller or ()),
+        clock=clock_named(clock),
+        server_clock=WallClock(),
+    )
     try:
         server = Server(
             cluster,

@@ -3,19 +3,28 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from kubescene.cli.controllers import controllers_named
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
-from kubescene.cluster import ClusterOptions
+from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.words import counted
-from kubescene.running import RunRequest, cluster_options, examined, registrations
+from kubescene.running import (
+    RunRequest,
+    cluster_options,
+    examined,
+    registrations,
+    stored,
+    without_status,
+)
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.controllers import check_controllers
-from kubescene.scenario.faults import find_faults
+from kubescene.scenario.faults import find_faults, operations_of
 from kubescene.scenario.spec import ScenarioSpec, normalised
 from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.types import JsonObject
 
 BAD_INPUT = 2
 
@@ -49,11 +58,14 @@ def examine(
 ) -> tuple[list[ScenarioError], list[str], ScenarioSpec | None]:
     """Faults, warnings, and the spec if it could be read."""
     faults = [fault.error for fault in find_faults(file.scenario, file.folder)]
-    if faults:
-        return faults, [], None
-    spec = normalised(file.scenario, file.folder)
+    faults += metadata_errors(file)
     request = RunRequest(scenario=file.scenario, reconcilers=reconcilers)
     registered = registrations(ClusterOptions(), request)
+    if faults:
+        rest = sound_part(file, faults)
+        faults += object_errors(rest, registered) + controller_errors(rest, registered)
+        return faults, [], None
+    spec = normalised(file.scenario, file.folder)
     faults += object_errors(spec, registered)
     faults += controller_errors(spec, registered)
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
@@ -64,6 +76,40 @@ def examine(
         file.scenario, spec, controllers=registered, scheduler=scheduler, strict=False
     )
     return faults, warnings, spec
+
+
+def metadata_errors(file: ScenarioFile) -> list[ScenarioError]:
+    """What the API would refuse about the Scenario itself: its name, its labels."""
+    try:
+        stored({**without_status(file.scenario), "spec": {}}, Cluster())
+    except ScenarioError as error:
+        return [error]
+    return []
+
+
+def sound_part(file: ScenarioFile, faults: Sequence[ScenarioError]) -> ScenarioSpec:
+    """What can be read of a scenario that has faults: its other operations, and who plays."""
+    spec = file.scenario.get("spec") or {}
+    listed, items = operations_of(file.scenario)
+    wrong = {fault.path[:3] for fault in faults if fault.path[3:4] != ("id",)}
+    bad = {path[2] for path in wrong if path[:2] == ("spec", listed) and len(path) == 3}
+    sound: JsonObject = {}
+    if ("spec", "controllers") not in {path[:2] for path in wrong}:
+        sound["controllers"] = spec.get("controllers")
+    if not any(may_define(items[n]) for n in bad if isinstance(n, int)):
+        sound[listed] = [done_at(n) if n in bad else item for n, item in enumerate(items)]
+    return normalised({"spec": sound}, file.folder)
+
+
+def may_define(operation: Any) -> bool:
+    """Whether an operation may bring kinds that later ones use."""
+    text = str(operation)
+    return "CustomResourceDefinition" in text or "objectFrom" in text
+
+
+def done_at(number: int) -> JsonObject:
+    """Keeps the place of an operation that cannot be read."""
+    return {"id": f"@{number}", "step": 1, "doneOperation": {}}
 
 
 def object_errors(spec: ScenarioSpec, registered: ControllerRegistrations) -> list[ScenarioError]:

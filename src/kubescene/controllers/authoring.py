@@ -118,8 +118,10 @@ def import_controller(reference: str) -> type:
         raise ConfigurationError(f"controller {reference!r} must be written as module:Class")
     try:
         module = import_module(module_name)
-    except ImportError as error:
-        raise ConfigurationError(f"controller {reference!r} cannot be imported: {error}") from error
+    except Exception as error:
+        # Whatever the author's module does when it is imported.
+        why = str(error) if isinstance(error, ImportError) else repr(error)
+        raise ConfigurationError(f"controller {reference!r} cannot be imported: {why}") from error
     found: Any = getattr(module, class_name, None)
     if not isinstance(found, type):
         raise ConfigurationError(

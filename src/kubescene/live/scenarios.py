@@ -151,7 +151,13 @@ class LiveScenarios:
         return None
 
     def _play(self, run: LiveRun) -> Iterator[Moment]:
-        run.attach(allow_extenders=self._allow_extenders)
+        try:
+            run.attach(allow_extenders=self._allow_extenders)
+        except Exception as error:
+            # A bug, not a fault of the scenario; but nobody else shall wait for it for ever.
+            run.engine.fail(f"internal error: {error!r}")
+            self._end(run)
+            raise
         self._cluster.registry.track_fields = False
         yield from self._moments_of(run)
 

@@ -17,7 +17,13 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
-from kubescene.results.pod_index import EXPLANATIONS, TIMELINE, IndexHeader, PodIndexWriter
+from kubescene.results.pod_index import (
+    EXPLANATIONS,
+    TIMELINE,
+    IndexHeader,
+    PodIndexWriter,
+    indexed,
+)
 from kubescene.results.summary import Summary
 from kubescene.timeline import Fact, Instrument, PodAttempt
 from kubescene.timeline.explanations import FIRST_LINE, Line
@@ -40,7 +46,7 @@ class OutputDirectory(Instrument):
         """``inputs`` are files that must not be overwritten."""
         self.path = Path(path)
         self._fault: OSError | None = None
-        self._refuse_to_overwrite(inputs)
+        refuse_to_overwrite(inputs, self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             for name in (SUMMARY_FILE, INDEX_FILE):
@@ -56,14 +62,6 @@ class OutputDirectory(Instrument):
         self._index = PodIndexWriter()
         self._explained = len(FIRST_LINE) + 1
         self._nodes = 0
-
-    def _refuse_to_overwrite(self, inputs: Iterable[Path]) -> None:
-        written = {(self.path / name).resolve() for name in FILES}
-        for file in inputs:
-            if file.resolve() in written:
-                raise ConfigurationError(
-                    f"the results would overwrite {file}, which is read: choose another --out"
-                )
 
     @property
     def explanations_path(self) -> Path:
@@ -148,6 +146,16 @@ class OutputDirectory(Instrument):
                 self._fault = self._fault or error
 
 
+def refuse_to_overwrite(inputs: Iterable[Path], out: Path) -> None:
+    """Raise `ConfigurationError` if the results would take the place of what is read."""
+    written = {(out / name).resolve() for name in FILES}
+    for file in inputs:
+        if file.resolve() in written:
+            raise ConfigurationError(
+                f"the results would overwrite {file}, which is read: choose another --out"
+            )
+
+
 def write_results(
     path: Path, header: JsonObject, *, timeline: bytes, explanations: bytes, summary: bytes
 ) -> None:
@@ -157,6 +165,8 @@ def write_results(
         (path / SUMMARY_FILE).unlink(missing_ok=True)
         (path / TIMELINE_FILE).write_bytes(timeline)
         (path / EXPLANATIONS_FILE).write_bytes(explanations)
+        sizes = IndexHeader(timeline_bytes=len(timeline), explanations_bytes=len(explanations))
+        indexed(timeline, explanations).write(path / INDEX_FILE, sizes)
         (path / RESULT_FILE).write_bytes(b"".join(scenario_yaml(header, None)))
         (path / SUMMARY_FILE).write_bytes(summary)
     except OSError as error:

@@ -22,6 +22,7 @@ from kubescene.results.mapping import Mapped, mapped
 SCHEMA = "kubescene.dev/pod-index"
 VERSION = 1
 TIMELINE, EXPLANATIONS = 0, 1
+ATTEMPTS = ("PodScheduled", "PodUnscheduled")
 _RECORD = Struct("<QQQ")
 
 
@@ -61,6 +62,44 @@ class PodIndexWriter:
             file.writelines(
                 _RECORD.pack(keys[n], self._positions[n], self._nodes[n]) for n in order
             )
+
+
+class TimelineLine(msgspec.Struct):
+    """What the index needs of a line of ``timeline.jsonl``."""
+
+    fact: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class ExplanationLine(msgspec.Struct):
+    """The same for ``explanations.jsonl``; a line without a pod lists nodes."""
+
+    pod: str = ""
+
+
+def indexed(timeline: bytes, explanations: bytes) -> PodIndexWriter:
+    """The index of files that somebody else has written."""
+    index, nodes = PodIndexWriter(), 0
+    attempt, explained = msgspec.json.Decoder(TimelineLine), msgspec.json.Decoder(ExplanationLine)
+    for position, text in _lines(timeline):
+        line = attempt.decode(text)
+        if line.fact in ATTEMPTS:
+            index.note(f"{line.namespace}/{line.name}", TIMELINE, position)
+    for position, text in _lines(explanations):
+        if pod := explained.decode(text).pod:
+            index.note(pod, EXPLANATIONS, position, nodes)
+        else:
+            nodes = position
+    return index
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines after the header, and where each begins."""
+    begin = data.find(b"\n") + 1
+    while (end := data.find(b"\n", begin)) >= 0:
+        yield begin, data[begin:end]
+        begin = end + 1
 
 
 class PodIndex:

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -126,6 +126,7 @@ class SummaryFold:
         self._ended = 0
         self._steps: dict[int, StepSummary] = {}
         self._unwritten: Counter[int] = Counter()
+        """Operations that write nothing (done, advance), by major step."""
         self._nodes: dict[str, ObjectState] = {}
         self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._waiting: dict[PodKey, PendingPod] = {}
@@ -165,14 +166,13 @@ class SummaryFold:
         }
 
     def finish(self, scenario: str, *, seed: int = 0) -> Summary:
-        """The account so far."""
-        summary = self._summary
-        summary.scenario = scenario
-        summary.seed = seed
+        """The account so far, a value of its own: the fold may go on."""
+        summary = replace(self._summary, scenario=scenario, seed=seed)
+        summary.ignored, summary.warnings = [*summary.ignored], [*summary.warnings]
         if self._started is not None:
             summary.started = format_micro_time(self._started)
             summary.ended = format_micro_time(self._ended)
-        summary.steps = [self._steps[major] for major in sorted(self._steps)]
+        summary.steps = [replace(self._steps[major]) for major in sorted(self._steps)]
         summary.nodes = self._node_uses()
         summary.placements = [placement(fact) for fact in self._placements]
         waiting = self._waiting | {key: untried(key, pod) for key, pod in self._untried.items()}

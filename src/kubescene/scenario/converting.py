@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubescene.api.kinds import SCENARIO
+from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
 from kubescene.scenario.faults import operations_of
+from kubescene.scenario.fields import Field, items_of, record, text
+from kubescene.scenario.strictness import misfits
 from kubescene.types import JsonObject
 
 POPULATED = (
@@ -72,6 +75,36 @@ WORKLOADS = frozenset(
 )
 
 
+def _listed(name: str, *members: Field) -> Field:
+    return items_of(name, "", record("", "", *members, open=True))
+
+
+_METADATA = record(
+    "metadata",
+    "",
+    text("name", ""),
+    text("namespace", ""),
+    record("annotations", "", open=True),
+    _listed("ownerReferences", text("kind", ""), text("name", "")),
+    open=True,
+)
+_STATUS = record("status", "", text("phase", ""), open=True)
+_POD_SPEC = record(
+    "spec",
+    "",
+    _listed("volumes"),
+    _listed("containers", _listed("volumeMounts")),
+    _listed("initContainers", _listed("volumeMounts")),
+    open=True,
+)
+FORM = record("", "", _METADATA, open=True)
+FORMS = {
+    "Node": record("", "", _METADATA, _STATUS, open=True),
+    "Pod": record("", "", _METADATA, _POD_SPEC, _STATUS, open=True),
+}
+"""Of which types the parts must be that are looked at here; the rest is the API's to judge."""
+
+
 @dataclass(slots=True)
 class Conversion:
     """A scenario, and what of the source is not in it, with why."""
@@ -81,7 +114,10 @@ class Conversion:
 
 
 def merged_form(scenario: JsonObject) -> JsonObject:
-    """A scenario in the merged KEP's form: ``operations``, and its spelling of every field."""
+    """A scenario in the merged KEP's form: ``operations``, and its spelling of every field.
+
+    It has to be one without faults: what nobody understands would be lost on the way.
+    """
     spec = dict(scenario.get("spec") or {})
     _, items = operations_of(scenario)
     spec.pop("events", None)
@@ -99,8 +135,15 @@ def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) ->
     Pods wait for the scheduler again unless they are to stay ``placed``.
     """
     conversion = Conversion({})
-    given = [obj for obj in objects if isinstance(obj, dict)]
-    present = {(obj.get("kind"), _metadata(obj).get("name")) for obj in given}
+    given = []
+    for number, obj in enumerate(objects):
+        if not isinstance(obj, dict):
+            conversion.left_out[type(obj).__name__, "it is not an object"] += 1
+            continue
+        for fault in misfits(obj, FORMS.get(str(obj.get("kind")), FORM)):
+            raise ScenarioError(str(fault.error), where=f"object {number} ({obj.get('kind')})")
+        given.append(obj)
+    present = {(str(obj.get("kind")), _metadata(obj).get("name")) for obj in given}
     kept = []
     for obj in given:
         if why := _why_not(obj, present):
@@ -162,18 +205,22 @@ def _why_not(obj: JsonObject, present: set[tuple[Any, Any]]) -> str:
         return "every namespace has it"
     if kind == "ConfigMap" and name == "kube-root-ca.crt":
         return "every namespace has it"
-    if (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed") and kind == "Pod":
+    if kind == "Pod" and (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return "it has ended"
     for owner in metadata.get("ownerReferences") or ():
         makes_again = owner.get("kind") in RECREATED.get(kind, ())
-        if owner.get("controller") and makes_again and (owner["kind"], owner["name"]) in present:
+        if (
+            owner.get("controller")
+            and makes_again
+            and (owner["kind"], owner.get("name")) in present
+        ):
             return "its controller makes it again"
     return ""
 
 
 def _missing_namespaces(objects: Iterable[JsonObject]) -> Iterator[JsonObject]:
     known = set(SYSTEM_NAMESPACES)
-    known |= {_metadata(obj)["name"] for obj in objects if obj["kind"] == "Namespace"}
+    known |= {_metadata(obj).get("name", "") for obj in objects if obj["kind"] == "Namespace"}
     for obj in objects:
         namespace = _metadata(obj).get("namespace")
         if namespace and namespace not in known:

@@ -35,10 +35,23 @@ def unpacked(file: Path) -> bytes:
     if file.suffix != ".gz":
         return data
     try:
-        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        text = unpacker.decompress(data, MAX_FILE_BYTES + 1)
+        return b"".join(members(data))
     except zlib.error as error:
         raise ScenarioError(f"it cannot be unpacked: {error}", where=str(file)) from error
-    if len(text) > MAX_FILE_BYTES:
-        raise ScenarioError(f"it unpacks to more than {MAX_FILE_BYTES} bytes", where=str(file))
-    return text
+    except ScenarioError as error:
+        raise ScenarioError(error.message, where=str(file)) from error
+
+
+def members(data: bytes) -> Iterator[bytes]:
+    """What the members of a gzip file hold; half a file is none."""
+    size = 0
+    while data := data.lstrip(b"\0"):
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        text = unpacker.decompress(data, MAX_FILE_BYTES + 1 - size)
+        size += len(text)
+        if size > MAX_FILE_BYTES:
+            raise ScenarioError(f"it unpacks to more than {MAX_FILE_BYTES} bytes")
+        if not unpacker.eof:
+            raise ScenarioError("it ends in the middle of what was packed: copy it again")
+        yield text
+        data = unpacker.unused_data

@@ -29,8 +29,10 @@ def import_plugin(reference: str) -> type:
         )
     try:
         module = import_module(module_name)
-    except ImportError as error:
-        raise ConfigurationError(f"plugin {reference!r} cannot be imported: {error}") from error
+    except Exception as error:
+        # Whatever the author's module does when it is imported.
+        why = str(error) if isinstance(error, ImportError) else repr(error)
+        raise ConfigurationError(f"plugin {reference!r} cannot be imported: {why}") from error
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         raise ConfigurationError(f"plugin {reference!r}: {module_name} has no class {class_name}")
