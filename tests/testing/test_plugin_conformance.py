@@ -1,7 +1,7 @@
 """The conformance suite: good plugins pass, and each promise that is broken is found."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -304,7 +304,7 @@ class HasAClosure(Base):
     """Looks at the world that it was made in, also when that has been copied."""
 
     def __init__(self, arguments: Mapping[str, Any], handle: Handle) -> None:
-        self._count = lambda: int(handle.nodes.requested("pods").sum())
+        self._count: Callable[[], int] = lambda: int(handle.nodes.requested("pods").sum())
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return self._count() % 100
