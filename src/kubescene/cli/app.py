@@ -1,5 +1,6 @@
 """The ``kubescene`` command and its subcommands."""
 
+import gc
 import os
 import sys
 from functools import partial
@@ -322,3 +323,5 @@ def main() -> None:
         # What is left in the buffer could not be written at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(RUN_FAILED) from None
+    finally:
+        gc.freeze()  # The process ends: to look for garbage in all that it made would be in vain.
