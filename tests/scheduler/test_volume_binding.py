@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kubescene.api.node_selectors import node_selector
+from kubescene.api.volume_matching import name_of, read_shape
 from kubescene.clock import MINUTE, SECOND, Streams
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.informers import KINDS
@@ -13,6 +14,8 @@ from kubescene.scheduler.interfaces import EventResource, Hint
 from kubescene.scheduler.plugins.volume_binding import VolumeBinding
 from kubescene.scheduler.status import Code
 from kubescene.scheduler.volumes.assumed import AssumeCache
+from kubescene.scheduler.volumes.matching import VolumeIndex
+from kubescene.scheduler.volumes.reach import Reach
 from kubescene.testing.builders import make_node, merged
 from kubescene.types import JsonObject
 from scheduler.shelves import Shelf, hint_of
@@ -28,6 +31,7 @@ from scheduler.storage import (
     using,
     volume,
 )
+from scheduler.tables import Table
 
 WRONG_NODE = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -410,6 +414,29 @@ def stage_with(*objects: JsonObject) -> Stage:
         if obj["kind"] == "PersistentVolume":
             stage.client.update({**obj, "status": {"phase": "Available"}}, subresource="status")
     return stage
+
+
+def test_nothing_is_left_of_volumes_that_went() -> None:
+    table = Table(make_node("a").zone("x").build())
+    reach = Reach(table.nodes)
+    reach.renew()
+    index = VolumeIndex(reach)
+    for zone in "xyz":
+        taken = volume(f"taken-{zone}", zone=zone, claimRef={"name": zone, "namespace": "default"})
+        for each in (taken, volume(f"free-{zone}", zone=zone)):
+            index.put(each["metadata"]["name"], each)
+    shape = read_shape(claim("c"))
+    assert index.reached(shape, 1).tolist() == [1]
+    for name in index.names():
+        index.put(name, None)
+    assert index.reached(shape, 1).tolist() == [0]
+    left = index._class("slow")
+    assert [*left.volumes, *left.by_claim, *left.groups] == []
+    index.put("new", volume("new", zone="x"))
+    assert index.reached(shape, 1).tolist() == [1]
+    found = index.choose(shape, name_of(claim("c")), 0, ())
+    assert found is not None
+    assert found.name == "new"
 
 
 def test_f_21_a_volume_that_is_assumed_is_not_chosen_again() -> None:

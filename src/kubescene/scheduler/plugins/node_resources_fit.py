@@ -61,7 +61,8 @@ from kubescene.types import ReadOnlyObject
 
 TOO_MANY_PODS = "Too many pods"
 _ORDER = (CPU, MEMORY, EPHEMERAL_STORAGE)
-_UNRESOLVABLE = 1 << 46
+_MOST_RESOURCES = 46
+_UNRESOLVABLE = 1 << _MOST_RESOURCES + 1
 _DEFAULT_RESOURCES: Sequence[Mapping[str, Any]] = (
     {"name": CPU, "weight": 1},
     {"name": MEMORY, "weight": 1},
@@ -243,9 +244,10 @@ def _compile(pod_class: PodClass) -> Checks:
 
 def make_checks(requests: Amounts) -> Checks:
     scalars = sorted(name for name in requests if is_scalar(name))
-    return Checks(
-        tuple((name, requests[name]) for name in (*_ORDER, *scalars) if requests.get(name, 0) > 0)
-    )
+    names = [name for name in (*_ORDER, *scalars) if requests.get(name, 0) > 0]
+    if len(names) > _MOST_RESOURCES:
+        raise ValueError(f"a pod can ask for {_MOST_RESOURCES} resources, not for {len(names)}")
+    return Checks(tuple((name, requests[name]) for name in names))
 
 
 def shortages(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.api.quantity import MAX_INT64
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Scores
 
 MAX_SHAPE_SCORE = 10
@@ -39,37 +40,32 @@ class _Average:
     counts_zero = True
 
     def average(self, total: int, weights: int) -> int:
-        return total // weights if weights else 0
+        return _truncated(total, weights) if weights else 0
 
     def average_nodes(self, total: Scores, weights: Scores | int) -> Scores:
-        return total // np.maximum(weights, 1)
+        return _truncated_nodes(total, np.maximum(weights, 1))
 
 
 class LeastAllocated(_Average):
     """The share that stays free, in percent."""
 
     def rate(self, used: int, offered: int) -> int:
-        return 0 if used > offered else (offered - used) * MAX_NODE_SCORE // offered
+        return 0 if used > offered else _percent(offered - used, offered)
 
     def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
         free = offered - used
         np.maximum(free, 0, out=free)
-        free *= MAX_NODE_SCORE
-        free //= offered
-        return free
+        return _percent_nodes(free, offered)
 
 
 class MostAllocated(_Average):
     """The share that is used, in percent."""
 
     def rate(self, used: int, offered: int) -> int:
-        return min(used, offered) * MAX_NODE_SCORE // offered
+        return _percent(min(used, offered), offered)
 
     def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
-        used = np.minimum(used, offered)
-        used *= MAX_NODE_SCORE
-        used //= offered
-        return used
+        return _percent_nodes(np.minimum(used, offered), offered)
 
 
 class RequestedToCapacityRatio:
@@ -84,10 +80,11 @@ class RequestedToCapacityRatio:
         self._column: NDArray[np.int64] = np.array(self._worth, dtype=np.int64)
 
     def rate(self, used: int, offered: int) -> int:
-        return self._worth[_FULL if used > offered else used * _FULL // offered]
+        return self._worth[_FULL if used > offered else max(_percent(used, offered), 0)]
 
     def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
-        return self._column.take(np.minimum(used, offered) * _FULL // offered)
+        shares = np.maximum(_percent_nodes(np.minimum(used, offered), offered), 0)
+        return self._column.take(np.where(used > offered, _FULL, shares))
 
     def average(self, total: int, weights: int) -> int:
         # To the nearest number; halves are rounded up.
@@ -110,6 +107,26 @@ def worth(share: int, points: Sequence[tuple[int, int]]) -> int:
             return before[1] + _truncated(rise * (share - before[0]), run)
         before = utilization, score
     return points[-1][1]
+
+
+def _percent(part: int, whole: int) -> int:
+    """In Go the product has 64 bits: from 92 P on it wraps around."""
+    product = part * _FULL
+    if product > MAX_INT64:
+        product = (product + MAX_INT64 + 1) % (1 << 64) - MAX_INT64 - 1
+    return _truncated(product, whole)
+
+
+def _percent_nodes(parts: Scores, wholes: Scores) -> Scores:
+    parts *= _FULL
+    return _truncated_nodes(parts, wholes)
+
+
+def _truncated_nodes(dividends: Scores, divisors: Scores | int) -> Scores:
+    quotients: Scores = dividends // divisors
+    if quotients.size and quotients.min() < 0:
+        quotients += (quotients < 0) & (quotients * divisors != dividends)
+    return quotients
 
 
 def _truncated(dividend: int, divisor: int) -> int:

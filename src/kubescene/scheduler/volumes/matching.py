@@ -48,7 +48,7 @@ class _Class:
         self.groups: dict[bytes, list[tuple[int, str]]] = {}
         self.log: ChangeLog[bytes] = ChangeLog()
         self._stamp: Stamp | None = None
-        self._unsorted: list[bytes] = []
+        self._unsorted: dict[bytes, None] = {}
         self._wide: dict[bytes, None] = {}
         self._narrow: dict[int, dict[bytes, None]] = {}
 
@@ -60,17 +60,22 @@ class _Class:
         if volume.is_free:
             if volume.affinity not in self.groups:
                 self.groups[volume.affinity] = []
-                self._unsorted.append(volume.affinity)
+                self._unsorted[volume.affinity] = None
             insort(self.groups[volume.affinity], (volume.size, volume.name))
             self.log.add(volume.affinity)
 
     def remove(self, volume: Volume) -> None:
         del self.volumes[volume.name]
         if volume.claim is not None:
-            del self.by_claim[volume.claim.namespace, volume.claim.name][volume.name]
+            key = (volume.claim.namespace, volume.claim.name)
+            del self.by_claim[key][volume.name]
+            if not self.by_claim[key]:
+                del self.by_claim[key]
         if volume.is_free:
             entries = self.groups[volume.affinity]
             del entries[bisect_left(entries, (volume.size, volume.name))]
+            if not entries:
+                del self.groups[volume.affinity]
             self.log.add(volume.affinity)
 
     def reachable(self, row: int, reach: Reach) -> Iterable[bytes]:
@@ -78,7 +83,7 @@ class _Class:
         if self._stamp != reach.stamp:
             self._stamp = reach.stamp
             self._wide, self._narrow = {}, {}
-            self._unsorted = [*self.groups]
+            self._unsorted = dict.fromkeys(self.groups)
         self._sort_groups(reach)
         for affinity in self._wide:
             mask = reach.affinity(affinity)
@@ -95,7 +100,7 @@ class _Class:
             else:
                 for row in rows.tolist():
                     self._narrow.setdefault(row, {})[affinity] = None
-        self._unsorted = []
+        self._unsorted = {}
 
     def best(self, shape: Shape, affinity: bytes, taken: Container[str]) -> Volume | None:
         """The smallest volume of a group that will do."""
