@@ -6,6 +6,9 @@ import pytest
 
 import kubescene
 from kubescene import Cluster
+from kubescene.clock import SECOND
+from kubescene.cluster import ClusterOptions
+from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import ConfigurationError, NotFoundError
 from kubescene.remedies import Remedy, apply_remedy, find_remedies
 from kubescene.remedies.requests import reduced
@@ -171,3 +174,21 @@ def test_a_run_knows_the_remedies_of_its_last_moment() -> None:
     fork = run.cluster.fork()
     apply_remedy(fork, first)
     assert fork.settle().pod("a").node == "n"
+
+
+def test_room_that_is_promised_to_others_counts_as_taken() -> None:
+    """The node falls short by nothing, and yet the pod must give way to the nominated one."""
+    slow = KubeletDelays(0, 0, 60 * SECOND)
+    cluster = Cluster(ClusterOptions(kubelet=slow))
+    for name, value in (("low", 1), ("high", 9)):
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
+        cluster.create({**kind, "metadata": {"name": name}})
+    cluster.create(make_node("n").cpu("10").memory("10Gi"))
+    cluster.create(make_pod("victim").cpu("1").memory("10Gi").priority_class("low"))
+    cluster.settle()
+    cluster.create(make_pod("promised").cpu("4").memory("5Gi").priority_class("high"))
+    cluster.settle()
+    cluster.create(make_pod("a").cpu("8").priority_class("high"))
+    cluster.settle()
+    assert cluster.pod("victim").node == "n"
+    assert texts(cluster)[0] == "4 request 3 cpu less: 5 instead of 8"

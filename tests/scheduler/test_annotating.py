@@ -160,6 +160,18 @@ def test_extenders_are_told_by_their_address() -> None:
     assert "http://e" not in found["finalscore-result"]
 
 
+class Refusing(Answers):
+    def answer(self, call: ExtenderCall) -> ExtenderAnswer:
+        return ExtenderAnswer(failed=dict.fromkeys(call.nodes, "no"))
+
+
+def test_annotations_bring_no_pod_back_that_waits_for_every_event() -> None:
+    extender = Extender("http://e", frozenset({ExtenderVerb.FILTER}))
+    scheduler = SchedulerOptions(extenders=(extender,), extender_caller=Refusing())
+    found = annotated(two_nodes().create(make_pod("a")), scheduler=scheduler)
+    assert len(json.loads(found["result-history"])) == 1
+
+
 def test_victims_and_bindings_of_extenders_have_the_names_of_go() -> None:
     preempt = ExtenderRecord("e", "preempt", victims={"foo": ("myuid",)}, pdb_violations={"foo": 1})
     told = extended([preempt, ExtenderRecord("e", "bind", error="myerror")])

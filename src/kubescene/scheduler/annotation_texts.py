@@ -14,12 +14,14 @@ from typing import Any
 import orjson
 
 from kubescene.api.validation.metadata import ANNOTATIONS_SIZE_LIMIT
+from kubescene.types import ReadOnlyObject
 
 PREFIX = "kube-scheduler-simulator.sigs.k8s.io/"
 HISTORY = PREFIX + "result-history"
 SELECTED_NODE = "selected-node"
 CUT = "(cut)"
 _SHARES = 8
+_BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
 _ESCAPES = (
     (b"<", b"\\u003c"),
     (b">", b"\\u003e"),
@@ -44,6 +46,18 @@ def annotations(results: Mapping[str, Any], held: Mapping[str, str]) -> dict[str
 
 
 _SMALL = 200
+
+
+def only_results_differ(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
+    """Whether nothing but the status and these annotations of a pod has changed."""
+    return _other_parts(before) == _other_parts(after)
+
+
+def _other_parts(pod: ReadOnlyObject) -> tuple[Any, ...]:
+    metadata = {name: each for name, each in pod["metadata"].items() if name not in _BOOKKEEPING}
+    held = metadata.pop("annotations", None) or {}
+    others = {key: text for key, text in held.items() if not key.startswith(PREFIX)}
+    return pod["spec"], metadata, others
 
 
 def text_of(result: Any, most: int) -> str:

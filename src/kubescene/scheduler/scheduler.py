@@ -26,12 +26,14 @@ from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import ApiError, ConfigurationError, PluginError
 from kubescene.scheduler import notices
 from kubescene.scheduler.annotating import annotated
+from kubescene.scheduler.annotation_texts import only_results_differ
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import (
     NODE_ADDED,
     NODE_DELETED,
     POD_ADDED,
     POD_DELETED,
+    POD_UPDATED,
     Hints,
     node_events,
     pending_pod_events,
@@ -793,7 +795,11 @@ class Scheduler:
                 self._notify(POD_ADDED, change)
             return
         self._renominate(pod, before, change)
-        self.queue.update(pod, change, pending_pod_events(before, change.object))
+        events = pending_pod_events(before, change.object)
+        is_vague = self._annotates and events == [POD_UPDATED]
+        if is_vague and only_results_differ(before, change.object):
+            events = []  # Every attempt changes them: it would never end.
+        self.queue.update(pod, change, events)
 
     def _renominate(self, pod: PodInfo, before: JsonObject, change: Change) -> None:
         was = (before.get("status") or {}).get("nominatedNodeName") or ""
