@@ -1,13 +1,16 @@
 """`kubescene explain`: what a run's side file says about one pod."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import kubescene
 from kubescene.cli.app import app
 from kubescene.errors import ConfigurationError
+from kubescene.reports.explaining import print_attempt
 from kubescene.results.explaining import read_attempts
 from kubescene.results.pod_index import (
     EXPLANATIONS,
@@ -269,3 +272,14 @@ def test_a_pod_that_nobody_tried_is_not_called_unknown(tmp_path: Path) -> None:
     assert "no scheduler has ended an attempt at it: it was gated" in asked.stderr
     asked = CliRunner().invoke(app, ["explain", "nobody", "--run", str(tmp_path)])
     assert "there is no such pod: check the name" in asked.stderr
+
+
+def test_nothing_is_cut_at_80_columns(run: Path) -> None:
+    console = Console(file=StringIO(), width=80)
+    (attempt,) = read_attempts(run, "a")
+    print_attempt(attempt, console)
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert "tainted  TaintToleration: node(s) had untolerated taint(s)" in shown
+    assert "small    NodeResourcesFit: Insufficient cpu" in shown

@@ -44,8 +44,13 @@ def print_verdicts(attempt: ExplainedAttempt, console: Console, node: str = "") 
     if node and not shown:
         _say(f"{node} was not looked at: the search had found enough nodes before", console)
         return
-    if shown:
-        console.print(verdicts_table(attempt, shown[:NODES_SHOWN]))
+    listed = shown[:NODES_SHOWN]
+    # Apart from each other: reasons are long, and beside the scores they would be cut.
+    fitting = [each for each in listed if not each.rejected_by]
+    if fitting:
+        console.print(verdicts_table(attempt, fitting))
+    if len(fitting) < len(listed):
+        console.print(refusals_table(each for each in listed if each.rejected_by))
     if attempt.is_unscored:
         _say("only one node fits, not scored", console)
     if (left := len(shown) - NODES_SHOWN) > 0:
@@ -130,7 +135,9 @@ def verdicts_table(attempt: ExplainedAttempt, shown: Iterable[NodeVerdict]) -> T
     table = Table(box=None, pad_edge=False)
     table.add_column("node", header_style="dim")
     for plugin in attempt.plugins:
-        table.add_column(spaced(plugin), justify="right", header_style="dim")
+        name = spaced(plugin)
+        longest = max(map(len, name.split()))
+        table.add_column(name, justify="right", header_style="dim", min_width=longest)
     if attempt.plugins:
         table.add_column("total", justify="right", header_style="dim")
     table.add_column("verdict", header_style="dim")
@@ -141,12 +148,20 @@ def verdicts_table(attempt: ExplainedAttempt, shown: Iterable[NodeVerdict]) -> T
     return table
 
 
+def refusals_table(shown: Iterable[NodeVerdict]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("node", "verdict"):
+        table.add_column(column, header_style="dim")
+    for verdict in shown:
+        reason = Text(f"{verdict.rejected_by}: {verdict.reasons}", style="yellow")
+        table.add_row(Text(verdict.node), reason)
+    return table
+
+
 def spaced(plugin: str) -> str:
     """A plugin's name that a narrow table can break between its words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
 def described(verdict: NodeVerdict, chosen: str) -> Text:
-    if verdict.rejected_by:
-        return Text(f"{verdict.rejected_by}: {verdict.reasons}", style="yellow")
     return Text("chosen", style="green") if verdict.node == chosen else Text("fits")
