@@ -98,7 +98,7 @@ def main(quick: bool) -> None:
     )
     compare(
         "pods of {:,} classes",
-        "aim 1",
+        "floor 2, aim 1",
         "classes",
         {each: {"nodes": nodes[1], "kinds": each, "count": 10 * few} for each in kinds},
     )

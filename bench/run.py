@@ -20,6 +20,7 @@ BENCHMARKS = (
     "operations",
     "kubesbs",
     "growth",
+    "plugins",
     "preemption",
     "fork",
     "api_server",

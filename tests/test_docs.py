@@ -110,6 +110,24 @@ def test_a_guide_prints_what_it_says(name: str) -> None:
         assert printed.getvalue() == shown
 
 
+def test_the_guide_to_plugins_prints_what_it_says() -> None:
+    guide = GUIDES / "plugins.md"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("".join(blocks(guide, "python")), str(guide), "exec"), {"__name__": "guide"})
+    shown = re.findall(r"prints\n\n```\n(.*?)```", guide.read_text(), re.S)
+    assert printed.getvalue() == "".join(shown)
+
+
+def test_the_guide_to_plugins_shows_the_samples() -> None:
+    """Types apart, what it shows of NodeNumber is the file."""
+    shown = blocks(GUIDES / "plugins.md", "python")[0]
+    sample = (ROOT / "examples/plugins/node_number.py").read_text()
+    body = [line for line in shown.splitlines() if line.startswith("        ")]
+    assert body
+    assert all(line in sample for line in body)
+
+
 CONTROLLERS = ROOT / "docs/guides/controllers.md"
 
 

@@ -49,8 +49,8 @@ class Headroom(ClusterFilterPlugin, ClusterScorePlugin):
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         cpu, asked = nodes.allocatable("cpu")[rows], nodes.requested("cpu")[rows]
-        free: Scores = np.maximum(cpu - asked, 0) * 100 // np.maximum(cpu, 1)
-        return free
+        scores: Scores = np.maximum(cpu - asked, 0) * 100 // np.maximum(cpu, 1)
+        return scores
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         left = node.free("cpu") - pod.requests.get("cpu", 0)

@@ -1,12 +1,13 @@
 """The conformance suite: good plugins pass, and each promise that is broken is found."""
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from headroom import Headroom
+from node_number import NodeNumber
 
 from kubescene.api.changes import Change
 from kubescene.errors import ConfigurationError
@@ -33,11 +34,6 @@ from kubescene.scheduler import (
 from kubescene.testing.plugins import CHECKS, ConformanceError, PluginConformance, conformance
 from kubescene.testing.plugins import fault_of as found_by
 from kubescene.testing.plugins.worlds import Subject, World
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples/plugins"))
-
-from headroom import Headroom
-from node_number import NodeNumber
 
 NO = Status.unschedulable("no")
 
@@ -129,6 +125,11 @@ class Base:
 class AnswersTrue(Base):
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Any:
         return True
+
+
+class InventsACode(Base):
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Any:
+        return Status(0)  # type: ignore[arg-type]  # what a careless author writes
 
 
 class Raises(Base):
@@ -365,6 +366,7 @@ class ForgetsToRemove(Counting):
     ("plugin", "check", "message"),
     [
         (AnswersTrue, "answers_are_answers", "answered with True, expected a Status"),
+        (InventsACode, "answers_are_answers", "expected a Code"),
         (Raises, "answers_are_answers", "score raised KeyError: 'mine'"),
         (ScoresTooHigh, "answers_are_answers", "is 101: bring it into 0..100"),
         (TooFewCodes, "answers_are_answers", "codes for"),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from kubescene.cli.bench import bench
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
 from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
@@ -295,20 +296,9 @@ def schema(
     typer.echo(orjson.dumps(editor_schema(), option=orjson.OPT_INDENT_2).decode())
 
 
-@app.command(
-    "bench",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    add_help_option=False,
-)
-def bench(context: typer.Context) -> None:
-    """Measure how fast pods are scheduled: kubescene bench scheduler-perf FILE."""
-    from kubescene.cli.bench import bench as benchmarks
-
-    benchmarks(args=context.args, prog_name="kubescene bench")
-
-
 app.command()(serve)
 app.command()(kubeconfig)
+app.add_typer(bench)
 
 
 def main() -> None:

@@ -45,6 +45,8 @@ class Answers:
 
 
 def verdict(status: Status) -> Verdict:
+    if not isinstance(status.code, Code):
+        raise WrongAnswerError(f"a Status has the code {status.code!r}, expected a Code")
     return status.code.name, status.reasons
 
 

@@ -1,0 +1,113 @@
+"""Plugins of users, and pods of many classes, beside plain pods: whole scenario runs.
+
+    python bench/plugins.py [--quick]
+
+Plain pods, pods of 1,000 classes (each asks for another amount of cpu), and plain pods under a
+plugin of the user's, written per node: a Score, a Filter, and the same Filter where it says that it
+reads the node alone. Measured from the moment the nodes are there, store writes, phases, kubelet
+and timeline included; each case in a process of its own. The ratio to plain is by CPU time.
+"""
+
+import time
+
+import kubescene
+from kubescene.clock import ScenarioStep
+from kubescene.scheduler import (
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    NodeInfo,
+    PodInfo,
+    Reads,
+    SchedulerOptions,
+    ScorePlugin,
+    Status,
+)
+from kubescene.scheduler.adding import with_plugin
+from kubescene.testing import make_node, make_pod
+from kubescene.timeline import Instrument
+from measuring import Figures, Span, alone, peak_mb, row, start
+
+NODES, PODS = 5_000, 10_000
+QUICK_NODES, QUICK_PODS = 200, 400
+CLASSES = 1_000
+
+
+class NodeNumber(ScorePlugin):
+    """A user's Score, per node: the last digits of pod and node."""
+
+    name = "NodeNumber"
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return 10 if pod.name[-1] == node.name[-1] else 0
+
+
+class FreeNodes(FilterPlugin):
+    """A user's Filter, per node, that says nothing of what it reads."""
+
+    name = "FreeNodes"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if node.free("cpu") > 0 else Status.unschedulable("nothing is free")
+
+
+class FreeNodesDeclared(FreeNodes):
+    """The same, saying that it reads the node alone."""
+
+    name = "FreeNodesDeclared"
+    reads = Reads.NODE
+
+
+PLUGINS: dict[str, type] = {each.name: each for each in (NodeNumber, FreeNodes, FreeNodesDeclared)}
+
+
+class NodesReady(Instrument):
+    """Notes when the first step, in which the nodes come, is over."""
+
+    at: Span | None = None
+
+    def step_finished(self, step: ScenarioStep) -> None:
+        self.at = self.at or Span(time.perf_counter(), time.process_time())
+
+
+def scenario(nodes: int, pods: int, classes: int) -> kubescene.ScenarioBuilder:
+    built = kubescene.ScenarioBuilder("plugins")
+    built.create(make_node("node-$(INDEX)").cpu("32").memory("256Gi"), count=nodes).step(2)
+    for kind in range(classes):
+        pod = make_pod(f"pod-{kind}-$(INDEX)").cpu(f"{100 + kind}m").memory("64Mi")
+        built.create(pod, count=pods // classes)
+    return built.done()
+
+
+def measure(nodes: int, pods: int, classes: int = 1, plugin: str = "") -> Figures:
+    ready, options = NodesReady(), SchedulerOptions()
+    if plugin:
+        options = with_plugin(options, PLUGINS[plugin])
+    result = kubescene.run(scenario(nodes, pods, classes), instruments=(ready,), scheduler=options)
+    assert result.summary.placements_total == pods, result.message
+    assert ready.at is not None
+    wall_s, cpu_s = time.perf_counter() - ready.at.wall_s, time.process_time() - ready.at.cpu_s
+    return {"wall_s": wall_s, "cpu_s": cpu_s, "peak_mb": peak_mb()}
+
+
+def main(quick: bool) -> None:
+    nodes, pods = (QUICK_NODES, QUICK_PODS) if quick else (NODES, PODS)
+    classes = 100 if quick else CLASSES
+    plain = _row("plain", "", alone(__file__, nodes=nodes, pods=pods), pods)
+    case = alone(__file__, nodes=nodes, pods=pods, classes=classes)
+    many = _row(f"{classes:,} classes", "", case, pods)
+    row("", f"{plain / many:11.2f} of the pods/s of one class", "floor 0.5")
+    for name in PLUGINS:
+        figures = alone(__file__, nodes=nodes, pods=pods, plugin=name)
+        taken = _row(f"per node: {name}", "floor 2,000 /s, aim 4,000", figures, pods)
+        row("", f"{plain / taken:11.2f} of the pods/s of plain")
+
+
+def _row(name: str, floor: str, figures: Figures, pods: int) -> float:
+    span = Span(figures["wall_s"], figures["cpu_s"])
+    row(name, f"{span.per(pods)} {figures['peak_mb']:6.0f} MB", floor)
+    return span.cpu_s
+
+
+if __name__ == "__main__":
+    start(measure, main)
