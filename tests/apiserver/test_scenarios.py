@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
-from apiserver.scenarios import SCENARIOS, TABLE, add, changes, create, get, play, status, wait
+from apiserver.scenarios import SCENARIOS, add, changes, create, get, play, status, wait
 from kubescene.apiserver.server import Server
 from kubescene.clock import VirtualClock, WallClock, parse_time
 from kubescene.cluster import Cluster
