@@ -12,6 +12,8 @@ import pytest
 from apiserver.http import CONFIG_MAPS, Http, config_map
 from apiserver.scenarios import SCENARIOS, create, play, status, wait
 from kubescene.apiserver.server import Server
+from kubescene.cli.files import read_scenario
+from kubescene.cli.remote import run_on_server
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
@@ -91,6 +93,27 @@ def test_a_summary_of_an_earlier_run_does_not_pass_for_that_of_a_server(
     broken.write_text("kind: Pod")
     assert run(broken, "--server", server.url, "--out", tmp_path / "out").returncode == 2
     assert not (tmp_path / "out" / "summary.json").exists()
+
+
+def test_a_long_step_is_told_of_while_it_lasts(
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Also one whose rows come all the time; here nobody has to wait for ten seconds."""
+    monkeypatch.setattr("kubescene.cli.remote.ASK_EVERY", 0)
+    monkeypatch.setattr("kubescene.reports.progress.SAY_EVERY", -1)
+    pods = (
+        ScenarioBuilder("x")
+        .create(make_node("n").cpu("64"))
+        .create(make_pod("p-$(INDEX)"), count=100)
+    )
+    file = read_scenario(written(tmp_path, pods.done()))
+    assert run_on_server(file, server.url, out=None, seed=None, quiet=False, delete=False) == 0
+    lines = capsys.readouterr().err.splitlines()
+    meanwhile = lines[: next(n for n, line in enumerate(lines) if "at rest" in line)]
+    assert any(line.startswith("step 1.") and "pods bound" in line for line in meanwhile)
 
 
 def test_a_seed_goes_along(server: Server, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Scenarios as live objects of a server: KEP-140's walkthroughs over HTTP."""
 
 import itertools
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from kubescene.clock import VirtualClock, WallClock, parse_time
 from kubescene.cluster import Cluster
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline.views import KepTimeline
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 RESTARTED = "the controller restarted while the Scenario was running"
@@ -560,6 +562,38 @@ def test_a_large_scenario_is_read_listed_patched_and_watched_like_any_other(live
         assert events.next()["object"]["status"] == whole["status"]
     deleted = live.delete(f"{SCENARIOS}/s")
     assert deleted.status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/large", ""),
+        ("/large", "*/*"),
+        ("/large", "application/json, */*"),
+        ("/large", "application/yaml"),
+        ("", ""),
+        ("", "application/yaml"),
+        ("?includeObject=Object", TABLE),
+        ("/large?includeObject=Object", TABLE),
+    ],
+)
+def test_nobody_waits_while_a_large_scenario_is_put_into_words(
+    live: Http, monkeypatch: pytest.MonkeyPatch, path: str, accept: str
+) -> None:
+    """The event loop answers others meanwhile."""
+    maps = ScenarioBuilder("large").create(config_map("c-$(INDEX)"), count=1100).done()
+    play(live, maps)
+    threads = []
+    join = KepTimeline.__bytes__
+
+    def watched(timeline: KepTimeline) -> bytes:
+        threads.append(current_thread().name)
+        return join(timeline)
+
+    monkeypatch.setattr(KepTimeline, "__bytes__", watched)
+    assert live.get(f"{SCENARIOS}{path}", accept).status == 200
+    assert threads
+    assert "kubescene-http" not in threads
 
 
 def test_a_changed_scheduler_configuration_makes_a_scenario_fail(live: Http) -> None:

@@ -8,6 +8,7 @@ answered with 500, and the server goes on.
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver import about, reviews
@@ -17,7 +18,7 @@ from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.health import Health, is_health_path
 from kubescene.apiserver.listing import Lister
 from kubescene.apiserver.metrics import metrics
-from kubescene.apiserver.negotiation import PLAIN, Form, negotiate
+from kubescene.apiserver.negotiation import Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
 from kubescene.apiserver.origins import check_form, check_sender
 from kubescene.apiserver.rendering import Renderer, is_large
@@ -176,14 +177,11 @@ class ApiServer:
 
     async def _get(self, target: Target, request: Request, form: Form) -> Response:
         record = self.registry.record(target.resource_type, target.namespace, target.name)
-        if form is PLAIN:
-            if is_large(record):
-                return await asyncio.to_thread(
-                    self.renderer.object_response, record, target.resource_type
-                )
-            return self.renderer.object_response(record, target.resource_type)
         include = request.query.get("includeObject", "")
-        return self.renderer.object_response(record, target.resource_type, form, include=include)
+        render = partial(
+            self.renderer.object_response, record, target.resource_type, form, include=include
+        )
+        return await asyncio.to_thread(render) if is_large(record) else render()
 
     async def _answer_collection(
         self, target: Target, request: Request, form: Form, send: Send

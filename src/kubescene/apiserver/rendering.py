@@ -7,6 +7,7 @@ something else was asked for: another version of the kind, a table, metadata alo
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias, cast
 
 import orjson
@@ -127,10 +128,11 @@ class Renderer:
         Each object is let go as soon as it is written: a list of all takes little more than its
         text.
         """
-        if form.is_plain:
-            return self.plain_list_response(records, resource_type, meta)
-        if form.media_type == "application/yaml":
-            return _encode(self._document(records, resource_type, form, meta, include), form)
+        if any(map(is_large, records)) and (form.shape is Shape.OBJECT or include == "Object"):
+            whole = partial(self._whole_list, records, resource_type, form, meta, include)
+            return await asyncio.to_thread(whole)
+        if form.is_plain or form.media_type == "application/yaml":
+            return self._whole_list(records, resource_type, form, meta, include)
         document = self._document((), resource_type, form, meta, include)
         items: list[bytes] = []
         for start in range(0, len(records), SLICE):
@@ -138,6 +140,19 @@ class Renderer:
             items += map(orjson.dumps, part)
             await asyncio.sleep(0)
         return Response(_joined(document, items))
+
+    def _whole_list(
+        self,
+        records: Sequence[Record],
+        resource_type: ResourceType,
+        form: Form,
+        meta: ListMeta,
+        include: str,
+    ) -> Response:
+        """A collection at one go."""
+        if form.is_plain:
+            return self.plain_list_response(records, resource_type, meta)
+        return _encode(self._document(records, resource_type, form, meta, include), form)
 
     def plain_list_response(
         self, records: Sequence[Record], resource_type: ResourceType, meta: ListMeta

@@ -15,7 +15,7 @@ from kubescene.cli.run import amounts_of
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.client.http.rows import Row
-from kubescene.clock import ScenarioStep
+from kubescene.clock import SECOND, ScenarioStep, WallClock
 from kubescene.errors import (
     AlreadyExistsError,
     ApiError,
@@ -36,6 +36,8 @@ from kubescene.types import JsonObject
 ACTOR = Actor("kubescene-run")
 PAGES = "/simulator/v1/scenarios"
 FINE, RUN_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+ASK_EVERY = SECOND
+"""How often a busy server is asked for its counts; one that says nothing is asked as well."""
 ENDS = (ScenarioPhase.SUCCEEDED, ScenarioPhase.FAILED, ScenarioPhase.PAUSED)
 
 
@@ -49,6 +51,7 @@ class Counts(msgspec.Struct, rename="camel"):
     written: int
     bound: int
     failed_attempts: int
+    step: dict[str, int]
 
 
 class RemoteProgress(ProgressReporter):
@@ -58,6 +61,12 @@ class RemoteProgress(ProgressReporter):
         self._written = counts.written
         self._bound = counts.bound
         self._failed = counts.failed_attempts
+
+    def refresh(self, counts: Counts) -> None:
+        """The same in the middle of a step."""
+        self._step = ScenarioStep(counts.step["major"], counts.step["minor"])
+        self.take(counts)
+        self._tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +163,8 @@ class Follower:
         self._amounts = amounts
         self._at_rest: ScenarioStep | None = None
         self._is_waiting = False
+        self._clock = WallClock()
+        self._asked_at = self._clock.now()
 
     def follow(self) -> int | None:
         """Until the scenario ends; an exit code only if it cannot."""
@@ -166,12 +177,15 @@ class Follower:
                     return RUN_FAILED
                 elif self._take(row, progress):
                     return None
+                elif self._clock.now() - self._asked_at > ASK_EVERY:
+                    self._refresh(progress)
         raise AssertionError("a row is followed without end")
 
     def _refresh(self, progress: RemoteProgress) -> None:
         if not self._is_waiting:
+            self._asked_at = self._clock.now()
             try:
-                progress.take(self._run.counts())
+                progress.refresh(self._run.counts())
             except NotFoundError:
                 return
 

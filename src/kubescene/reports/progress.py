@@ -98,8 +98,11 @@ class ProgressReporter(Instrument):
 
     def _note(self) -> None:
         self._changes += 1
-        if self._changes % REFRESH_EVERY:
-            return
+        if not self._changes % REFRESH_EVERY:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Redraw the line, or say how far it is if nothing was said for long."""
         if self._progress is not None:
             self._progress.update(self._task, description=self._counts())
         elif (now := self._clock.now()) - self._said > SAY_EVERY:
