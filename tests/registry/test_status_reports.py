@@ -56,7 +56,8 @@ RUNS = running(make_pod("x").build() | {"status": {}}, NOW)
 PATCHES: dict[str, JsonObject] = {
     "runs": {"status": RUNS},
     "runs later": {"status": {**RUNS, "startTime": format_time(10**10)}},
-    "stopped": {"status": stopped({"status": {}}, NOW)},
+    "stopped": {"status": stopped({}, NOW)},
+    "marked": {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}},
     "nothing": {"status": {}},
     "removes": {"status": {"startTime": None, "phase": "Running"}},
     "nominates": {"status": {"nominatedNodeName": "n9"}},
@@ -68,9 +69,15 @@ PATCHES: dict[str, JsonObject] = {
 }
 
 
-def patch(registry: Registry, name: str, change: JsonObject, **options: Any) -> object:
+def patch(
+    registry: Registry,
+    name: str,
+    change: JsonObject,
+    merge: PatchType = PatchType.MERGE,
+    **options: Any,
+) -> object:
     pod = registry.scheme.of_kind("v1", "Pod")
-    merge, given = PatchType.MERGE, WriteOptions(**options)
+    given = WriteOptions(**options)
     return outcome(
         lambda: (
             registry.patch(
@@ -100,7 +107,10 @@ def outcome(action: Callable[[], object]) -> object:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["bind n1", "bind n2", "delete", *PATCHES, "runs", "runs", "stopped"]),
+        st.sampled_from(
+            ["bind n1", "bind n2", "delete", *PATCHES, "runs", "runs", "stopped", "marked"]
+        ),
+        st.sampled_from([PatchType.MERGE, PatchType.STRATEGIC]),
         st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True),
     ),
     max_size=10,
@@ -110,11 +120,11 @@ STEPS = st.lists(
 @settings(deadline=None, max_examples=150)
 @given(STEPS, st.booleans())
 def test_a_status_for_many_pods_is_what_the_long_way_makes_of_each(
-    steps: list[tuple[str, list[str]]], forget: bool
+    steps: list[tuple[str, PatchType, list[str]]], forget: bool
 ) -> None:
     slow, fast = pods_in(world()), pods_in(world())
     blueprints = {name: Blueprint(change) for name, change in PATCHES.items()}
-    for step, names in steps:
+    for step, merge, names in steps:
         for name in names:
             if forget:
                 fast.store._decoded.clear()
@@ -124,8 +134,9 @@ def test_a_status_for_many_pods_is_what_the_long_way_makes_of_each(
                 node = step.removeprefix("bind ")
                 assert bind(slow, name, node) == bind(fast, name, node)
             else:
-                expected = patch(slow, name, PATCHES[step])
-                assert patch(fast, name, PATCHES[step], blueprint=blueprints[step]) == expected
+                change, blueprint = PATCHES[step], blueprints[step]
+                expected = patch(slow, name, change, merge)
+                assert patch(fast, name, change, merge, blueprint=blueprint) == expected
     assert export(slow) == export(fast)
     assert slow.store.revision == fast.store.revision
 
@@ -185,6 +196,17 @@ def test_a_patch_that_is_not_the_blueprint_takes_the_long_way() -> None:
     assert [record.phase for record in phases if record] == ["Running", "Succeeded"]
 
 
+def test_one_blueprint_merged_in_two_ways_gives_two_statuses() -> None:
+    registry, change = pods_in(world()), PATCHES["marked"]
+    blueprint = Blueprint(change)
+    for name, merge in (("plain-0", PatchType.MERGE), ("plain-1", PatchType.STRATEGIC)):
+        patch(registry, name, PATCHES["runs"], blueprint=Blueprint(PATCHES["runs"]))
+        patch(registry, name, change, merge, blueprint=blueprint)
+    records = [registry.store.get(PODS, "default", f"plain-{n}") for n in range(2)]
+    counts = [len(record.decode()["status"]["conditions"]) for record in records if record]
+    assert counts[0] == 1 < counts[1]
+
+
 def test_pods_with_one_status_share_its_bytes() -> None:
     registry = pods_in(world())
     blueprint = Blueprint(PATCHES["runs"])
@@ -218,7 +240,7 @@ SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": NOW
         pytest.param({}, format_time(10**10), True, id="later"),
         pytest.param({}, NOW, False, id="not ready"),
         pytest.param({"status": {"conditions": [SCHEDULED]}}, NOW, True, id="conditions"),
-        pytest.param({"spec": make_pod("x").build()["spec"]}, NOW, True, id="containers"),
+        pytest.param({"spec": make_pod("x").cpu("7").build()["spec"]}, NOW, True, id="containers"),
         pytest.param({"metadata": {"name": "a", "generation": 2}}, NOW, True, id="resized"),
     ],
 )

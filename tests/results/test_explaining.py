@@ -1,6 +1,10 @@
 """`kubescene explain`: what a run's side file says about one pod."""
 
+<<<<<<< HEAD
 from io import StringIO
+=======
+import pickle
+>>>>>>> perf
 from pathlib import Path
 
 import pytest
@@ -274,6 +278,7 @@ def test_a_pod_that_nobody_tried_is_not_called_unknown(tmp_path: Path) -> None:
     assert "there is no such pod: check the name" in asked.stderr
 
 
+<<<<<<< HEAD
 def test_nothing_is_cut_at_80_columns(run: Path) -> None:
     console = Console(file=StringIO(), width=80)
     (attempt,) = read_attempts(run, "a")
@@ -283,3 +288,23 @@ def test_nothing_is_cut_at_80_columns(run: Path) -> None:
     assert "…" not in shown
     assert "tainted  TaintToleration: node(s) had untolerated taint(s)" in shown
     assert "small    NodeResourcesFit: Insufficient cpu" in shown
+=======
+def test_lines_that_are_made_later_are_those_made_at_once(tmp_path: Path) -> None:
+    """The world goes on: nodes come, fill up, are cordoned; what was explained stays as it was."""
+    built = ScenarioBuilder("s").settings(explain="Full")
+    built.create(make_node("n-$(INDEX)").cpu("4").label(zone="a"), count=120)
+    built.create(make_pod("a-$(INDEX)").cpu("1"), count=40)
+    built.step(2).create(make_node("m-$(INDEX)").cpu("8"), count=30)
+    built.patch("v1", "Node", "n-7", {"spec": {"unschedulable": True}})
+    built.patch("v1", "Node", "n-9", {"metadata": {"labels": {"zone": "b"}}})
+    built.create(make_pod("b-$(INDEX)").cpu("3"), count=90)
+    built.step(3).delete("v1", "Node", "m-3").create(make_pod("c-$(INDEX)").cpu("5"), count=35)
+    scenario = built.done()
+    in_memory, on_disk = kubescene.run(scenario), kubescene.run(scenario, out=tmp_path)
+    lines = list(in_memory.explanations)
+    assert len(lines) > 160
+    assert lines == list(on_disk.explanations)
+    elsewhere = pickle.loads(pickle.dumps(in_memory.explanations))
+    assert list(elsewhere) == lines
+    assert elsewhere.of("default/b-5") == in_memory.explanations.of("default/b-5")
+>>>>>>> perf

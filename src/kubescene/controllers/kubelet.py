@@ -69,6 +69,7 @@ class KubeletReconciler:
         self._delays = delays
         self._talks = talks
         self._statuses = RunningStatuses()
+        self._ended = EndedStatuses()
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
         self._nodes: set[str] = set()
@@ -180,8 +181,10 @@ class KubeletReconciler:
         phase = pod["status"].get("phase")
         if phase == RUNNING or (metadata.get("finalizers") and phase not in TERMINAL):
             # Nobody shall see it go while it is ready; and if the object stays, its room is free.
-            ended = {"status": stopped(pod, format_time(now))}
-            return Plan((Patch(ref, ended, subresource="status"), Delete(ref, at_once)))
+            options = self._ended.of(pod["status"], format_time(now))
+            assert options.blueprint is not None
+            ended = Patch(ref, options.blueprint.body, subresource="status", options=options)
+            return Plan((ended, Delete(ref, at_once)))
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
         return Plan((Delete(ref, at_once),))
@@ -313,9 +316,32 @@ class RunningStatus(Struct, frozen=True):
         return self.containers is containers and self.made_from == made_from
 
 
-def stopped(pod: JsonObject, now: str) -> dict[str, Any]:
+class EndedStatuses:
+    """The newest last statuses: pods that had one status and stop together share one."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, str], tuple[JsonObject, WriteOptions]] = OrderedDict()
+        """With the status before, so that nobody else has its id."""
+
+    def of(self, status: JsonObject, now: str) -> WriteOptions:
+        """Options whose blueprint is the patch that says that the pod has ended."""
+        known = self._known.get((id(status), now))
+        if known is None:
+            options = WriteOptions(blueprint=Blueprint({"status": stopped(status, now)}))
+            known = self._known[id(status), now] = (status, options)
+            if len(self._known) > STATUSES_KEPT:
+                self._known.popitem(last=False)
+        return known[1]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "EndedStatuses":
+        """Copies of what was known have other ids: a fork begins anew."""
+        twin = memo[id(self)] = EndedStatuses()
+        return twin
+
+
+def stopped(before: JsonObject, now: str) -> dict[str, Any]:
     """The status of a pod whose containers have all ended well."""
-    conditions = pod["status"].get("conditions") or ()
+    conditions = before.get("conditions") or ()
     others = [each for each in conditions if not is_to_change(each, NOT_READY, "False")]
     kept = {each["type"] for each in others}
     not_ready = [
@@ -323,7 +349,7 @@ def stopped(pod: JsonObject, now: str) -> dict[str, Any]:
         for name in NOT_READY
         if name not in kept
     ]
-    ended = [terminated(it, now) for it in pod["status"].get("containerStatuses") or ()]
+    ended = [terminated(it, now) for it in before.get("containerStatuses") or ()]
     status = {"phase": "Succeeded", "conditions": [*others, *not_ready]}
     return {**status, "containerStatuses": ended} if ended else status
 

@@ -19,6 +19,7 @@ from kubescene.actors import Actor
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import EVENT, POD
 from kubescene.api.options import WriteOptions
+from kubescene.api.parts import Predecessor, Sections
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.names import dns_subdomain, path_segment
@@ -42,6 +43,8 @@ class Mold:
     tracked: bool
     resource_type: ResourceType
     obj: JsonObject
+    encoded: Predecessor | None
+    """The object with its encoding, which others like it share."""
 
     @property
     def place(self) -> str:
@@ -118,7 +121,11 @@ class Molds:
         if not self.is_fit(request, obj):
             return
         kind, options = request.resource_type, request.options
-        self._molds[blueprint] = Mold(request.actor, options, namespace, seen, tracked, kind, obj)
+        payload = record.payload
+        encoded = Predecessor(payload, obj) if isinstance(payload, Sections) else None
+        self._molds[blueprint] = Mold(
+            request.actor, options, namespace, seen, tracked, kind, obj, encoded
+        )
         if len(self._molds) > MOLDS_KEPT:
             self._molds.popitem(last=False)
 

@@ -15,6 +15,7 @@ from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
+from kubescene.api.parts import Predecessor
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
@@ -352,13 +353,15 @@ class Registry:
         if not mold.is_good_name(name):
             self.checks.accept(request, complete, None)
         check_unused(resource_type, place, name, self.store)
-        return self._store_new(request, complete)
+        return self._store_new(request, complete, mold.encoded)
 
-    def _store_new(self, request: WriteRequest, obj: JsonObject) -> Record:
+    def _store_new(
+        self, request: WriteRequest, obj: JsonObject, like: Predecessor | None = None
+    ) -> Record:
         resource_type = request.resource_type
         self.gate.before_write(request.actor, resource_type, "")
         stored = self.stored(obj, resource_type)
-        record = self.store.create(resource_type.group_resource, stored)
+        record = self.store.create(resource_type.group_resource, stored, like=like)
         self.tell(request, record, None)
         self.consequences.created(record)
         return record

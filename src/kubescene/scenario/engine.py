@@ -433,8 +433,10 @@ class Engine:
         if controller is not None:
             scenario.controller = controller
         scenario.write()
-        for hook in self.world.instruments.phase_changed:
-            hook(StepPhaseChange(scenario.step, str(phase), scenario.controller))
+        if hooks := self.world.instruments.phase_changed:
+            change = StepPhaseChange(scenario.step, str(phase), scenario.controller)
+            for hook in hooks:
+                hook(change)
 
     def _publish(self) -> None:
         """Show what was recorded in ``status.scenarioResult``, if it is time for that."""

@@ -98,8 +98,17 @@ class OperationRunner:
 
 def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
     """An operation's options with where they come from, and a manager if it names none."""
-    manager = options.field_manager or ENGINE.manager
-    return replace(options, origin=origin, field_manager=manager)
+    # Once per instance of a counted create, so not by `replace`, which looks at every field.
+    return WriteOptions(
+        options.dry_run,
+        origin,
+        options.field_manager or ENGINE.manager,
+        options.strict,
+        options.force,
+        options.through,
+        options.blueprint,
+        options.warn,
+    )
 
 
 class Creation:

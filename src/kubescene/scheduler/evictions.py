@@ -11,8 +11,9 @@ event that tells of its end may bring it back.
 
 from collections.abc import Sequence
 
+from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import POD
-from kubescene.api.options import DeleteOptions
+from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.client.interfaces import Client, ObjectRef
@@ -55,6 +56,7 @@ class Evictions:
         self._waiting_pods = waiting_pods
         self._running: dict[str, PodInfo | None] = {}
         """By preemptor, the last victim, once it is its turn."""
+        self._marking: tuple[Blueprint, WriteOptions] | None = None
 
     def is_running_for(self, pod: PodInfo) -> bool:
         """Whether room is being made for a pod, its last victim not yet being deleted."""
@@ -112,15 +114,24 @@ class Evictions:
 
     def _delete(self, victim: PodInfo, preemptor: PodInfo) -> Record:
         ref = ObjectRef(POD, victim.name, victim.namespace)
-        condition = self._condition(victim, preemptor)
+        blueprint, options = self._mark(self._condition(victim, preemptor))
         marked = self._client.patch(
             ref,
-            {"status": {"conditions": [condition]}},
+            blueprint.body,
             patch_type=PatchType.STRATEGIC,
             subresource="status",
+            options=options,
         )
         self._client.delete(ref, options=DeleteOptions(uid=victim.uid))
         return marked
+
+    def _mark(self, condition: JsonObject) -> tuple[Blueprint, WriteOptions]:
+        """The patch that gives a victim this condition; the same one for all that go together."""
+        patch = {"status": {"conditions": [condition]}}
+        if self._marking is None or self._marking[0].body != patch:
+            blueprint = Blueprint(patch)
+            self._marking = (blueprint, WriteOptions(blueprint=blueprint))
+        return self._marking
 
     def _condition(self, victim: PodInfo, preemptor: PodInfo) -> JsonObject:
         condition: JsonObject = {

@@ -212,8 +212,14 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------
 
-    def create(self, resource: GroupResource, obj: JsonObject) -> Record:
-        """Store a new object; its metadata must carry a name."""
+    def create(
+        self, resource: GroupResource, obj: JsonObject, *, like: Predecessor | None = None
+    ) -> Record:
+        """Store a new object; its metadata must carry a name.
+
+        ``like`` is another object, stored and decoded: members that are the very same as its own
+        are not encoded again.
+        """
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if key in self._objects[resource]:
@@ -224,7 +230,7 @@ class Store:
                 kind=resource.resource,
             )
         self._claim()
-        return self._put(ChangeType.ADDED, resource, obj, None)
+        return self._put(ChangeType.ADDED, resource, obj, None, like)
 
     def update(
         self, resource: GroupResource, obj: JsonObject, *, expected: int | None = None
@@ -413,6 +419,7 @@ class Store:
         resource: GroupResource,
         obj: JsonObject,
         previous: Record | None,
+        like: Predecessor | None = None,
     ) -> Record:
         revision = self._revision + 1
         copy = versioned(obj, revision)
@@ -424,7 +431,7 @@ class Store:
             if shared is not None:
                 record = make_record(resource, copy, revision, shared)
                 return self._commit(Change(change_type, record, previous, self), copy)
-        before = None if previous is None else self._known_encoding(previous, obj)
+        before = like if previous is None else self._known_encoding(previous, obj)
         payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
         if previous is not None and before is not None and before.same_metadata:
             record = successor(previous, copy, revision, payload)
