@@ -1,10 +1,7 @@
 """`kubescene explain`: what a run's side file says about one pod."""
 
-<<<<<<< HEAD
-from io import StringIO
-=======
 import pickle
->>>>>>> perf
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -278,7 +275,6 @@ def test_a_pod_that_nobody_tried_is_not_called_unknown(tmp_path: Path) -> None:
     assert "there is no such pod: check the name" in asked.stderr
 
 
-<<<<<<< HEAD
 def test_nothing_is_cut_at_80_columns(run: Path) -> None:
     console = Console(file=StringIO(), width=80)
     (attempt,) = read_attempts(run, "a")
@@ -288,7 +284,8 @@ def test_nothing_is_cut_at_80_columns(run: Path) -> None:
     assert "…" not in shown
     assert "tainted  TaintToleration: node(s) had untolerated taint(s)" in shown
     assert "small    NodeResourcesFit: Insufficient cpu" in shown
-=======
+
+
 def test_lines_that_are_made_later_are_those_made_at_once(tmp_path: Path) -> None:
     """The world goes on: nodes come, fill up, are cordoned; what was explained stays as it was."""
     built = ScenarioBuilder("s").settings(explain="Full")
@@ -307,4 +304,3 @@ def test_lines_that_are_made_later_are_those_made_at_once(tmp_path: Path) -> Non
     elsewhere = pickle.loads(pickle.dumps(in_memory.explanations))
     assert list(elsewhere) == lines
     assert elsewhere.of("default/b-5") == in_memory.explanations.of("default/b-5")
->>>>>>> perf
