@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 
 import kubescene
 from kubescene.cli.app import app
+from kubescene.cli.bench import bench
 from kubescene.scheduler.configuration import parse_configuration
 
 ROOT = Path(__file__).parent.parent
@@ -82,10 +84,23 @@ def code_of(page: Path) -> str:
 def options_by_command() -> dict[str, set[str]]:
     commands = typer.main.get_command(app)
     assert isinstance(commands, TyperGroup)
-    return {
-        name: {"--help"}.union(*(p.opts + p.secondary_opts for p in command.params))
-        for name, command in commands.commands.items()
-    }
+    known = {name: options_of(command) for name, command in commands.commands.items()}
+    return {**known, "bench": options_of(typer.main.get_command(bench))}
+
+
+def options_of(command: object) -> set[str]:
+    """Those of a command and of the commands below it."""
+    inner = command.commands.values() if isinstance(command, TyperGroup) else ()
+    own = (each.opts + each.secondary_opts for each in getattr(command, "params", ()))
+    return {"--help"}.union(*own, *map(options_of, inner))
+
+
+def test_the_note_on_layers_draws_those_that_are_checked() -> None:
+    (drawn,) = blocks(ROOT / "docs/design/0001-layers.md", "")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    *above, lowest = [line.split("  ")[0] for line in drawn.splitlines()]
+    assert [f"kubescene.{name}" for name in (*above, *lowest.split(" · "))] == layers
 
 
 def test_the_design_notes_are_listed_by_number() -> None:
