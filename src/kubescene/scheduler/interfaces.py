@@ -19,7 +19,7 @@ attempt at a pod runs through the points in this order::
 (`FilterPlugin.filter`, `ScorePlugin.score`), which is called once for each node, or the form for
 the *whole cluster* (`filter_nodes`, `score_nodes`), which gets many nodes at once as columns
 (`NodeTable`, NumPy int64) and answers with one array. The runtime adapts the first to the second.
-Built-in plugins write the second: it is some hundred times as fast. If both are written, the
+Built-in plugins write the second: one call instead of one for each node. If both are written, the
 runtime uses whichever is faster for the number of nodes in question, and the per-node form serves
 the conformance suite as the definition of what is right.
 
@@ -48,8 +48,8 @@ it runs, plugins included: keep no closures and no lambdas in attributes.
 
 **Nothing that is passed in may be changed.** Plugins write to the API only through
 ``handle.client``, and only in Reserve, PreBind, Bind and PostBind. Deciding is free of writes, so
-that a decision can be asked for without its effects: PostFilter names victims, and the scheduler
-removes them.
+that a decision can be asked for without its effects: PostFilter names victims, whom the scheduler
+removes, or an ``effect``, a write that is made when the decision is carried out.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
