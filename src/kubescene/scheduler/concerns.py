@@ -69,6 +69,14 @@ class Concern:
         self.pre_filtered: Any = None
         self.pre_scored: Any = None
 
+    def alike(self) -> "Concern":
+        """The same for another signature, of which nothing is remembered yet."""
+        twin: Concern = object.__new__(Concern)
+        for name in Concern.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.pre_filtered = twin.pre_scored = None
+        return twin
+
 
 class Concerns:
     """What is known of each signature, as long as no plugin changes its mind."""
@@ -82,6 +90,8 @@ class Concerns:
         ]
         self._version = 0
         self._known = Memo(self._find)
+        self._models: Memo[tuple[frozenset[str], frozenset[str]], Concern] = Memo(self._model)
+        """One for each set of plugins: pods with claims are a signature each."""
 
     def of(self, signature: PodSignature) -> Concern:
         version = 0
@@ -93,11 +103,11 @@ class Concerns:
         return self._known[signature]
 
     def _find(self, signature: PodSignature) -> Concern:
-        return Concern(
-            self._framework,
-            _unconcerned(self._filtering, signature),
-            _unconcerned(self._scoring, signature),
-        )
+        unconcerned = _unconcerned(self._filtering, signature)
+        return self._models[unconcerned, _unconcerned(self._scoring, signature)].alike()
+
+    def _model(self, names: tuple[frozenset[str], frozenset[str]]) -> Concern:
+        return Concern(self._framework, *names)
 
 
 def _unconcerned(
