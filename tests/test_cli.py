@@ -11,7 +11,9 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from kubescene import run as play_scenario
 from kubescene.cli.app import app
+from kubescene.errors import ScenarioError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.version import __version__
@@ -447,3 +449,24 @@ def test_validate_does_not_blame_objects_whose_kind_a_faulty_operation_would_def
     done = kubescene("validate", file)
     assert "Own" not in done.stderr
     assert "objekt" in done.stderr
+
+
+def test_a_seed_that_no_scenario_can_hold_is_named(file: Path) -> None:
+    ScenarioBuilder("s").create(make_node("n")).done().save(file)
+    for seed in (str(2**63), "-99999999999999999999"):
+        done = kubescene("run", file, "--seed", seed)
+        assert done.returncode == 2
+        assert "seed" in done.stderr
+        assert "nested" not in done.stderr
+    with pytest.raises(ScenarioError, match="seed must be a whole number of 64 bits"):
+        play_scenario(file, seed=2**63)
+
+
+def test_progress_counts_an_eviction_as_one_write(file: Path) -> None:
+    """It changes a condition before it deletes."""
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    builder = ScenarioBuilder("s").create(make_node("n")).create(make_pod("p")).next_step()
+    builder.create(eviction).done().save(file)
+    done = kubescene("run", file)
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3 objects written" in done.stderr.splitlines()[-1]

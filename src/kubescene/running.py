@@ -356,6 +356,8 @@ def with_simulation(scenario: JsonObject, **settings: Any) -> JsonObject:
     spec = scenario.get("spec")
     if not isinstance(spec, dict):
         return scenario
+    if not -(2**63) <= seed < 2**63:
+        raise ScenarioError(f"a seed must be a whole number of 64 bits, not {seed}", where="seed")
     simulation = spec.get("simulation")
     given = simulation if isinstance(simulation, dict) else {}
     return {**scenario, "spec": {**spec, "simulation": {**given, **settings}}}

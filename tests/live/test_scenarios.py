@@ -258,3 +258,23 @@ def test_a_copy_of_a_served_world_plays_nothing(stage: Stage) -> None:
     fork.patch("scenarios", "s", {"spec": {"operations": []}})
     assert stage.phase("s") == "Paused"
     assert len(stage.cluster.get("scenarios", "s")["spec"]["operations"]) == 2
+
+
+def test_operations_added_during_the_last_step_are_listed_as_ignored(stage: Stage) -> None:
+    """They were accepted: their author shall see that nobody played them."""
+    stage.cluster.create(simple().done())
+    moments = stage.begin()
+    run = next(run for _ in moments if (run := stage.live.run_named("s")) and run.engine.started)
+    operations = stage.cluster.get("scenarios", "s")["spec"]["operations"]
+    last = operations[-1]["step"]
+    while run.scenario.step.major < last:
+        next(moments)
+    added = [{"id": "early", "step": 1}, {"id": "late", "step": last + 1}]
+    more = [{**each, "createOperation": {"object": make_node("x").build()}} for each in added]
+    stage.cluster.patch("scenarios", "s", {"spec": {"operations": [*operations, *more]}})
+    for _ in moments:
+        stage.live.look()
+    status = stage.cluster.get("scenarios", "s")["status"]
+    assert status["phase"] == "Succeeded"
+    assert [each["id"] for each in status["ignoredOperations"]] == ["early", "late"]
+    assert run.summary().ignored == ["early", "late"]

@@ -54,7 +54,10 @@ def run(
         str | None,
         typer.Option(metavar="DIR", help="Write result, timeline, explanations and summary here."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Instead of spec.simulation.seed.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=-(2**63), max=2**63 - 1, help="Instead of spec.simulation.seed."),
+    ] = None,
     full_status: Annotated[
         bool,
         typer.Option("--full-status", help="Put the whole timeline into result.yaml, too."),

@@ -34,7 +34,9 @@ def serve(
     max_body: Annotated[
         int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
     ] = 3 * 1024 * 1024,
-    seed: Annotated[int, typer.Option(help="Where names and uids begin.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=-(2**63), max=2**63 - 1, help="Where names and uids begin.")
+    ] = 0,
     clock: Annotated[
         str,
         typer.Option(

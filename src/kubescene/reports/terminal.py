@@ -45,7 +45,8 @@ def ignored_line(summary: Summary) -> Text:
     shown, left = summary.ignored[:ROWS_SHOWN], len(summary.ignored) - ROWS_SHOWN
     more = f" and {left} more" if left > 0 else ""
     names = ", ".join(shown)
-    return Text(f"\nNever played, since the scenario was done: {names}{more}", style="yellow")
+    why = "since the scenario was done or their step had passed"
+    return Text(f"\nNever played, {why}: {names}{more}", style="yellow")
 
 
 def headline(summary: Summary) -> RenderableType:

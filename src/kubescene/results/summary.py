@@ -101,7 +101,7 @@ class Summary:
     placements_total: int = 0
     pending: list[PendingPod] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """Ids of operations that were never played, because the scenario was done before."""
+    """Ids of operations that were never played: too late, or after the scenario was done."""
     warnings: list[str] = field(default_factory=list)
     """What the scenario uses and nobody acts on."""
 

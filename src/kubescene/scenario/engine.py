@@ -239,19 +239,18 @@ class Engine:
 
     def _succeed(self) -> None:
         """What stands after the done operation is never played, and its author shall know."""
-        if late := tuple(each.id for each in self._spec.after_done()):
+        self._reread()
+        major = self.scenario.step.major
+        ignored = ignored_operations(self._spec, major, self._played, is_over=True)
+        if late := tuple(each.id for each in ignored):
             self._recorder.record(OperationsIgnored, ENGINE, operations=late)
+        self.scenario.ignored = ignored
         self._end(ScenarioPhase.SUCCEEDED)
 
     def _end(self, phase: ScenarioPhase, message: str = "") -> None:
         self._tasks.clear()
         self.scenario.phase = phase
         self.scenario.message = message
-        if phase is ScenarioPhase.SUCCEEDED:
-            major = self.scenario.step.major
-            self.scenario.ignored = ignored_operations(
-                self._spec, major, self._played, is_over=True
-            )
         self._publish()
         self.scenario.write()
         self.world.guard(Frozen(self.scenario))

@@ -114,14 +114,6 @@ class ScenarioSpec:
         """The operations of one major step, in list order."""
         return self.by_step.get(major, ())
 
-    def after_done(self) -> tuple[Operation, ...]:
-        """Operations that are never played, because the scenario has succeeded before."""
-        done = [each.step for each in self.operations if each.kind is OperationKind.DONE]
-        last = min(done, default=None)
-        if last is None:
-            return ()
-        return tuple(each for each in self.operations if each.step > last)
-
     @cached_property
     def _majors(self) -> tuple[int, ...]:
         return tuple(self.by_step)
