@@ -441,14 +441,14 @@ def test_validate_does_not_blame_objects_whose_kind_a_faulty_operation_would_def
   operations:
   - step: 1
     createOperation:
-      objekt: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}
+      objectt: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}
   - step: 2
     createOperation: {object: {apiVersion: a.b/v1, kind: Own, metadata: {name: p}}}
 """
     )
     done = kubescene("validate", file)
     assert "Own" not in done.stderr
-    assert "objekt" in done.stderr
+    assert "objectt" in done.stderr
 
 
 def test_a_seed_that_no_scenario_can_hold_is_named(file: Path) -> None:

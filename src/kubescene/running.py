@@ -348,7 +348,11 @@ def cluster_options(
 
 def with_seed(scenario: JsonObject, seed: int | None) -> JsonObject:
     """The Scenario with the seed that it is played with, so that its result can be played again."""
-    return scenario if seed is None else with_simulation(scenario, seed=seed)
+    if seed is None:
+        return scenario
+    if not -(2**63) <= seed < 2**63:
+        raise ScenarioError(f"a seed must be a whole number of 64 bits, not {seed}", where="seed")
+    return with_simulation(scenario, seed=seed)
 
 
 def with_simulation(scenario: JsonObject, **settings: Any) -> JsonObject:
@@ -356,8 +360,6 @@ def with_simulation(scenario: JsonObject, **settings: Any) -> JsonObject:
     spec = scenario.get("spec")
     if not isinstance(spec, dict):
         return scenario
-    if not -(2**63) <= seed < 2**63:
-        raise ScenarioError(f"a seed must be a whole number of 64 bits, not {seed}", where="seed")
     simulation = spec.get("simulation")
     given = simulation if isinstance(simulation, dict) else {}
     return {**scenario, "spec": {**spec, "simulation": {**given, **settings}}}
