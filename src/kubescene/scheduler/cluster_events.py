@@ -68,15 +68,9 @@ def pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEve
     return [ClusterEvent(EventResource.POD, action) for action in actions] or [POD_UPDATED]
 
 
-def pending_pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
-    """The events of an update of a pod that waits; none if only its status or bookkeeping changed.
-
-    So the scheduler's own note about a failed attempt brings nobody back. kube-scheduler draws the
-    same line where it has no hints (isPodUpdated). Where it has, such a pod comes back after a
-    backoff if a plugin waits for every event: with time standing still that would never end.
-    """
-    events = pod_events(before, after)
-    return [] if events == [POD_UPDATED] and _stripped(before) == _stripped(after) else events
+def is_note(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
+    """Whether only status or bookkeeping changed, as by a scheduler's note on a failed attempt."""
+    return pod_events(before, after) == [POD_UPDATED] and _stripped(before) == _stripped(after)
 
 
 def matches(registered: ClusterEvent, incoming: ClusterEvent) -> bool:

@@ -35,8 +35,8 @@ from kubescene.scheduler.cluster_events import (
     POD_DELETED,
     POD_UPDATED,
     Hints,
+    is_note,
     node_events,
-    pending_pod_events,
     pod_events,
 )
 from kubescene.scheduler.config import Profile
@@ -68,6 +68,9 @@ from kubescene.types import JsonObject
 
 NAME = "kube-scheduler"
 
+NOTES_AT_ONCE = 10
+"""How often a note on a pod brings it back before time goes on."""
+
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -89,6 +92,7 @@ class Scheduler:
         self._recorder = context.recorder
         self._explain = options.explain or Explain.AUTO
         self._plugin_errors = options.plugin_errors
+        self._steps = 0
         self._annotates = options.annotations
         self.nodes = NodeTable()
         self.nominations = Nominations()
@@ -223,6 +227,7 @@ class Scheduler:
         Time stands still within a step, so their backoff would never end there, and retrying them
         at once would never end either. They get one attempt per step.
         """
+        self._steps += 1
         self.queue.retry_failed()
 
     @property
@@ -795,11 +800,31 @@ class Scheduler:
                 self._notify(POD_ADDED, change)
             return
         self._renominate(pod, before, change)
-        events = pending_pod_events(before, change.object)
-        is_vague = self._annotates and events == [POD_UPDATED]
-        if is_vague and only_results_differ(before, change.object):
-            events = []  # Every attempt changes them: it would never end.
+        events = pod_events(before, change.object)
+        if events == [POD_UPDATED] and self._is_old_news(pod.uid, before, change.object):
+            events = []
         self.queue.update(pod, change, events)
+
+    def _is_old_news(self, uid: str, before: JsonObject, after: JsonObject) -> bool:
+        """Whether an update is no reason to try a pod again."""
+        if self._annotates and only_results_differ(before, after):
+            return True  # Every attempt changes them: it would never end.
+        return is_note(before, after) and not self._is_news(uid)
+
+    def _is_news(self, uid: str) -> bool:
+        """Whether a note on a pod may bring it back.
+
+        It does if a plugin, or an extender, waits for every event, and usually the next attempt has
+        nothing new to note. A plugin that gives another reason every time would be asked for ever
+        while time stands still.
+        """
+        entry = self.queue.get(uid)
+        if entry is None:
+            return True
+        now = (self._clock.now(), self._steps)
+        entry.notes = entry.notes + 1 if entry.noted == now else 1
+        entry.noted = now
+        return entry.notes <= NOTES_AT_ONCE
 
     def _renominate(self, pod: PodInfo, before: JsonObject, change: Change) -> None:
         was = (before.get("status") or {}).get("nominatedNodeName") or ""

@@ -46,6 +46,8 @@ class QueuedPod:
         "flushed_at",
         "gated_by",
         "group",
+        "noted",
+        "notes",
         "parked",
         "pending_plugins",
         "place",
@@ -76,6 +78,9 @@ class QueuedPod:
         self.told = ("", "")
         """Message and reason of the last failure, as they stand in the record ``told_in``."""
         self.told_in: Record | None = None
+        self.noted = (0, 0)
+        self.notes = 0
+        """How many notes on it were told, at the instant and in the step that ``noted`` says."""
         self.group: Group | None = None
 
     @property
