@@ -278,3 +278,18 @@ def test_operations_added_during_the_last_step_are_listed_as_ignored(stage: Stag
     assert status["phase"] == "Succeeded"
     assert [each["id"] for each in status["ignoredOperations"]] == ["early", "late"]
     assert run.summary().ignored == ["early", "late"]
+
+
+def test_an_account_so_far_says_where_the_scenario_stands(stage: Stage) -> None:
+    stage.cluster.create(simple())
+    moments = stage.begin()
+    run = next(run for _ in moments if (run := stage.live.run_named("s")) and run.engine.started)
+    assert run.summary().phase == "Running"
+    for _ in moments:
+        stage.live.look()
+    assert run.summary().phase == "Paused"
+    operations = stage.cluster.get("scenarios", "s")["spec"]["operations"]
+    more = {"step": 9, "doneOperation": {}}
+    stage.cluster.patch("scenarios", "s", {"spec": {"operations": [*operations, more]}})
+    next(stage.begin())
+    assert run.summary().phase == "Running"

@@ -95,8 +95,10 @@ class LiveRun:
         self._cluster.instruments.detach(*self._onlookers)
 
     def summary(self) -> Summary:
-        """The short account so far."""
-        return self._fold.finish(self.name, seed=self._options.seed)
+        """The short account so far; one that was paused and goes on says so."""
+        summary = self._fold.finish(self.name, seed=self._options.seed)
+        summary.phase, summary.message = str(self.phase), self.scenario.message
+        return summary
 
     def counts(self, step: int | None = None) -> dict[str, int]:
         """What was written, bound and tried in vain so far, or up to a major step."""
