@@ -11,7 +11,7 @@ from kubescene.api.kinds import REPLICA_SET
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
-from kubescene.controllers.builtin.deployment import DeploymentReconciler
+from kubescene.controllers.builtin.deployment import DeploymentReconciler, Known
 from kubescene.controllers.reconcile import Create, ObjectKey, Patch, Plan
 from kubescene.controllers.runtime import ReconcilerController, make
 from kubescene.errors import ForbiddenError
@@ -591,3 +591,38 @@ def test_a_pass_that_is_left_out_would_have_found_nothing() -> None:
     advance(cluster, 700)
     assert reason(cluster) == ("False", "ProgressDeadlineExceeded")
     assert doubting.left_out > 10
+
+
+SPEC: JsonObject = {"replicas": 3}
+OWNED: JsonObject = {"metadata": {"name": "web-1"}}
+TOLD: JsonObject = {
+    "metadata": {"annotations": {"a": "b"}},
+    "spec": SPEC,
+    "status": {"replicas": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "owned", "now", "holds"),
+    [
+        pytest.param({}, [OWNED], 7, True, id="as it was"),
+        pytest.param({}, [OWNED], 8, False, id="later"),
+        pytest.param({}, [{**OWNED}], 7, False, id="another version of a set"),
+        pytest.param({}, [OWNED, OWNED], 7, False, id="another set"),
+        pytest.param({"spec": {**SPEC}}, [OWNED], 7, False, id="another version of the spec"),
+        pytest.param({"status": {"replicas": 3}}, [OWNED], 7, False, id="status"),
+        pytest.param({"metadata": {}}, [OWNED], 7, False, id="annotations"),
+        pytest.param(
+            {"metadata": {**TOLD["metadata"], "deletionTimestamp": "t"}},
+            [OWNED],
+            7,
+            False,
+            id="deleted",
+        ),
+    ],
+)
+def test_a_pass_is_left_out_only_if_nothing_has_changed(
+    changed: JsonObject, owned: list[JsonObject], now: int, holds: bool
+) -> None:
+    known = Known(SPEC, {"a": "b"}, {"replicas": 2}, [OWNED], 7)
+    assert known.holds({**TOLD, **changed}, owned, now) is holds

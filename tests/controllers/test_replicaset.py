@@ -163,6 +163,16 @@ def test_an_orphan_that_comes_later_is_adopted_and_is_one_too_many(world: Cluste
     assert len(names(world)) == 1
 
 
+def test_a_pod_whose_labels_come_to_match_is_adopted_and_is_one_too_many(world: Cluster) -> None:
+    world.create(make_pod("stranger").label(app="other"))
+    world.create(make_replica_set("web"))
+    world.settle()
+    assert len(names(world)) == 2
+    world.patch("pods", "stranger", {"metadata": {"labels": {"app": "web"}}})
+    world.settle()
+    assert len(names(world)) == 1
+
+
 def test_two_sets_do_not_adopt_the_same_orphan(world: Cluster) -> None:
     world.create(make_pod("orphan").label(app="web"))
     world.create(make_replica_set("web"))
