@@ -34,7 +34,8 @@ def __getattr__(name: str) -> Any:
     from kubescene.loading import uncollected
 
     with uncollected():
-        return getattr(import_module(_HOMES[name]), name)
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -167,7 +167,7 @@ def test_faults_of_form_have_line_and_column(
         + "  controllerz: {}\n"
     )
     text = text.replace("- id: a\n", "- id: '@a'\n")
-    assert lines(text, tmp_path, capsys) == ["6:5", "19:5", "20:5", "24:3"]
+    assert lines(text, tmp_path, capsys) == ["6:5", "13:11", "18:13", "19:5", "20:5", "24:3"]
 
 
 def test_what_is_posted_to_a_pod_is_left_for_the_run() -> None:

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import msgspec
 import orjson
-from msgspec import Struct
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.encoding import encode
@@ -63,7 +62,8 @@ class WriteOptions:
 NO_OPTIONS = WriteOptions()
 
 
-class DeleteOptions(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
     """What a deleter may ask for. ``grace_period_s`` None means the object's own wish."""
 
     grace_period_s: int | None = None

@@ -108,7 +108,7 @@ class WatchedClasses(DeviceClasses):
         classes.tell(self.changed)
 
     def changed(self, change: Change) -> None:
-        super().changed(change)
+        DeviceClasses.changed(self, change)  # not super(): worlds hold no closures
         self._nodes.touch_all()  # NodeResourcesFit leaves resources to devices by class
 
 
