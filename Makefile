@@ -39,7 +39,7 @@ lock: $(VENV)/.dev ## Pin the newest dependencies, hashed, without index address
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --group build pyproject.toml --output-file requirements/core.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-header --group build --group dev --group clients \
+	  --no-emit-index-url --no-header --group build --group dev --group clients --group extras --group notebooks \
 	  pyproject.toml --output-file requirements/dev.txt
 
 clean: ## Forget everything that was installed or made.
