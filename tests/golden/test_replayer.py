@@ -250,3 +250,12 @@ def test_it_is_a_module_to_run(tmp_path: Path, golden: Any) -> None:
     command = [sys.executable, "-m", "kubescene.testing.goldens", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_families_of_one_name_are_both_told(
+    tmp_path: Path, golden: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [written(tmp_path / f"{name}.jsonl.gz", golden) for name in "ab"]
+    assert main([*files, "--json"]) == 0
+    family = golden["case"]["family"]
+    assert list(json.loads(capsys.readouterr().out)["families"]) == [family, f"{family} (2)"]

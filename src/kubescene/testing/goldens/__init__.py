@@ -1,14 +1,17 @@
-"""Replaying recorded decisions of kube-scheduler: its goldens against our scheduler.
+"""Replaying recorded decisions of Kubernetes: its goldens against our parts.
 
 ``python -m kubescene.testing.goldens FILE.jsonl.gz...`` replays files and prints what was compared
-and what differs; `replay` does the same from Python. A golden is one scenario and all that
-kube-scheduler decided on it. The replay drives the real scheduler over a real store; it knows
-the form of the recordings and what an API server, a volume controller and a device driver did in
-them (`acting`), but no rule of scheduling.
+and what differs; `replay` does the same from Python. A golden is one scenario and all that was
+decided on it; which format it has, and so who replays it, is told by its case (`formats`).
+
+The replay of kube-scheduler drives the real scheduler over a real store; it knows the form of the
+recordings and what an API server, a volume controller and a device driver did in them (`acting`),
+but no rule of scheduling.
 """
 
 from kubescene.testing.goldens.comparing import Aspect, Difference, Tally
-from kubescene.testing.goldens.reading import Golden, GoldenFormatError, read_goldens
+from kubescene.testing.goldens.reading import read_goldens
+from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.testing.goldens.replaying import replay, replay_files
 
 __all__ = [

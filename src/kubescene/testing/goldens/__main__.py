@@ -1,4 +1,4 @@
-"""``python -m kubescene.testing.goldens FILE.jsonl.gz...``: compare with kube-scheduler.
+"""``python -m kubescene.testing.goldens FILE.jsonl.gz...``: compare with Kubernetes.
 
 Exit code 0: all equal; 1: something differs; 2: a file is not what it should be.
 """
@@ -6,11 +6,12 @@ Exit code 0: all equal; 1: something differs; 2: a file is not what it should be
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kubescene.testing.goldens.comparing import Tally
-from kubescene.testing.goldens.reading import GoldenFormatError
+from kubescene.testing.goldens.recordings import GoldenFormatError
 from kubescene.testing.goldens.replaying import replay_files
 from kubescene.testing.goldens.reporting import lines
 
@@ -38,15 +39,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _document(tallies: Sequence[Tally]) -> dict[str, object]:
     return {
         "equal": all(tally.is_equal for tally in tallies),
-        "families": {tally.family: tally.to_dict() for tally in tallies},
+        "families": {name: tally.to_dict() for name, tally in _named(tallies)},
         "differences": [each.to_dict() for tally in tallies for each in tally.first],
     }
+
+
+def _named(tallies: Sequence[Tally]) -> Iterator[tuple[str, Tally]]:
+    """Families by name; a name that several files have is numbered from the second on."""
+    seen: Counter[str] = Counter()
+    for tally in tallies:
+        seen[tally.family] += 1
+        times = seen[tally.family]
+        yield (tally.family if times == 1 else f"{tally.family} ({times})"), tally
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m kubescene.testing.goldens",
-        description="Replay recorded decisions of kube-scheduler and compare them with ours.",
+        description="Replay recorded decisions of Kubernetes and compare them with ours.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl.gz")
     parser.add_argument("--case", default="", metavar="ID", help="replay this case only")

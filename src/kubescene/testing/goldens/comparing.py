@@ -1,7 +1,7 @@
 """What is compared, how often it was equal, and what was not.
 
-An `Aspect` is one kind of comparison. Every comparison counts; the first differences are kept for
-people to read.
+An aspect is one kind of comparison; each format of recordings has its own (`Aspect` are those of
+the scheduler). Every comparison counts; the first differences are kept for people to read.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ LONGEST_SHOWN = 600
 
 
 class Aspect(StrEnum):
-    """What can differ, from coarse to fine."""
+    """What can differ in the scheduler, from coarse to fine."""
 
     REPLAYED = "replayed"
     CONFIG_ERROR = "config error"
@@ -58,11 +58,11 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as recorded. ``attempt`` is a pod, or a step of queue mode."""
+    """One thing that is not as recorded. ``attempt`` says where in its case."""
 
     case: str
     attempt: str
-    aspect: Aspect
+    aspect: StrEnum
     ours: Any
     theirs: Any
 
@@ -96,12 +96,13 @@ class Tally:
     """The comparisons of one family."""
 
     family: str
+    unit: str = "attempts"
     cases: int = 0
     equal_cases: int = 0
     attempts: int = 0
     seconds: float = 0.0
-    compared: Counter[Aspect] = field(default_factory=Counter)
-    equal: Counter[Aspect] = field(default_factory=Counter)
+    compared: Counter[StrEnum] = field(default_factory=Counter)
+    equal: Counter[StrEnum] = field(default_factory=Counter)
     differences: int = 0
     first: list[Difference] = field(default_factory=list)
     kept: int = 10
@@ -110,10 +111,14 @@ class Tally:
     def is_equal(self) -> bool:
         return not self.differences
 
-    def aspects(self) -> list[tuple[Aspect, int, int]]:
+    def aspects(self) -> list[tuple[StrEnum, int, int]]:
         """What was compared: how often, and how often it was equal."""
+        kinds = dict.fromkeys(type(each) for each in self.compared)
         return [
-            (each, self.compared[each], self.equal[each]) for each in Aspect if self.compared[each]
+            (each, self.compared[each], self.equal[each])
+            for kind in kinds
+            for each in kind
+            if self.compared[each]
         ]
 
     def to_dict(self) -> JsonObject:
@@ -139,7 +144,7 @@ class Comparison:
         self.differences = 0
         self._tally = tally
 
-    def equal(self, aspect: Aspect, ours: Any, theirs: Any) -> bool:
+    def equal(self, aspect: StrEnum, ours: Any, theirs: Any) -> bool:
         """Compare one thing."""
         self._tally.compared[aspect] += 1
         if ours == theirs:
@@ -149,7 +154,7 @@ class Comparison:
         return False
 
     def each_equal(
-        self, aspect: Aspect, ours: Sequence[Any], theirs: Sequence[Any], names: Sequence[Any]
+        self, aspect: StrEnum, ours: Sequence[Any], theirs: Sequence[Any], names: Sequence[Any]
     ) -> bool:
         """Compare as many things as there are names; those that differ are one difference."""
         tally, count = self._tally, len(names)
@@ -166,12 +171,12 @@ class Comparison:
         )
         return False
 
-    def failed(self, aspect: Aspect, ours: Any, theirs: Any) -> None:
+    def failed(self, aspect: StrEnum, ours: Any, theirs: Any) -> None:
         """Something cannot even be compared."""
         self._tally.compared[aspect] += 1
         self._differ(aspect, ours, theirs)
 
-    def _differ(self, aspect: Aspect, ours: Any, theirs: Any) -> None:
+    def _differ(self, aspect: StrEnum, ours: Any, theirs: Any) -> None:
         self.differences += 1
         self._tally.differences += 1
         if len(self._tally.first) < self._tally.kept:

@@ -13,7 +13,7 @@ from kubescene.testing.goldens.comparing import Aspect, Comparison, Tally
 from kubescene.testing.goldens.effects import Effects
 from kubescene.testing.goldens.matrices import RECORDED, Matrix
 from kubescene.testing.goldens.outcomes import Outcome
-from kubescene.testing.goldens.reading import Golden
+from kubescene.testing.goldens.recordings import Golden
 from kubescene.testing.goldens.worlds import Attempt, World
 from kubescene.types import JsonObject
 

@@ -15,7 +15,7 @@ from kubescene.testing.goldens.acting import COPIED_LABELS
 from kubescene.testing.goldens.comparing import Aspect, Comparison, Tally
 from kubescene.testing.goldens.groups import compare_group
 from kubescene.testing.goldens.outcomes import NOTHING_SCORED, Outcome
-from kubescene.testing.goldens.reading import Golden
+from kubescene.testing.goldens.recordings import Golden
 from kubescene.testing.goldens.worlds import Attempt, GroupAttempt, World
 from kubescene.types import JsonObject
 

@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import process_time
 
-from kubescene.errors import ConfigurationError
-from kubescene.testing.goldens.comparing import Aspect, Comparison, Tally
-from kubescene.testing.goldens.configuring import options_of
-from kubescene.testing.goldens.isolated import IsolatedReplay
-from kubescene.testing.goldens.profiles import compare_profiles
-from kubescene.testing.goldens.queue_mode import QueueReplay
-from kubescene.testing.goldens.reading import Golden, read_goldens
+from kubescene.testing.goldens.comparing import Tally
+from kubescene.testing.goldens.formats import format_of
+from kubescene.testing.goldens.reading import read_goldens
+from kubescene.testing.goldens.recordings import Golden
 
 
 def replay_files(paths: Iterable[Path], *, case: str = "", kept: int = 10) -> Iterator[Tally]:
@@ -22,7 +19,7 @@ def replay_files(paths: Iterable[Path], *, case: str = "", kept: int = 10) -> It
                 continue
             tally = tallies.get(golden.family)
             if tally is None:
-                tally = tallies[golden.family] = Tally(golden.family, kept=kept)
+                tally = tallies[golden.family] = _tally(golden, kept)
             replay(golden, tally)
         yield from tallies.values()
 
@@ -32,27 +29,10 @@ def replay(golden: Golden, tally: Tally) -> None:
     started = process_time()
     before = tally.differences
     tally.cases += 1
-    _replay(golden, tally)
+    format_of(golden.case).load().replay(golden, tally)
     tally.equal_cases += tally.differences == before
     tally.seconds += process_time() - started
 
 
-def _replay(golden: Golden, tally: Tally) -> None:
-    comparison = Comparison(golden.id, tally)
-    theirs = golden.result.get("configError", "")
-    mode = QueueReplay if "steps" in golden.case else IsolatedReplay
-    try:
-        options = options_of(golden.case)
-        world = mode(golden, options, tally)
-    except ConfigurationError as error:
-        comparison.equal(Aspect.CONFIG_ERROR, str(error), theirs)
-        return
-    except Exception as error:
-        # Whatever our scheduler raises is a difference.
-        comparison.failed(Aspect.REPLAYED, f"{type(error).__name__}: {error}", "")
-        return
-    if theirs:
-        comparison.equal(Aspect.CONFIG_ERROR, "accepted", theirs)
-        return
-    compare_profiles(golden, options, comparison)
-    world.run()
+def _tally(golden: Golden, kept: int) -> Tally:
+    return Tally(golden.family, unit=format_of(golden.case).load().UNIT, kept=kept)

@@ -10,7 +10,7 @@ def lines(tally: Tally) -> Iterator[str]:
     verdict = "equal" if tally.is_equal else f"{tally.differences:,} differences"
     yield (
         f"{tally.family}: {tally.equal_cases:,} of {tally.cases:,} cases equal, "
-        f"{tally.attempts:,} attempts, {verdict} ({tally.seconds:.1f} s)"
+        f"{tally.attempts:,} {tally.unit}, {verdict} ({tally.seconds:.1f} s)"
     )
     for aspect, compared, equal in tally.aspects():
         mark = "" if compared == equal else "   <-- differs"

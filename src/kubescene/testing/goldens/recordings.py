@@ -1,0 +1,26 @@
+"""A recording, and what is said of a file that holds none."""
+
+from dataclasses import dataclass
+
+from kubescene.errors import KubesceneError
+from kubescene.types import JsonObject
+
+
+class GoldenFormatError(KubesceneError):
+    """A file cannot be read, or is not made of goldens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """One recorded scenario: what there was, and what was decided."""
+
+    case: JsonObject
+    result: JsonObject
+
+    @property
+    def id(self) -> str:
+        return str(self.case["id"])
+
+    @property
+    def family(self) -> str:
+        return str(self.case["family"])
