@@ -9,6 +9,7 @@ import pytest
 
 PUBLIC = [
     "kubescene",
+    "kubescene.autoscalers",
     "kubescene.clock",
     "kubescene.controllers",
     "kubescene.results",

@@ -1,0 +1,1 @@
+"""Simulated requests and replicas: how an autoscaler behaves under traffic."""
