@@ -223,12 +223,7 @@ class Store:
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if key in self._objects[resource]:
-            raise AlreadyExistsError(
-                f'{resource} "{key[1]}" already exists',
-                name=key[1],
-                group=resource.group,
-                kind=resource.resource,
-            )
+            raise taken(resource, key[1])
         self._claim()
         return self._put(ChangeType.ADDED, resource, obj, None, like)
 
@@ -240,6 +235,67 @@ class Store:
         current = self._current(resource, metadata.get("namespace", ""), metadata["name"], expected)
         self._claim()
         return self._put(ChangeType.MODIFIED, resource, obj, current)
+
+    def create_like(
+        self, other: Record, name: str, uid: str, metadata: bytes, members: tuple[bytes, ...]
+    ) -> Record:
+        """Store a new object that is encoded already, and like another one in all else."""
+        resource, namespace = other.resource, other.namespace
+        assert isinstance(other.payload, Sections)
+        if (namespace, name) in self._objects[resource]:
+            raise taken(resource, name)
+        self._claim()
+        revision = self._revision + 1
+        record = Record(
+            resource,
+            namespace,
+            name,
+            uid,
+            revision,
+            Sections(other.payload.head, revision, metadata, members),
+            other.labels,
+            other.node,
+            other.phase,
+            other.owner,
+        )
+        return self._commit(Change(ChangeType.ADDED, record, None, self))
+
+    def rewrite(
+        self,
+        current: Record,
+        members: tuple[bytes, ...],
+        *,
+        node: str,
+        phase: str,
+        metadata: bytes | None = None,
+        labels: dict[str, str] | None = None,
+    ) -> Record:
+        """Replace the encoding of the newest record, apart from metadata that are not given.
+
+        ``node``, ``phase`` and ``labels`` are what the encoding says of them.
+        """
+        self._claim()
+        revision, old = self._revision + 1, current.payload
+        assert isinstance(old, Sections)
+        metadata = old.metadata if metadata is None else metadata
+        record = Record(
+            current.resource,
+            current.namespace,
+            current.name,
+            current.uid,
+            revision,
+            Sections(old.head, revision, metadata, members),
+            current.labels if labels is None else labels,
+            node,
+            phase,
+            current.owner,
+            current.deleting,
+        )
+        return self._commit(Change(ChangeType.MODIFIED, record, current, self))
+
+    def shared(self, part: bytes) -> bytes:
+        """The part, or the one that is kept already for the same text."""
+        return self._encoder.shared(part)
 
     def update_payload(
         self, record: Record, build: Callable[[int], Payload], *, phase: str
@@ -562,4 +618,13 @@ def replaced(record: Record, revision: int, build: Callable[[int], Payload], pha
         phase=phase,
         owner=record.owner,
         deleting=record.deleting,
+    )
+
+
+def taken(resource: GroupResource, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f'{resource} "{name}" already exists',
+        name=name,
+        group=resource.group,
+        kind=resource.resource,
     )
