@@ -107,6 +107,13 @@ class Sections(msgspec.Struct, gc=False, eq=False):
         return False
 
 
+class PodSections(Sections, gc=False, eq=False):
+    """The encoding of a pod that has a spec and a status, and nothing else.
+
+    Its members are the spec up to the node, the rest of the spec, the status and the end.
+    """
+
+
 Payload: TypeAlias = bytes | Sections | tuple[Part, ...]
 """A tuple is for owners who encode themselves: head, revision, rest of metadata, then anything."""
 PodMembers: TypeAlias = tuple[bytes, bytes, bytes, bytes]
@@ -148,13 +155,13 @@ def spec_part(payload: Payload) -> bytes | None:
 
 def pod_members(payload: Payload) -> PodMembers | None:
     """Spec up to the node, the rest of the spec, status and the end, of a pod with just these."""
-    if not isinstance(payload, Sections):
-        return None
-    members = payload.members
-    if len(members) != _POD_MEMBERS:
-        return None
-    is_pod = members[0].startswith(_SPEC) and members[2].startswith(_STATUS)
-    return cast("PodMembers", members) if is_pod else None
+    return cast("PodMembers", payload.members) if type(payload) is PodSections else None
+
+
+def _is_pod(members: list[bytes]) -> bool:
+    """Whether these are the members of a pod that was encoded with its node apart."""
+    is_all = len(members) == _POD_MEMBERS
+    return is_all and members[0].startswith(_SPEC) and members[2].startswith(_STATUS)
 
 
 def pod_node(name: str) -> bytes:
@@ -252,9 +259,8 @@ class PartEncoder:
             members += self._member(name, value, node_apart=node_apart)
         members.append(_END)
         metadata = encode_metadata(obj["metadata"]) if before is None else before.metadata(obj)
-        return Sections(
-            self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members)
-        )
+        kind = PodSections if node_apart and _is_pod(members) else Sections
+        return kind(self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members))
 
     def _changed(
         self, obj: JsonObject, revision: int, before: Predecessor, *, node_apart: bool
@@ -272,7 +278,8 @@ class PartEncoder:
             at = end
         members.append(_END)
         head = self._head(obj["apiVersion"], obj["kind"])
-        return Sections(head, revision, before.metadata(obj), tuple(members))
+        kind = PodSections if node_apart and _is_pod(members) else Sections
+        return kind(head, revision, before.metadata(obj), tuple(members))
 
     def _member(self, name: str, value: JsonValue, *, node_apart: bool) -> tuple[bytes, ...]:
         """The parts of one member: a spec with ``node_apart`` has two."""

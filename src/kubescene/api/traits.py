@@ -9,7 +9,7 @@ Traits are looked up in the parts of the encoding, which pods of one template sh
 from functools import lru_cache
 
 from kubescene.api.changes import Change, ChangeType
-from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections
+from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections, pod_members
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 
@@ -58,10 +58,16 @@ def _members_of(record: Record) -> int:
     payload = record.payload
     if not isinstance(payload, Sections):
         return _found(record.data)
+    if (members := pod_members(payload)) is not None:
+        return _traits_in(members[0]) | _traits_in(members[2])
     traits = 0
     for part in payload.members:
-        traits |= _found_once(part) if len(part) <= LONGEST_SHARED else _found(part)
+        traits |= _traits_in(part)
     return traits
+
+
+def _traits_in(part: bytes) -> int:
+    return _found_once(part) if len(part) <= LONGEST_SHARED else _found(part)
 
 
 def _found(text: bytes) -> int:

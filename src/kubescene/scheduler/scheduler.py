@@ -757,8 +757,7 @@ class Scheduler:
         if before is None or not before.node:
             self._pod_bound(change, placed)
             return
-        pod = PodInfo(record, change.object, self._classes)
-        self._placed[record.uid] = pod
+        pod = self._placed[record.uid] = PodInfo.of(change, self._classes, placed)
         if placed is None:
             self.nodes.add_pod(pod, pod.node)
         else:
@@ -777,7 +776,7 @@ class Scheduler:
             if placed is not None:
                 self._forget(placed)
             self._abandon(record.uid, "bound by somebody else")
-            pod = self._placed[record.uid] = PodInfo(record, change.object, self._classes)
+            pod = self._placed[record.uid] = PodInfo.of(change, self._classes)
             self.nodes.add_pod(pod, pod.node)
         self._notify(POD_ADDED, change)
         entry = self.queue.get(record.uid)
@@ -786,7 +785,7 @@ class Scheduler:
             self.queue.delete(record.uid)
 
     def _pod_pending(self, change: Change) -> None:
-        pod = PodInfo(change.record, change.object, self._classes)
+        pod = PodInfo.of(change, self._classes)
         if pod.scheduler_name not in self._cycles:
             return
         if pod.uid in self._placed:
