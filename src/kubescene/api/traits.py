@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections, pod_members
-from kubescene.api.records import Record
+from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupResource
 
 EVERYTHING = -1
@@ -26,6 +26,8 @@ CLAIMS = 16
 DELETING = 64
 VOLUMES = 32
 """The pod has volumes; may be said of others too."""
+REWRITTEN = 128
+"""Metadata other than the revision have changed; may be said of others too."""
 
 _PODS = GroupResource("", "pods")
 _MENTIONS = (
@@ -49,8 +51,8 @@ def traits_of(change: Change) -> int:
         traits |= PLACED
     if record.deleting:
         traits |= DELETING
-    if previous is not None and previous.labels is not record.labels:
-        traits |= 0 if previous.labels == record.labels else RELABELED
+    if previous is not None and not same_metadata(record, previous):
+        traits |= REWRITTEN if previous.labels == record.labels else REWRITTEN | RELABELED
     return traits
 
 

@@ -196,14 +196,19 @@ class DirectClient:
         return self._kept(self._store.subscribe(handler, (resource,), traits=traits))
 
     def watch_all(
-        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+        self,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        patient: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         handler = waking_for_all(handler, None if quiet else self._wake)
         self._watches_all = True
         for resource in self._store.resources():
             self._replay(resource, handler)
         aside = BOOKKEEPING if patient else ()
-        return self._kept(self._store.subscribe(handler, patient=aside))
+        return self._kept(self._store.subscribe(handler, patient=aside, traits=traits))
 
     @property
     def is_watching(self) -> bool:

@@ -39,7 +39,7 @@ EVENTS = GroupResource("", "events")
 Subscriber: TypeAlias = Callable[[Change], None]
 Records: TypeAlias = list[Record]
 Keys: TypeAlias = list[tuple[str, str]]
-Route: TypeAlias = tuple[tuple[Subscriber, int], ...]
+Route: TypeAlias = tuple[Subscriber, ...]
 """Who is told of a resource, and which traits of a change they look for."""
 
 
@@ -69,6 +69,11 @@ class Subscription:
         if self.resources is None:
             return resource not in self.patient
         return resource in self.resources
+
+    def hears(self, resource: GroupResource, traits: int) -> bool:
+        """Whether it is told of a change of the resource that has these traits."""
+        follows = self.resources is None or resource in self.resources
+        return follows and (self.traits == EVERYTHING or bool(self.traits & traits))
 
     def cancel(self) -> None:
         """Stop. Safe to call twice."""
@@ -110,7 +115,7 @@ class Store:
         self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._subscriptions: Subscriptions = []
-        self._routes: dict[GroupResource, Route] = {}
+        self._routes: dict[tuple[GroupResource, int], Route] = {}
         self._notifying: Change | None = None
         self._owner: int | None = None
         self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
@@ -538,13 +543,10 @@ class Store:
         """Tell everybody; if some fail, the others hear of it all the same, then it is raised."""
         failures: list[Exception] = []
         self._notifying = change
-        traits: int | None = None
+        resource = change.record.resource
+        traits = traits_of(change) if resource == PODS else EVERYTHING
         try:
-            for handler, wanted in self._route(change.record.resource):
-                if wanted != EVERYTHING:
-                    traits = traits_of(change) if traits is None else traits
-                    if not traits & wanted:
-                        continue
+            for handler in self._routes.get((resource, traits)) or self._route(resource, traits):
                 try:
                     handler(change)
                 except Exception as error:
@@ -557,14 +559,11 @@ class Store:
                 first.add_note(f"another subscriber failed with {other!r}")
             raise first
 
-    def _route(self, resource: GroupResource) -> Route:
-        route = self._routes.get(resource)
-        if route is None:
-            route = self._routes[resource] = tuple(
-                (s.handler, s.traits)
-                for s in self._subscriptions
-                if s.resources is None or resource in s.resources
-            )
+    def _route(self, resource: GroupResource, traits: int) -> Route:
+        """Who is told of a change with these traits; there are few combinations."""
+        route = self._routes[resource, traits] = tuple(
+            each.handler for each in self._subscriptions if each.hears(resource, traits)
+        )
         return route
 
     def _decode(self, record: Record) -> JsonObject:
