@@ -5,8 +5,9 @@ Watches are store subscriptions, so when a write returns its events have been de
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
+
+from msgspec import structs
 
 from kubescene.actors import Actor
 from kubescene.api.changes import Change, ChangeType
@@ -251,6 +252,6 @@ class DirectClient:
             return options
         given, named = self._last_options
         if given is not options:
-            named = replace(options, field_manager=self._actor.manager)
+            named = structs.replace(options, field_manager=self._actor.manager)
             self._last_options = (options, named)
         return named

@@ -102,7 +102,7 @@ class Bindings:
     def are_quick(self, pod: Record, body: JsonObject) -> bool:
         """Whether the pod may be assigned, and gets nothing but a node; it may not know."""
         members = pod_members(pod.payload)
-        if members is None or members[1] != UNPLACED or pod.deleting:
+        if members is None or members[1] != UNPLACED or pod.node or pod.deleting:
             return False
         if part_mentions(members[0], b'"schedulingGates"'):
             return False

@@ -14,6 +14,7 @@ from kubescene.actors import Actor, Role
 from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
 from kubescene.api.gates import OpenGate, WriteGate
+from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.parts import Predecessor, Sections
 from kubescene.api.patches import PatchType
@@ -229,7 +230,7 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Assign a pod to a node: the ``binding`` subresource."""
-        resource_type = self.scheme.of_kind("v1", "Pod")
+        resource_type = self.type_of(POD)
         current = self.record(resource_type, namespace, name)
         if not options.dry_run and self._bindings.are_quick(current, target):
             node = target["target"]["name"]

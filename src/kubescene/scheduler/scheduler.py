@@ -110,6 +110,7 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
         )
         self._gates = options.feature_gates
+        self._is_ganging = self._gates.gang_scheduling
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
@@ -291,7 +292,7 @@ class Scheduler:
 
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
-        if self._gates.generic_workload and pod.group:
+        if pod.group and self._gates.generic_workload:
             return self._attempt_group(entry)
         if self._is_skipped(entry):
             return False
@@ -795,7 +796,7 @@ class Scheduler:
         if before is None:
             self.nominations.add(pod, pod.nominated_node)
             self.queue.add(pod)
-            if self._gates.gang_scheduling:
+            if self._is_ganging:
                 self._notify(POD_ADDED, change)
             return
         self._renominate(pod, before, change)

@@ -319,13 +319,12 @@ class Store:
         subscriber of the resource, a journal, another thread.
         """
         resource = record.resource
-        served = self._journal is not None or self._owner is not None
-        if served or self._is_followed(resource):
-            return False
-        if not self.is_newest(record):
-            return False
         pending = self._deferred.get(resource)
-        if pending is not None and pending[0] is not record:
+        if pending is None or pending[0] is not record:
+            # What was deferred once may be so again: whoever comes to look makes it at once.
+            served = self._journal is not None or self._owner is not None
+            if served or self._is_followed(resource) or not self.is_newest(record):
+                return False
             self._catch_up(resource)
         self._deferred[resource] = (record, build, phase)
         return True
