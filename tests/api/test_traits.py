@@ -14,6 +14,7 @@ from kubescene.api.traits import (
     OWNED,
     PLACED,
     RELABELED,
+    REWRITTEN,
     VOLUMES,
     traits_of,
 )
@@ -47,11 +48,13 @@ def changes_of(*versions: dict[str, Any]) -> list[Change]:
     ("before", "after", "traits"),
     [
         pytest.param({}, {}, 0, id="plain"),
-        pytest.param({}, {"metadata": {"labels": {"a": "b"}}}, RELABELED, id="labels"),
-        pytest.param({"metadata": OWNER}, {}, OWNED, id="left by its owner"),
-        pytest.param({}, {"metadata": OWNER}, OWNED, id="adopted"),
+        pytest.param({}, {"metadata": {"labels": {"a": "b"}}}, RELABELED | REWRITTEN, id="labels"),
+        pytest.param({"metadata": OWNER}, {}, OWNED | REWRITTEN, id="left by its owner"),
+        pytest.param({}, {"metadata": OWNER}, OWNED | REWRITTEN, id="adopted"),
         pytest.param({}, {"spec": {"nodeName": "n"}}, PLACED, id="bound"),
-        pytest.param({}, {"metadata": {"deletionTimestamp": "t"}}, DELETING, id="marked"),
+        pytest.param(
+            {}, {"metadata": {"deletionTimestamp": "t"}}, DELETING | REWRITTEN, id="marked"
+        ),
         pytest.param({}, {"spec": {"volumes": [{"name": "v"}]}}, VOLUMES, id="volumes"),
         pytest.param({}, {"spec": {"resourceClaims": []}}, CLAIMS, id="claims"),
         pytest.param({}, {"status": {"extendedResourceClaimStatus": {}}}, CLAIMS, id="extended"),

@@ -6,7 +6,6 @@ The same goes for a status that is reported for many pods.
 """
 
 from collections.abc import Mapping
-from operator import eq
 from typing import Any
 
 from kubescene.types import JsonObject, ReadOnlyObject
@@ -83,6 +82,9 @@ def _claiming(volume: JsonObject, wanted: ReadOnlyObject) -> JsonObject:
 
 def same_but(new: Mapping[str, Any], old: Mapping[str, Any], member: str) -> bool:
     """Whether two objects have the same members in the same order, apart from one's value."""
-    if len(new) != len(old) or not all(map(eq, new, old)):
+    if len(new) != len(old):
         return False
-    return all(value is old[name] or name == member for name, value in new.items())
+    for (name, value), (its, known) in zip(new.items(), old.items(), strict=True):
+        if name != its or (value is not known and name != member):
+            return False
+    return True

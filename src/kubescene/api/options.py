@@ -40,8 +40,7 @@ class OperationOrigin(msgspec.Struct, frozen=True, gc=False):
         return orjson.dumps(operation)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """What every write may carry."""
 
     dry_run: bool = False

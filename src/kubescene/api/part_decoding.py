@@ -6,7 +6,7 @@ is the object that decoding the whole text gives, apart from who else holds it: 
 
 import orjson
 
-from kubescene.api.parts import LONGEST_SHARED, Sections
+from kubescene.api.parts import LONGEST_SHARED, PodSections, Sections
 from kubescene.types import JsonObject, JsonValue
 
 DECODED_PARTS_KEPT = 1024
@@ -22,6 +22,8 @@ class PartDecoder:
 
     def decode(self, sections: Sections, *, node_apart: bool) -> JsonObject:
         """The object; with ``node_apart`` its spec is in two parts, the second from the node on."""
+        if type(sections) is PodSections:
+            return self._pod(sections)
         revision = {"resourceVersion": str(sections.revision)}
         obj: JsonObject = {**self._head(sections.head), "metadata": None}
         obj["metadata"] = revision | orjson.loads(b"{" + sections.metadata)
@@ -32,6 +34,16 @@ class PartDecoder:
             else:
                 obj.update(self._member(part, b"}"))
         return obj
+
+    def _pod(self, sections: PodSections) -> JsonObject:
+        spec, ending, status, _ = sections.members
+        return {
+            **self._head(sections.head),
+            "metadata": {"resourceVersion": str(sections.revision)}
+            | orjson.loads(b"{" + sections.metadata),
+            "spec": self._spec(spec, ending),
+            "status": self._member(status, b"}")["status"],
+        }
 
     def _head(self, head: bytes) -> JsonObject:
         decoded = self._heads.get(head)

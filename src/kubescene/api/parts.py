@@ -11,7 +11,7 @@ status.
 
 from functools import lru_cache
 from itertools import islice, zip_longest
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 import orjson
@@ -24,6 +24,8 @@ _IN_HEAD = 3
 _END = b"}"
 _NODE = "nodeName"
 _SPEC = b',"spec":{'
+_STATUS = b',"status":{'
+_POD_MEMBERS = 4
 _OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
@@ -105,8 +107,18 @@ class Sections(msgspec.Struct, gc=False, eq=False):
         return False
 
 
+class PodSections(Sections, gc=False, eq=False):
+    """The encoding of a pod that has a spec and a status, and nothing else.
+
+    Its members are the spec up to the node, the rest of the spec, the status and the end.
+    """
+
+
 Payload: TypeAlias = bytes | Sections | tuple[Part, ...]
 """A tuple is for owners who encode themselves: head, revision, rest of metadata, then anything."""
+PodMembers: TypeAlias = tuple[bytes, bytes, bytes, bytes]
+UNPLACED = _END
+"""What a spec ends with whose pod has no node."""
 
 
 def joined(payload: Payload) -> bytes:
@@ -139,6 +151,39 @@ def spec_part(payload: Payload) -> bytes | None:
         return None
     part = payload.members[0]
     return part if part.startswith(_SPEC) and len(part) <= LONGEST_SHARED else None
+
+
+def pod_members(payload: Payload) -> PodMembers | None:
+    """Spec up to the node, the rest of the spec, status and the end, of a pod with just these."""
+    return cast("PodMembers", payload.members) if type(payload) is PodSections else None
+
+
+def _is_pod(members: list[bytes]) -> bool:
+    """Whether these are the members of a pod that was encoded with its node apart."""
+    is_all = len(members) == _POD_MEMBERS
+    return is_all and members[0].startswith(_SPEC) and members[2].startswith(_STATUS)
+
+
+def pod_node(name: str) -> bytes:
+    """The rest of a spec that ends with this node."""
+    return b',"nodeName":%b}' % orjson.dumps(name)
+
+
+def pod_status(status: JsonObject) -> bytes:
+    """The part that holds a status."""
+    return _OPENINGS["status"] + orjson.dumps(status)
+
+
+def status_of(part: bytes) -> JsonObject:
+    """What such a part holds."""
+    status: JsonObject = orjson.loads(part[len(_OPENINGS["status"]) :])
+    return status
+
+
+def metadata_of(part: bytes) -> JsonObject:
+    """All metadata but the revision."""
+    metadata: JsonObject = orjson.loads(b"{" + part)
+    return metadata
 
 
 def unshared_size(payload: Payload, other: Payload | None) -> int:
@@ -214,9 +259,8 @@ class PartEncoder:
             members += self._member(name, value, node_apart=node_apart)
         members.append(_END)
         metadata = encode_metadata(obj["metadata"]) if before is None else before.metadata(obj)
-        return Sections(
-            self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members)
-        )
+        kind = PodSections if node_apart and _is_pod(members) else Sections
+        return kind(self._head(obj["apiVersion"], obj["kind"]), revision, metadata, tuple(members))
 
     def _changed(
         self, obj: JsonObject, revision: int, before: Predecessor, *, node_apart: bool
@@ -234,23 +278,25 @@ class PartEncoder:
             at = end
         members.append(_END)
         head = self._head(obj["apiVersion"], obj["kind"])
-        return Sections(head, revision, before.metadata(obj), tuple(members))
+        kind = PodSections if node_apart and _is_pod(members) else Sections
+        return kind(head, revision, before.metadata(obj), tuple(members))
 
     def _member(self, name: str, value: JsonValue, *, node_apart: bool) -> tuple[bytes, ...]:
         """The parts of one member: a spec with ``node_apart`` has two."""
         part = self._opening(name) + orjson.dumps(value)
         if node_apart and name == "spec" and part.endswith(_END):
             return self._spec(part, value)
-        return (self._shared(part),)
+        return (self.shared(part),)
 
     def _spec(self, part: bytes, spec: JsonObject) -> tuple[bytes, bytes]:
         """A spec up to its node, which comes last if it was bound, and the rest."""
         if len(spec) < 2 or next(reversed(spec)) != _NODE:
-            return self._shared(part[:-1]), _END
-        ending = b',"nodeName":%b}' % orjson.dumps(spec[_NODE])
-        return self._shared(part[: -len(ending)]), self._shared(ending)
+            return self.shared(part[:-1]), _END
+        ending = pod_node(spec[_NODE])
+        return self.shared(part[: -len(ending)]), self.shared(ending)
 
-    def _shared(self, part: bytes) -> bytes:
+    def shared(self, part: bytes) -> bytes:
+        """The part, or the one that is kept already for the same text."""
         known = self._known
         if len(known) > PARTS_SHARED:
             known.clear()

@@ -9,8 +9,8 @@ Traits are looked up in the parts of the encoding, which pods of one template sh
 from functools import lru_cache
 
 from kubescene.api.changes import Change, ChangeType
-from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections
-from kubescene.api.records import Record
+from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections, pod_members
+from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupResource
 
 EVERYTHING = -1
@@ -26,6 +26,8 @@ CLAIMS = 16
 DELETING = 64
 VOLUMES = 32
 """The pod has volumes; may be said of others too."""
+REWRITTEN = 128
+"""Metadata other than the revision have changed; may be said of others too."""
 
 _PODS = GroupResource("", "pods")
 _MENTIONS = (
@@ -49,8 +51,8 @@ def traits_of(change: Change) -> int:
         traits |= PLACED
     if record.deleting:
         traits |= DELETING
-    if previous is not None and previous.labels is not record.labels:
-        traits |= 0 if previous.labels == record.labels else RELABELED
+    if previous is not None and not same_metadata(record, previous):
+        traits |= REWRITTEN if previous.labels == record.labels else REWRITTEN | RELABELED
     return traits
 
 
@@ -58,10 +60,16 @@ def _members_of(record: Record) -> int:
     payload = record.payload
     if not isinstance(payload, Sections):
         return _found(record.data)
+    if (members := pod_members(payload)) is not None:
+        return _traits_in(members[0]) | _traits_in(members[2])
     traits = 0
     for part in payload.members:
-        traits |= _found_once(part) if len(part) <= LONGEST_SHARED else _found(part)
+        traits |= _traits_in(part)
     return traits
+
+
+def _traits_in(part: bytes) -> int:
+    return _found_once(part) if len(part) <= LONGEST_SHARED else _found(part)
 
 
 def _found(text: bytes) -> int:

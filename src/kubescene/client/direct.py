@@ -5,8 +5,9 @@ Watches are store subscriptions, so when a write returns its events have been de
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
+
+from msgspec import structs
 
 from kubescene.actors import Actor
 from kubescene.api.changes import Change, ChangeType
@@ -196,14 +197,19 @@ class DirectClient:
         return self._kept(self._store.subscribe(handler, (resource,), traits=traits))
 
     def watch_all(
-        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+        self,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        patient: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         handler = waking_for_all(handler, None if quiet else self._wake)
         self._watches_all = True
         for resource in self._store.resources():
             self._replay(resource, handler)
         aside = BOOKKEEPING if patient else ()
-        return self._kept(self._store.subscribe(handler, patient=aside))
+        return self._kept(self._store.subscribe(handler, patient=aside, traits=traits))
 
     @property
     def is_watching(self) -> bool:
@@ -246,6 +252,6 @@ class DirectClient:
             return options
         given, named = self._last_options
         if given is not options:
-            named = replace(options, field_manager=self._actor.manager)
+            named = structs.replace(options, field_manager=self._actor.manager)
             self._last_options = (options, named)
         return named

@@ -203,14 +203,20 @@ class Watcher(Protocol):
         ...
 
     def watch_all(
-        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+        self,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        patient: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         """The same for objects of every kind, those included that are defined later.
 
         What exists is delivered resource by resource in a fixed order, each in order of creation.
         For the few components to which all kinds are alike: the handler is called for every write
         of the world. Bookkeeping (Events, Leases, Scenarios) is delivered but wakes nobody. Who is
-        ``patient`` may miss phases of a Scenario that nobody else follows, and costs less.
+        ``patient`` may miss phases of a Scenario that nobody else follows, and costs less. So does
+        who names the ``traits`` of pods that matter.
         """
         ...
 

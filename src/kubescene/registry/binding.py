@@ -1,5 +1,23 @@
-"""The ``binding`` subresource of pods: from pending to assigned, once."""
+"""The ``binding`` subresource of pods: from pending to assigned, once.
 
+`bound` makes the assigned pod of a decoded one. Most pods need not be decoded for it: a binding
+that brings nothing but a node replaces parts of the encoding (`Bindings`), and pods that had one
+status before have one afterwards.
+"""
+
+import orjson
+
+from kubescene.api.parts import (
+    UNPLACED,
+    Sections,
+    metadata_of,
+    part_mentions,
+    pod_members,
+    pod_node,
+    pod_status,
+    status_of,
+)
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Clock, format_time
 from kubescene.errors import BadRequestError, ConflictError
@@ -9,6 +27,7 @@ from kubescene.types import JsonObject
 
 NODES = GroupResource("", "nodes")
 # E-9
+STATUSES_KEPT = 64
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
@@ -51,17 +70,18 @@ def bound(pod: JsonObject, body: JsonObject, node: str, store: Store, clock: Clo
     for field, added in (("labels", labels), ("annotations", given.get("annotations"))):
         if added:
             metadata = {**metadata, field: {**(metadata.get(field) or {}), **added}}
-    status = {k: v for k, v in pod.get("status", {}).items() if k != "nominatedNodeName"}
-    condition = {"type": "PodScheduled", "status": "True"}
-    status["conditions"] = set_condition(
-        status.get("conditions", []), condition, format_time(clock.now())
-    )
     return {
         **pod,
         "metadata": metadata,
         "spec": {**pod["spec"], "nodeName": node},
-        "status": status,
+        "status": bound_status(pod.get("status", {}), format_time(clock.now())),
     }
+
+
+def bound_status(status: JsonObject, now: str) -> JsonObject:
+    kept = {name: value for name, value in status.items() if name != "nominatedNodeName"}
+    condition = {"type": "PodScheduled", "status": "True"}
+    return {**kept, "conditions": set_condition(kept.get("conditions", []), condition, now)}
 
 
 def topology_labels(node: str, store: Store) -> dict[str, str]:
@@ -70,6 +90,62 @@ def topology_labels(node: str, store: Store) -> dict[str, str]:
     if record is None:
         return {}
     return {key: record.labels[key] for key in TOPOLOGY_LABELS if key in record.labels}
+
+
+class Bindings:
+    """Bindings by parts, for one world."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._statuses: dict[tuple[bytes, str], bytes] = {}
+
+    def are_quick(self, pod: Record, body: JsonObject) -> bool:
+        """Whether the pod may be assigned, and gets nothing but a node; it may not know."""
+        members = pod_members(pod.payload)
+        if members is None or members[1] != UNPLACED or pod.node or pod.deleting:
+            return False
+        if part_mentions(members[0], b'"schedulingGates"'):
+            return False
+        return brings_node_alone(body, pod)
+
+    def bind(self, pod: Record, node: str, now: str) -> Record:
+        """Assign a pod for which `are_quick` was true."""
+        assert isinstance(pod.payload, Sections)
+        spec, _, status, end = pod.payload.members
+        members = (spec, self._store.shared(pod_node(node)), self._status(status, now), end)
+        labels = topology_labels(node, self._store)
+        if not labels:
+            return self._store.rewrite(pod, members, node=node, phase=pod.phase)
+        metadata = metadata_of(pod.payload.metadata)
+        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+        return self._store.rewrite(
+            pod,
+            members,
+            node=node,
+            phase=pod.phase,
+            metadata=orjson.dumps(metadata)[1:],
+            labels=metadata["labels"],
+        )
+
+    def _status(self, status: bytes, now: str) -> bytes:
+        bound = self._statuses.get((status, now))
+        if bound is None:
+            if len(self._statuses) >= STATUSES_KEPT:
+                self._statuses.clear()
+            bound = self._store.shared(pod_status(bound_status(status_of(status), now)))
+            self._statuses[status, now] = bound
+        return bound
+
+
+def brings_node_alone(body: JsonObject, pod: Record) -> bool:
+    """Whether a Binding names a node and, at most, the pod's uid."""
+    target, given = body.get("target"), body.get("metadata")
+    if given and (len(given) > 1 or given.get("uid") != pod.uid):
+        return False
+    if not isinstance(target, dict) or target.get("kind", "Node") != "Node":
+        return False
+    name = target.get("name")
+    return isinstance(name, str) and name != ""
 
 
 def _refused(pod: JsonObject, why: str) -> ConflictError:

@@ -14,8 +14,9 @@ from kubescene.actors import Actor, Role
 from kubescene.api import conversion, managed_fields
 from kubescene.api.fields import strict_error
 from kubescene.api.gates import OpenGate, WriteGate
+from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.parts import Predecessor
+from kubescene.api.parts import Predecessor, Sections
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
@@ -30,7 +31,7 @@ from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
 from kubescene.registry.eviction import Evictions
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
-from kubescene.registry.molds import Mold, Molds
+from kubescene.registry.molds import Cast, Mold, Molds
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
@@ -43,7 +44,7 @@ from kubescene.registry.preconditions import (
 from kubescene.registry.preparation import Preparation
 from kubescene.registry.scaling import Scales
 from kubescene.registry.status_changes import is_status_change
-from kubescene.registry.status_reports import Reports
+from kubescene.registry.status_reports import Report, Reports
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
@@ -85,8 +86,9 @@ class Registry:
         self.scales = Scales(self)
         self.evictions = Evictions(self)
         self.track_fields = False
+        self._bindings = binding.Bindings(store)
         self._molds = Molds(store, admission)
-        self._reports = Reports(store, admission)
+        self._reports = Reports(admission)
         self._ownership = Ownership(scheme, self.custom, self.clocks)
 
     # -- reading ---------------------------------------------------------------------------
@@ -197,9 +199,9 @@ class Registry:
             return self._apply(request, resource_type, namespace, name)
         current = self.record(resource_type, namespace, name)
         is_alike = options.blueprint is not None and inspect is None and not self.track_fields
-        status = self._reports.find(request, current) if is_alike else None
-        if status is not None:
-            return self._report(request, current, status)
+        report = self._reports.find(request, current) if is_alike else None
+        if report is not None:
+            return self._report(request, current, report)
 
         def change(old: JsonObject) -> JsonObject:
             seen = old if resource_type.custom else conversion.from_storage(old, resource_type)
@@ -228,15 +230,20 @@ class Registry:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Assign a pod to a node: the ``binding`` subresource."""
-        resource_type = self.scheme.of_kind("v1", "Pod")
+        resource_type = self.type_of(POD)
         current = self.record(resource_type, namespace, name)
-        old = self.store.decoded(current)
-        node = binding.target_node(target, old)
-        bound = binding.bound(old, target, node, self.store, self.clock)
-        if options.dry_run:
-            return self._unstored(resource_type, bound)
-        self.gate.before_write(actor, resource_type, "binding")
-        record = self.store.update(resource_type.group_resource, bound)
+        if not options.dry_run and self._bindings.are_quick(current, target):
+            node = target["target"]["name"]
+            self.gate.before_write(actor, resource_type, "binding")
+            record = self._bindings.bind(current, node, format_time(self.clock.now()))
+        else:
+            old = self.store.decoded(current)
+            node = binding.target_node(target, old)
+            bound = binding.bound(old, target, node, self.store, self.clock)
+            if options.dry_run:
+                return self._unstored(resource_type, bound)
+            self.gate.before_write(actor, resource_type, "binding")
+            record = self.store.update(resource_type.group_resource, bound)
         body, merge = {"spec": {"nodeName": node}}, PatchType.MERGE
         request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
         self.tell(request, record, current)
@@ -349,11 +356,24 @@ class Registry:
         request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
         place = mold.place
         name = free_name(obj["metadata"], resource_type, place, self.identities, self.store)
+        if mold.cast is not None and mold.is_good_name(name):
+            return self._create_cast(request, mold.cast, name)
         complete = mold.named(name, obj, self.identities, self.clocks.of(resource_type))
         if not mold.is_good_name(name):
             self.checks.accept(request, complete, None)
         check_unused(resource_type, place, name, self.store)
         return self._store_new(request, complete, mold.encoded)
+
+    def _create_cast(self, request: WriteRequest, cast: Cast, name: str) -> Record:
+        """Create a pod of which everything but name, uid and time is encoded already."""
+        resource_type, first = request.resource_type, cast.record
+        uid = self.identities.uid(resource_type.kind, first.namespace, name)
+        metadata = cast.metadata(name, uid, format_time(self.clocks.of(resource_type).now()))
+        check_unused(resource_type, first.namespace, name, self.store)
+        self.gate.before_write(request.actor, resource_type, "")
+        record = self.store.create_like(first, name, uid, metadata, cast.members)
+        self.tell(request, record, None)
+        return record
 
     def _store_new(
         self, request: WriteRequest, obj: JsonObject, like: Predecessor | None = None
@@ -427,14 +447,15 @@ class Registry:
         declared = self.admission.reads is not None
         return declared and is_status_change(new, old, resource_type)
 
-    def _report(self, request: WriteRequest, current: Record, status: JsonObject) -> Record:
+    def _report(self, request: WriteRequest, current: Record, report: Report) -> Record:
         """Give a pod the status that the same report gave to another one like it."""
-        resource_type, old = request.resource_type, self.store.decoded(current)
-        new = {**old, "status": status}
-        if not is_status_change(new, old, resource_type):
-            new = strategies.keep_spec(new, old, resource_type)
-        self.checks.validate_metadata(new, old, resource_type)
-        return self._store_changed(request, current, new)
+        self.gate.before_write(request.actor, request.resource_type, request.subresource)
+        assert isinstance(current.payload, Sections)
+        spec, node, _, end = current.payload.members
+        members = (spec, node, report.status, end)
+        record = self.store.rewrite(current, members, node=current.node, phase=report.phase)
+        self.tell(request, record, current)
+        return record
 
     def _store_changed(self, request: WriteRequest, current: Record, new: JsonObject) -> Record:
         resource_type = request.resource_type

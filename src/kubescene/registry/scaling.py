@@ -6,8 +6,9 @@ read. The owner of the number is noted as one who came through ``scale``.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import structs
 
 from kubescene.actors import Actor
 from kubescene.api import fields
@@ -63,7 +64,7 @@ class Scales:
             name,
             replicas_patch(scale, self._paths(resource_type)),
             PatchType.MERGE,
-            options=replace(options, through=SCALE.name),
+            options=structs.replace(options, through=SCALE.name),
         )
 
     def patch(

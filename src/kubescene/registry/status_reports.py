@@ -7,44 +7,39 @@ the spec before, but not on the node; since equal parts of records are one, it i
 comparing that they are the same. Specs that differ in the names of their claims count as the same,
 too. Admission has no say, if all its plugins have declared themselves (`DeclaredPlugin`).
 
-Metadata are looked at every time, because they are each pod's own.
+Metadata stay as they are, so there is nothing in them to validate.
 """
 
 import re
 from collections import OrderedDict
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import POD
-from kubescene.api.parts import Sections
+from kubescene.api.parts import PodMembers, Sections, part_mentions, pod_members
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.writes import WriteRequest
-from kubescene.store import Store
-from kubescene.types import JsonObject
 
 REPORTS_KEPT = 64
 _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
 """Not within a text, where quotes are escaped."""
-
-
-class PodParts(NamedTuple):
-    """The parts of a pod's record that a status depends on."""
-
-    spec: bytes
-    status: bytes
+_GRACE = b'"deletionGracePeriodSeconds":'
+_NO_GRACE = b'"deletionGracePeriodSeconds":0'
 
 
 class Report(Struct, frozen=True):
-    """A status that was accepted, and what it was made from."""
+    """A status that was accepted, encoded, and what it was made from."""
 
-    before: PodParts
-    status: JsonObject
+    spec: bytes
+    before: bytes
+    status: bytes
+    phase: str
 
 
 ReportKey: TypeAlias = tuple[Blueprint, str, int | bytes, int]
@@ -53,37 +48,51 @@ ReportKey: TypeAlias = tuple[Blueprint, str, int | bytes, int]
 class Reports:
     """The newest reports of one world, by the blueprint of the patch and the parts before."""
 
-    def __init__(self, store: Store, admission: AdmissionChain) -> None:
-        self._store = store
+    def __init__(self, admission: AdmissionChain) -> None:
         self._admission = admission
         self._reports: OrderedDict[ReportKey, Report] = OrderedDict()
 
-    def find(self, request: WriteRequest, current: Record) -> JsonObject | None:
-        """The status that a request leads to, if that is known."""
-        blueprint, before = request.options.blueprint, pod_parts(current)
-        if blueprint is None or before is None or not is_report(request):
+    def find(self, request: WriteRequest, current: Record) -> Report | None:
+        """The report that a request leads to, if that is known."""
+        blueprint, members = request.options.blueprint, pod_members(current.payload)
+        if blueprint is None or members is None or not is_report(request):
             return None
-        report = self._reports.get(_key(request, blueprint, before))
+        report = self._reports.get(_key(request, blueprint, members))
         # The report holds the parts that it was made from, so nobody else has their ids.
-        return None if report is None else report.status
+        return report if report is not None and is_neat(current) else None
 
     def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
         """Remember what a request with a blueprint has led to."""
-        blueprint, before = request.options.blueprint, pod_parts(current)
+        blueprint, before = request.options.blueprint, pod_members(current.payload)
         if blueprint is None or before is None or not is_report(request):
             return
-        after, status = pod_parts(record), self._store.decoded(record)["status"]
+        after = pod_members(record.payload)
         # Nothing is written where nothing changes. A nomination is judged by the node.
-        changes = after is not None and after.status != before.status
-        if not changes or self._admission.reads is None or "nominatedNodeName" in status:
+        if after is None or after[2] == before[2] or self._admission.reads is None:
             return
-        self._reports[_key(request, blueprint, before)] = Report(before, status)
+        if part_mentions(after[2], b'"nominatedNodeName"'):
+            return
+        report = Report(before[0], before[2], after[2], record.phase)
+        self._reports[_key(request, blueprint, before)] = report
         if len(self._reports) > REPORTS_KEPT:
             self._reports.popitem(last=False)
 
 
-def _key(request: WriteRequest, blueprint: Blueprint, before: PodParts) -> ReportKey:
-    return blueprint, request.patch_type, likeness(before.spec), id(before.status)
+def _key(request: WriteRequest, blueprint: Blueprint, before: PodMembers) -> ReportKey:
+    return blueprint, request.patch_type, likeness(before[0]), id(before[2])
+
+
+def is_neat(record: Record) -> bool:
+    """Whether a write of the status leaves the rest alone.
+
+    Empty maps of labels or annotations go with it, and so does an object that has nothing left to
+    wait for.
+    """
+    assert isinstance(record.payload, Sections)
+    metadata = record.payload.metadata
+    if b'"labels":{}' in metadata or b'"annotations":{}' in metadata:
+        return False
+    return not record.deleting or (_GRACE in metadata and _NO_GRACE not in metadata)
 
 
 def likeness(spec: bytes) -> int | bytes:
@@ -104,13 +113,3 @@ def is_report(request: WriteRequest) -> bool:
         and not options.strict
         and not options.dry_run
     )
-
-
-def pod_parts(record: Record) -> PodParts | None:
-    """Spec without node, and status, of a pod's record that has just these members."""
-    payload = record.payload
-    if not isinstance(payload, Sections) or len(payload.members) != 4:
-        return None
-    spec, _, status, _ = payload.members
-    is_pod = spec.startswith(b',"spec":{') and status.startswith(b',"status":{')
-    return PodParts(spec, status) if is_pod else None

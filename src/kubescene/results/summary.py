@@ -136,10 +136,10 @@ class SummaryFold:
 
     def add(self, fact: Fact) -> None:
         """Take in the next fact; kinds that the summary knows nothing of leave no trace."""
-        if isinstance(fact, PodAttempt):
-            self._attempted(fact, self._count(fact))
-        elif isinstance(fact, ObjectFact):
+        if isinstance(fact, ObjectFact):
             self._wrote(fact, self._count(fact))
+        elif isinstance(fact, PodAttempt):
+            self._attempted(fact, self._count(fact))
         elif isinstance(fact, Done | Advanced):
             self._count(fact).operations += 1
             self._unwritten[fact.step.major] += 1

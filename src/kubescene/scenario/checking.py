@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from msgspec import structs
+
 from kubescene.actors import ENGINE
 from kubescene.cluster import Cluster
 from kubescene.controllers.registrations import ControllerRegistrations
@@ -77,7 +79,7 @@ class ObjectCheck:
         try:
             if namespace := _metadata(obj).get("namespace"):
                 self._ensure_namespace(namespace)
-            self._client.create(obj, options=replace(options, dry_run=is_dry))
+            self._client.create(obj, options=structs.replace(options, dry_run=is_dry))
         except (BadRequestError, InvalidError) as error:
             yield from (fault.under("object") for fault in told(error))
         except ApiError:

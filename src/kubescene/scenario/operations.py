@@ -1,9 +1,9 @@
 """Carrying out one scenario operation through a client, as the engine."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import orjson
+from msgspec import structs
 
 from kubescene.actors import ENGINE
 from kubescene.api.blueprints import Blueprint, ClaimingBlueprint
@@ -125,7 +125,7 @@ class Creation:
         counted = "count" in operation.body
         self._template = Template(self._objects[0]) if counted else None
         if self._template is not None and operation.instances > 1:
-            self._options = replace(self._options, blueprint=self._template.blueprint)
+            self._options = structs.replace(self._options, blueprint=self._template.blueprint)
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""

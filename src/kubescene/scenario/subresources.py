@@ -4,8 +4,9 @@ What happens is told in KEP-140's words: a bind and a status are patches, an evi
 each under the id of the operation that asked for it.
 """
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import POD
@@ -84,4 +85,4 @@ def retold(
     asked: JsonObject = {"typeMeta": types, "objectMeta": metadata, "subresource": part}
     if patch is not None:
         asked |= {"patch": encode(patch).decode(), "patchType": PatchType.MERGE.value}
-    return replace(options, origin=OperationOrigin(options.origin.id, encode(asked)))
+    return structs.replace(options, origin=OperationOrigin(options.origin.id, encode(asked)))

@@ -47,6 +47,21 @@ def guarded_method(plugin: object, name: str, method: str, point: str) -> Any:
     return partial(_checked, call, name, point, *expected)
 
 
+def inner_method(plugin: object, name: str, method: str, point: str) -> Any:
+    """A method for those who ask many nodes or plugins and guard all of that by `failed`.
+
+    Of a plugin that is not ours it is the guarded one, which also checks the answers.
+    """
+    is_ours = type(plugin).__module__.startswith(_OURS)
+    return getattr(plugin, method) if is_ours else guarded_method(plugin, name, method, point)
+
+
+def failed(error: Exception, plugin: str, point: str) -> PluginError:
+    """What is raised for an exception that came out of a plugin."""
+    text = f"{type(error).__name__}: {error}"
+    return PluginError(text, plugin=plugin, extension_point=point)
+
+
 def traceback_of(error: PluginError) -> str:
     """Where in the plugin it happened, innermost last; cut at its beginning if it is long."""
     cause = error.__cause__
@@ -64,9 +79,7 @@ def _guard(call: Callable[..., Any], plugin: str, point: str, /, *arguments: Any
     except KubesceneError:
         raise
     except Exception as error:
-        raise PluginError(
-            f"{type(error).__name__}: {error}", plugin=plugin, extension_point=point
-        ) from error
+        raise failed(error, plugin, point) from error
 
 
 def _checked(

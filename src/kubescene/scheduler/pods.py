@@ -20,7 +20,15 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import orjson
 
-from kubescene.api.parts import spec_part
+from kubescene.api.changes import Change
+from kubescene.api.parts import (
+    LONGEST_SHARED,
+    Sections,
+    metadata_of,
+    pod_members,
+    spec_part,
+    status_of,
+)
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     Amounts,
@@ -171,6 +179,17 @@ class PodSpec(Shared):
         )
 
 
+class PodStatus:
+    """What is read from the status of a pod."""
+
+    __slots__ = ("nominated_node", "resized", "start_time")
+
+    def __init__(self, status: ReadOnlyObject) -> None:
+        self.nominated_node: str = status.get("nominatedNodeName") or ""
+        self.start_time: str = status.get("startTime") or ""
+        self.resized = bool(status) and resized(status)
+
+
 class PodSignature(Shared):
     """What pods have in common that differ in nothing a plugin may count, select or compare.
 
@@ -249,6 +268,7 @@ class PodClasses:
         self._classes: OrderedDict[bytes, PodClass] = OrderedDict()
         self._signatures: OrderedDict[tuple[Any, ...], PodSignature] = OrderedDict()
         self._specs: dict[bytes, PodSpec] = {}
+        self._statuses: dict[bytes, PodStatus] = {}
 
     def of(self, spec: ReadOnlyObject) -> PodClass:
         key = orjson.dumps(_relevant(spec))
@@ -272,6 +292,19 @@ class PodClasses:
                 self._specs.clear()
             found = self._specs[part] = PodSpec(spec, self.of(spec))
         return found
+
+    def known(self, record: Record) -> tuple[PodSpec, PodStatus] | None:
+        """Spec and status of a pod that shares both encodings with others; None if it does not."""
+        members = pod_members(record.payload)
+        spec = None if members is None else self._specs.get(members[0])
+        if members is None or spec is None or len(members[2]) > LONGEST_SHARED:
+            return None
+        status = self._statuses.get(members[2])
+        if status is None:
+            if len(self._statuses) >= SPECS_KEPT:
+                self._statuses.clear()
+            status = self._statuses[members[2]] = PodStatus(status_of(members[2]))
+        return None if status.resized else (spec, status)
 
     def signature(self, record: Record, spec: PodSpec) -> PodSignature:
         labels = record.labels
@@ -299,7 +332,6 @@ class PodInfo:
 
     __slots__ = (
         "gates",
-        "generation",
         "key",
         "labels",
         "name",
@@ -321,8 +353,39 @@ class PodInfo:
     )
 
     def __init__(self, record: Record, obj: ReadOnlyObject, classes: PodClasses) -> None:
-        metadata = obj["metadata"]
-        status: ReadOnlyObject = obj.get("status") or {}
+        spec = classes.spec(record, obj.get("spec") or {})
+        status = PodStatus(obj.get("status") or {})
+        self._fill(record, spec, status, classes.signature(record, spec))
+        if status.resized:
+            self.requests = pod_requests(obj)
+            self.nonzero_cpu, self.nonzero_memory = nonzero_requests(obj)
+
+    @classmethod
+    def of(cls, change: Change, classes: PodClasses, before: "PodInfo | None" = None) -> "PodInfo":
+        """The pod after a change, decoded only if it shares nothing with others.
+
+        ``before`` is the same pod as it was, if that is known.
+        """
+        record, known = change.record, classes.known(change.record)
+        if known is None:
+            return cls(record, change.object, classes)
+        spec, status = known
+        if before is not None and before.is_still(record, spec):
+            signature = before.signature
+        else:
+            signature = classes.signature(record, spec)
+        pod = cls.__new__(cls)
+        pod._fill(record, spec, status, signature)
+        return pod
+
+    def is_still(self, record: Record, spec: PodSpec) -> bool:
+        """Whether the pod has the same signature with this record."""
+        same_owner = self.signature.owner == record.owner
+        return self.spec is spec and self.labels == record.labels and same_owner
+
+    def _fill(
+        self, record: Record, spec: PodSpec, status: PodStatus, signature: PodSignature
+    ) -> None:
         self.record = record
         self.namespace = record.namespace
         self.name = record.name
@@ -330,11 +393,10 @@ class PodInfo:
         self.key = f"{record.namespace}/{record.name}"
         self.labels: Mapping[str, str] = record.labels
         self.node: str = record.node
-        self.terminating = metadata.get("deletionTimestamp") is not None
-        self.generation: int = metadata.get("generation") or 0
-        self.nominated_node: str = status.get("nominatedNodeName") or ""
-        self.start_time: str = status.get("startTime") or ""
-        self.spec = spec = classes.spec(record, obj.get("spec") or {})
+        self.terminating = record.deleting
+        self.nominated_node = status.nominated_node
+        self.start_time = status.start_time
+        self.spec = spec
         self.priority = spec.priority
         self.scheduler_name = spec.scheduler_name
         self.gates = spec.gates
@@ -342,10 +404,15 @@ class PodInfo:
         self.requests = pod_class.requests
         self.nonzero_cpu = pod_class.nonzero_cpu
         self.nonzero_memory = pod_class.nonzero_memory
-        if status and resized(status):
-            self.requests = pod_requests(obj)
-            self.nonzero_cpu, self.nonzero_memory = nonzero_requests(obj)
-        self.signature = classes.signature(record, spec)
+        self.signature = signature
+
+    @property
+    def generation(self) -> int:
+        """That of its metadata; 0 if there is none."""
+        payload = self.record.payload
+        if isinstance(payload, Sections):
+            return metadata_of(payload.metadata).get("generation") or 0
+        return self.object["metadata"].get("generation") or 0
 
     @property
     def is_resized(self) -> bool:
@@ -391,7 +458,6 @@ class PodInfo:
         copy.scheduler_name = self.scheduler_name
         copy.gates = self.gates
         copy.terminating = self.terminating
-        copy.generation = self.generation
         copy.nominated_node = self.nominated_node
         copy.start_time = self.start_time
         copy.pod_class = self.pod_class

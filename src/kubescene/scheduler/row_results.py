@@ -26,6 +26,9 @@ class Window(NamedTuple):
     def holds(self, rows: set[int]) -> list[int]:
         """Those of the rows that it holds, in its order."""
         start, size, total = self
+        if len(rows) == 1:
+            (row,) = rows
+            return [row] if (row - start) % total < size else []
         found = [offset for row in rows if (offset := (row - start) % total) < size]
         return [(start + offset) % total for offset in sorted(found)]
 

@@ -18,7 +18,7 @@ from kubescene.scheduler.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.concerns import Concerns
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.guarding import guarded, guarded_method
+from kubescene.scheduler.guarding import guarded, guarded_method, inner_method
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -59,6 +59,8 @@ class FilterExtension:
     one: Callable[[CycleState, PodInfo, NodeInfo], Status] | None
     stamp: Callable[[CycleState, PodInfo], int] | None = None
     sees_pods: SeesPods = SeesPods.EVERYTHING
+    inner: Callable[[CycleState, PodInfo, NodeInfo], Status] | None = None
+    """``one`` for those who see to its exceptions themselves."""
 
     @property
     def per_node(self) -> bool:
@@ -98,6 +100,8 @@ class ScoreExtension:
     normalize: Callable[[CycleState, PodInfo, Scores], Scores] | None
     one: Callable[[CycleState, PodInfo, NodeInfo], int] | None
     normalizes_alone: bool = False
+    inner: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
+    """``one`` for those who see to its exceptions themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,12 @@ class Framework:
             return None
         return guarded_method(self.plugins[plugin], plugin, method, point)
 
+    def _inner(self, plugin: str, method: str, point: str) -> Any:
+        """A method that is called for one node after the other, or None if the plugin lacks it."""
+        if not implements(self.plugins[plugin], method):
+            return None
+        return inner_method(self.plugins[plugin], plugin, method, point)
+
     def prepare_by_class(self, extensions: Iterable[PreFilterExtension | Extension]) -> bool:
         """Whether the class of a pod decides what all these plugins say."""
         plugins = [self.plugins[each.name] for each in extensions]
@@ -246,6 +256,7 @@ class Framework:
             None if text else self._optional(name, "filter", point),
             None if text else self._optional(name, "stamp", point),
             SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
+            None if text else self._inner(name, "filter", point),
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
@@ -260,6 +271,7 @@ class Framework:
             self._optional(name, "normalize", point),
             self._optional(name, "score", point),
             getattr(plugin, "normalizes_alone", False),
+            self._inner(name, "score", point),
         )
 
 

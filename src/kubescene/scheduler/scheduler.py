@@ -110,6 +110,7 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
         )
         self._gates = options.feature_gates
+        self._is_ganging = self._gates.gang_scheduling
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
@@ -291,7 +292,7 @@ class Scheduler:
 
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
-        if self._gates.generic_workload and pod.group:
+        if pod.group and self._gates.generic_workload:
             return self._attempt_group(entry)
         if self._is_skipped(entry):
             return False
@@ -757,8 +758,7 @@ class Scheduler:
         if before is None or not before.node:
             self._pod_bound(change, placed)
             return
-        pod = PodInfo(record, change.object, self._classes)
-        self._placed[record.uid] = pod
+        pod = self._placed[record.uid] = PodInfo.of(change, self._classes, placed)
         if placed is None:
             self.nodes.add_pod(pod, pod.node)
         else:
@@ -777,7 +777,7 @@ class Scheduler:
             if placed is not None:
                 self._forget(placed)
             self._abandon(record.uid, "bound by somebody else")
-            pod = self._placed[record.uid] = PodInfo(record, change.object, self._classes)
+            pod = self._placed[record.uid] = PodInfo.of(change, self._classes)
             self.nodes.add_pod(pod, pod.node)
         self._notify(POD_ADDED, change)
         entry = self.queue.get(record.uid)
@@ -786,7 +786,7 @@ class Scheduler:
             self.queue.delete(record.uid)
 
     def _pod_pending(self, change: Change) -> None:
-        pod = PodInfo(change.record, change.object, self._classes)
+        pod = PodInfo.of(change, self._classes)
         if pod.scheduler_name not in self._cycles:
             return
         if pod.uid in self._placed:
@@ -796,7 +796,7 @@ class Scheduler:
         if before is None:
             self.nominations.add(pod, pod.nominated_node)
             self.queue.add(pod)
-            if self._gates.gang_scheduling:
+            if self._is_ganging:
                 self._notify(POD_ADDED, change)
             return
         self._renominate(pod, before, change)

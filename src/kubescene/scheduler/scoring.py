@@ -19,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.clock import Stream
+from kubescene.errors import KubesceneError
+from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.guarding import failed
 from kubescene.scheduler.interfaces import Rows, Scores
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.normalizing import highest
@@ -175,8 +178,13 @@ class ScoreChain:
     def _renew_row(self, state: CycleState, pod: PodInfo, kept: ClassScores, row: int) -> None:
         info, total = self.nodes.infos[row], 0
         for line, extension in enumerate(kept.active.kept):
-            assert extension.one is not None
-            score = extension.one(state, pod, info)
+            assert extension.inner is not None
+            try:
+                score = extension.inner(state, pod, info)
+            except KubesceneError:
+                raise
+            except Exception as error:
+                raise failed(error, extension.name, ExtensionPoint.SCORE) from error
             kept.raw[line, row] = score
             kept.rated[line] |= score != 0
             if extension.normalize is None:

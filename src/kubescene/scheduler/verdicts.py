@@ -15,8 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.errors import PluginError
+from kubescene.errors import KubesceneError, PluginError
+from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.guarding import failed
 from kubescene.scheduler.interfaces import Codes, Reads, Rows, SeesPods
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
@@ -343,8 +345,13 @@ class Filtering:
     def _judge_row(self, row: int) -> int:
         info = self._nodes.infos[row]
         for extension in self._split.per_node:
-            if extension.one is not None:
-                status = extension.one(self.state, self._pod, info)
+            if extension.inner is not None:
+                try:
+                    status = extension.inner(self.state, self._pod, info)
+                except KubesceneError:
+                    raise
+                except Exception as error:
+                    raise failed(error, extension.name, ExtensionPoint.FILTER) from error
                 if status is SUCCESS or status.ok:
                     continue
             rows: NDArray[np.intp] = np.array([row], dtype=np.intp)

@@ -39,7 +39,7 @@ EVENTS = GroupResource("", "events")
 Subscriber: TypeAlias = Callable[[Change], None]
 Records: TypeAlias = list[Record]
 Keys: TypeAlias = list[tuple[str, str]]
-Route: TypeAlias = tuple[tuple[Subscriber, int], ...]
+Route: TypeAlias = tuple[Subscriber, ...]
 """Who is told of a resource, and which traits of a change they look for."""
 
 
@@ -69,6 +69,11 @@ class Subscription:
         if self.resources is None:
             return resource not in self.patient
         return resource in self.resources
+
+    def hears(self, resource: GroupResource, traits: int) -> bool:
+        """Whether it is told of a change of the resource that has these traits."""
+        follows = self.resources is None or resource in self.resources
+        return follows and (self.traits == EVERYTHING or bool(self.traits & traits))
 
     def cancel(self) -> None:
         """Stop. Safe to call twice."""
@@ -110,7 +115,7 @@ class Store:
         self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._subscriptions: Subscriptions = []
-        self._routes: dict[GroupResource, Route] = {}
+        self._routes: dict[tuple[GroupResource, int], Route] = {}
         self._notifying: Change | None = None
         self._owner: int | None = None
         self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
@@ -223,12 +228,7 @@ class Store:
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if key in self._objects[resource]:
-            raise AlreadyExistsError(
-                f'{resource} "{key[1]}" already exists',
-                name=key[1],
-                group=resource.group,
-                kind=resource.resource,
-            )
+            raise taken(resource, key[1])
         self._claim()
         return self._put(ChangeType.ADDED, resource, obj, None, like)
 
@@ -240,6 +240,67 @@ class Store:
         current = self._current(resource, metadata.get("namespace", ""), metadata["name"], expected)
         self._claim()
         return self._put(ChangeType.MODIFIED, resource, obj, current)
+
+    def create_like(
+        self, other: Record, name: str, uid: str, metadata: bytes, members: tuple[bytes, ...]
+    ) -> Record:
+        """Store a new object that is encoded already, and like another one in all else."""
+        resource, namespace = other.resource, other.namespace
+        assert isinstance(other.payload, Sections)
+        if (namespace, name) in self._objects[resource]:
+            raise taken(resource, name)
+        self._claim()
+        revision = self._revision + 1
+        record = Record(
+            resource,
+            namespace,
+            name,
+            uid,
+            revision,
+            type(other.payload)(other.payload.head, revision, metadata, members),
+            other.labels,
+            other.node,
+            other.phase,
+            other.owner,
+        )
+        return self._commit(Change(ChangeType.ADDED, record, None, self))
+
+    def rewrite(
+        self,
+        current: Record,
+        members: tuple[bytes, ...],
+        *,
+        node: str,
+        phase: str,
+        metadata: bytes | None = None,
+        labels: dict[str, str] | None = None,
+    ) -> Record:
+        """Replace the encoding of the newest record, apart from metadata that are not given.
+
+        ``node``, ``phase`` and ``labels`` are what the encoding says of them.
+        """
+        self._claim()
+        revision, old = self._revision + 1, current.payload
+        assert isinstance(old, Sections)
+        metadata = old.metadata if metadata is None else metadata
+        record = Record(
+            current.resource,
+            current.namespace,
+            current.name,
+            current.uid,
+            revision,
+            type(old)(old.head, revision, metadata, members),
+            current.labels if labels is None else labels,
+            node,
+            phase,
+            current.owner,
+            current.deleting,
+        )
+        return self._commit(Change(ChangeType.MODIFIED, record, current, self))
+
+    def shared(self, part: bytes) -> bytes:
+        """The part, or the one that is kept already for the same text."""
+        return self._encoder.shared(part)
 
     def update_payload(
         self, record: Record, build: Callable[[int], Payload], *, phase: str
@@ -258,13 +319,12 @@ class Store:
         subscriber of the resource, a journal, another thread.
         """
         resource = record.resource
-        served = self._journal is not None or self._owner is not None
-        if served or self._is_followed(resource):
-            return False
-        if not self.is_newest(record):
-            return False
         pending = self._deferred.get(resource)
-        if pending is not None and pending[0] is not record:
+        if pending is None or pending[0] is not record:
+            # What was deferred once may be so again: whoever comes to look makes it at once.
+            served = self._journal is not None or self._owner is not None
+            if served or self._is_followed(resource) or not self.is_newest(record):
+                return False
             self._catch_up(resource)
         self._deferred[resource] = (record, build, phase)
         return True
@@ -482,13 +542,10 @@ class Store:
         """Tell everybody; if some fail, the others hear of it all the same, then it is raised."""
         failures: list[Exception] = []
         self._notifying = change
-        traits: int | None = None
+        resource = change.record.resource
+        traits = traits_of(change) if resource == PODS else EVERYTHING
         try:
-            for handler, wanted in self._route(change.record.resource):
-                if wanted != EVERYTHING:
-                    traits = traits_of(change) if traits is None else traits
-                    if not traits & wanted:
-                        continue
+            for handler in self._routes.get((resource, traits)) or self._route(resource, traits):
                 try:
                     handler(change)
                 except Exception as error:
@@ -501,14 +558,11 @@ class Store:
                 first.add_note(f"another subscriber failed with {other!r}")
             raise first
 
-    def _route(self, resource: GroupResource) -> Route:
-        route = self._routes.get(resource)
-        if route is None:
-            route = self._routes[resource] = tuple(
-                (s.handler, s.traits)
-                for s in self._subscriptions
-                if s.resources is None or resource in s.resources
-            )
+    def _route(self, resource: GroupResource, traits: int) -> Route:
+        """Who is told of a change with these traits; there are few combinations."""
+        route = self._routes[resource, traits] = tuple(
+            each.handler for each in self._subscriptions if each.hears(resource, traits)
+        )
         return route
 
     def _decode(self, record: Record) -> JsonObject:
@@ -562,4 +616,13 @@ def replaced(record: Record, revision: int, build: Callable[[int], Payload], pha
         phase=phase,
         owner=record.owner,
         deleting=record.deleting,
+    )
+
+
+def taken(resource: GroupResource, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f'{resource} "{name}" already exists',
+        name=name,
+        group=resource.group,
+        kind=resource.resource,
     )

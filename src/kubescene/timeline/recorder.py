@@ -62,6 +62,7 @@ class TimelineRecorder(Instrument):
         self._ordinal = 0
         self._ordinal_step: ScenarioStep | None = None
         self._id_begins = ""
+        self._lasting: tuple[Any, bytes] = (None, b"")
 
     # -- hooks -----------------------------------------------------------------------------
 
@@ -142,10 +143,20 @@ class TimelineRecorder(Instrument):
             return ObjectDeleted(*told)
         if verb == "update" and write.previous is not None:
             return ObjectPatched(*told, record, b"", MERGE, write.previous)
-        body = sent_body(write.body) if origin is None else b""
+        body = self._sent_body(write) if origin is None else b""
         if verb == "create":
             return ObjectCreated(*told, record, body)
         return ObjectPatched(*told, record, body, str(write.patch_type))
+
+    def _sent_body(self, write: ObjectWrite) -> bytes:
+        """What was sent, encoded; once if it is sent over and over."""
+        if not write.is_lasting:
+            return sent_body(write.body)
+        known, text = self._lasting
+        if known is not write.body:
+            text = sent_body(write.body)
+            self._lasting = (write.body, text)
+        return text
 
     def _attempt_fact(self, attempt: SchedulingAttempt) -> PodAttempt:
         pod, node, explanation = attempt.pod, attempt.node, attempt.explanation

@@ -262,9 +262,14 @@ class HttpClient:
         return self._following.watch(api, waking(handler, None if quiet else self._wake))
 
     def watch_all(
-        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+        self,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        patient: bool = False,
+        traits: int = EVERYTHING,
     ) -> HttpSubscription:
-        del patient  # a server tells everybody everything
+        del patient, traits  # a server tells everybody everything
         return self._following.watch_all(waking_for_all(handler, None if quiet else self._wake))
 
     def changed_since(self, revision: int) -> bool:

@@ -18,6 +18,7 @@ from kubescene.api.changes import Change, ChangeType
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupResource
+from kubescene.api.traits import COMES_OR_GOES, DELETING, REWRITTEN
 from kubescene.client import ObjectRef
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.builtin.owner_graph import Dependent, OwnerGraph, is_known
@@ -35,6 +36,9 @@ _OWNER_REFERENCES = b'"ownerReferences":'
 
 Keys: TypeAlias = OrderedDict[str, ObjectRef]
 """Objects by uid, first in, first out."""
+
+
+_CONCERNED = COMES_OR_GOES | REWRITTEN | DELETING
 
 
 class OwnerState(Enum):
@@ -67,7 +71,7 @@ class GarbageCollector:
         self._refused: Keys = OrderedDict()
         self._wrote = False
         self._wake = context.wake
-        self._client.watch_all(self.observe, quiet=True, patient=True)
+        self._client.watch_all(self.observe, quiet=True, patient=True, traits=_CONCERNED)
 
     def run_once(self) -> Progress:
         if not self._queue:

@@ -221,10 +221,15 @@ class ReplayClient:
         return self.store.subscribe(handler, (resource,), traits=traits)
 
     def watch_all(
-        self, handler: EventHandler, *, quiet: bool = False, patient: bool = False
+        self,
+        handler: EventHandler,
+        *,
+        quiet: bool = False,
+        patient: bool = False,
+        traits: int = EVERYTHING,
     ) -> Subscription:
         del quiet, patient
-        return self.store.subscribe(handler)
+        return self.store.subscribe(handler, traits=traits)
 
     def changed_since(self, revision: int) -> bool:
         return self.store.revision > revision
