@@ -16,6 +16,7 @@ from kubescene.timeline import (
     ObjectPatched,
     OperationsIgnored,
     PodAttempt,
+    PodEnded,
     PodPreempted,
     ScenarioEnded,
 )
@@ -75,9 +76,14 @@ def _(fact: ObjectDeleted, entries: FactEntries) -> None:
     ledger.wrote(asked=fact.origin is not None)
     ledger.deleted()
     if fact.gvk == POD:
-        ledger.pod_deleted(fact.namespace, fact.name)
+        ledger.pod_deleted(fact.namespace, fact.name, marked=fact.marked)
     elif fact.gvk == NODE:
         ledger.node_removed(fact.name)
+
+
+@enter.register
+def _(fact: PodEnded, entries: FactEntries) -> None:
+    entries.ledger.pod_ended(fact.namespace, fact.name)
 
 
 @enter.register

@@ -4,9 +4,9 @@ Whoever reads a run (facts in memory, lines of a file, events of a Scenario) mak
 `fact_entries`, `line_entries` and `event_entries`. Tables and measures read the ledger. Amounts are
 integers (cpu in thousandths, the rest in whole units), so sums are exact in any order.
 
-A pod is in one of four states: it is *pending* until it has a node, then *bound*; *finished* once
-its phase is Succeeded or Failed, *deleted* once it is gone. Only bound pods take room, and only of
-nodes that exist.
+A pod is in one of five states: *pending* until it has a node, then *bound*; *terminating* from its
+deletion until that is carried out, then *deleted*; *finished* once its phase is Succeeded or
+Failed. Pods that are bound or terminating take room of their node, as long as it exists.
 """
 
 from kubescene.clock import ScenarioStep
@@ -15,6 +15,8 @@ from kubescene.results.ledger_entries import (
     DELETED,
     FINISHED,
     PENDING,
+    STATES,
+    TERMINATING,
     NodeEntry,
     PodEntry,
     PodKey,
@@ -47,7 +49,7 @@ class Ledger:
         self.ignored: list[str] = []
         self.warnings: list[str] = []
         self.totals = Totals()
-        self.states = {PENDING: 0, BOUND: 0, FINISHED: 0, DELETED: 0}
+        self.states = dict.fromkeys(STATES, 0)
         """How many pods are in which state."""
         self.node_time = 0
         """Nanoseconds, summed over nodes."""
@@ -197,8 +199,8 @@ class Ledger:
 
     def pod_written(self, namespace: str, name: str, uid: str, state: PodState) -> None:
         """A pod was changed."""
-        pod = self.pod(namespace, name)
-        if pod is None:
+        pod = self._pods.get((namespace, name))
+        if pod is None or pod.uid != uid:
             pod = self._add_pod((namespace, name), uid)
         self._take(pod, state)
 
@@ -217,20 +219,16 @@ class Ledger:
         pod.phase = state.phase
         pod.priority, pod.owner = state.priority, state.owner
         pod.scheduler, pod.gates = state.scheduler, state.gates
-        if state.phase in FINAL_PHASES:
-            self._finish(pod)
+        if state.phase in FINAL_PHASES and pod.state in (PENDING, BOUND):
+            self._end(pod, FINISHED)
         if pod.state == PENDING:
             pod.requests = state.requests
             if state.node:
                 self._bind(pod, state.node)
-        elif pod.state == BOUND and pod.requests is not state.requests:
+        elif pod.holds_room and pod.requests is not state.requests:
             self._occupy(pod, -1)
             pod.requests = state.requests
             self._occupy(pod, 1)
-
-    def _finish(self, pod: PodEntry) -> None:
-        if pod.state in (PENDING, BOUND):
-            self._end(pod, FINISHED)
 
     def _bind(self, pod: PodEntry, node: str) -> None:
         pod.node = node
@@ -253,7 +251,7 @@ class Ledger:
         pod.state = state
 
     def _end(self, pod: PodEntry, state: str) -> None:
-        if pod.state == BOUND:
+        if pod.holds_room:
             self._occupy(pod, -1)
         if pod.ended_time is None:
             pod.ended_step, pod.ended_time = self.step, self.time
@@ -264,7 +262,18 @@ class Ledger:
         if self._current is not None:
             self._current.deleted += 1
 
-    def pod_deleted(self, namespace: str, name: str) -> None:
+    def pod_deleted(self, namespace: str, name: str, *, marked: bool) -> None:
+        """The deletion of a pod was accepted; if it is only marked, `pod_ended` comes later."""
+        pod = self.pod(namespace, name)
+        if pod is None:
+            return
+        if marked and pod.state in (PENDING, BOUND):
+            self._move(pod, TERMINATING)
+        elif not marked:
+            self._end(pod, DELETED)
+
+    def pod_ended(self, namespace: str, name: str) -> None:
+        """The deletion of a pod is carried out."""
         pod = self.pod(namespace, name)
         if pod is not None:
             self._end(pod, DELETED)

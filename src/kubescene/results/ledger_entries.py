@@ -3,7 +3,9 @@
 from kubescene.clock import ScenarioStep
 from kubescene.results.states import Amounts
 
-PENDING, BOUND, FINISHED, DELETED = "Pending", "Bound", "Finished", "Deleted"
+PENDING, BOUND, TERMINATING = "Pending", "Bound", "Terminating"
+FINISHED, DELETED = "Finished", "Deleted"
+STATES = (PENDING, BOUND, TERMINATING, FINISHED, DELETED)
 
 PodKey = tuple[str, str]
 """Namespace and name."""
@@ -71,6 +73,10 @@ class PodEntry:
         """The same in major steps; 0 if it was bound in the step in which it came."""
         until = self.bound_step or self.ended_step or end
         return until.major - self.created_step.major
+
+    @property
+    def holds_room(self) -> bool:
+        return bool(self.node) and self.state in (BOUND, TERMINATING)
 
     @property
     def is_censored(self) -> bool:

@@ -43,6 +43,12 @@ class ObjectDeleted(Told, frozen=True):
     kind: str
     name: str
     namespace: str = ""
+    marked: bool = False
+
+
+class PodEnded(Told, frozen=True):
+    namespace: str
+    name: str
 
 
 class PodScheduled(Told, frozen=True):
@@ -94,6 +100,7 @@ Known = (
     ObjectCreated
     | ObjectPatched
     | ObjectDeleted
+    | PodEnded
     | PodScheduled
     | PodUnscheduled
     | PodPreempted
@@ -150,6 +157,7 @@ class LineEntries:
             ObjectCreated: self._created,
             ObjectPatched: self._patched,
             ObjectDeleted: self._deleted,
+            PodEnded: self._pod_ended,
             PodScheduled: self._attempted,
             PodUnscheduled: self._attempted,
             PodPreempted: self._preempted,
@@ -190,9 +198,12 @@ class LineEntries:
         self.ledger.wrote(asked=is_asked(line))
         self.ledger.deleted()
         if (line.api_version, line.kind) == POD:
-            self.ledger.pod_deleted(line.namespace, line.name)
+            self.ledger.pod_deleted(line.namespace, line.name, marked=line.marked)
         elif (line.api_version, line.kind) == NODE:
             self.ledger.node_removed(line.name)
+
+    def _pod_ended(self, line: PodEnded) -> None:
+        self.ledger.pod_ended(line.namespace, line.name)
 
     def _attempted(self, line: PodScheduled) -> None:
         self.ledger.attempted(line.namespace, line.name, line.node, line.message)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import BOUND, DELETED, FINISHED, PENDING
+from kubescene.results.ledger_entries import STATES
 from kubescene.results.measures.measure import Measure
 
 
@@ -35,7 +35,7 @@ MEASURES = (
             unit="pods",
             of=partial(in_state, state=state),
         )
-        for state in (PENDING, BOUND, FINISHED, DELETED)
+        for state in STATES
     ),
     Measure(
         name="pods_ever_bound",
