@@ -9,6 +9,7 @@ deletion until that is carried out, then *deleted*; *finished* once its phase is
 Failed. Pods that are bound or terminating take room of their node, as long as it exists.
 """
 
+from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
 from kubescene.results.ledger_entries import (
     BOUND,
@@ -24,8 +25,9 @@ from kubescene.results.ledger_entries import (
     Room,
     StepEntry,
     Totals,
+    add_amounts,
 )
-from kubescene.results.states import Amounts, NodeState, PodState
+from kubescene.results.states import NodeState, PodState
 
 FINAL_PHASES = ("Succeeded", "Failed")
 """Of pods that are through: what they asked for is free again."""
@@ -115,8 +117,8 @@ class Ledger:
         self.time = time
         if span:
             self.node_time += span * self.totals.nodes
-            _weigh(self.totals.allocatable, self.allocatable_time, span)
-            _weigh(self.totals.requested, self.requested_time, span)
+            add_amounts(self.allocatable_time, self.totals.allocatable, span)
+            add_amounts(self.requested_time, self.totals.requested, span)
 
     def _rest(self) -> None:
         """Note how a step leaves the cluster."""
@@ -150,10 +152,10 @@ class Ledger:
         node = self._standing.get(name)
         if node is None:
             node = self._add_node(name)
-        totals = self.totals
+        offered = self.totals.allocatable
         if node.allocatable is not state.allocatable:
-            totals.add(node.allocatable, totals.allocatable, -1)
-            totals.add(state.allocatable, totals.allocatable, 1)
+            add_amounts(offered, node.allocatable, -1)
+            add_amounts(offered, state.allocatable, 1)
             node.allocatable = state.allocatable
             self._changed[name] = None
         node.labels = dict(state.labels)
@@ -175,14 +177,12 @@ class Ledger:
         node.ended_step, node.ended_time = self.step, self.time
         self._changed[name] = None
         self._count(node, -1)
-        self.totals.add(node.allocatable, self.totals.allocatable, -1)
+        add_amounts(self.totals.allocatable, node.allocatable, -1)
 
     def _count(self, node: NodeEntry, sign: int) -> None:
         """A node comes or goes, with what pods take of it."""
-        totals = self.totals
-        totals.nodes += sign
-        totals.pods += sign * node.room.pods
-        totals.add(node.room.requested, totals.requested, sign)
+        self.totals.nodes += sign
+        add_amounts(self.totals.requested, node.room.requested, sign)
 
     def _room(self, name: str) -> Room:
         room = self._rooms.get(name)
@@ -242,8 +242,8 @@ class Ledger:
         self._room(pod.node).add(pod.requests, sign)
         if pod.node in self._standing:
             self._changed[pod.node] = None
-            self.totals.pods += sign
-            self.totals.add(pod.requests, self.totals.requested, sign)
+            self.totals.requested[PODS] += sign
+            add_amounts(self.totals.requested, pod.requests, sign)
 
     def _move(self, pod: PodEntry, state: str) -> None:
         self.states[pod.state] -= 1
@@ -301,8 +301,3 @@ class Ledger:
             victim.preempted_by = preemptor
         pod = f"{namespace}/{name}"
         self.preemptions.append(PreemptionEntry(pod, node, preemptor, self.step, self.time))
-
-
-def _weigh(amounts: Amounts, sums: dict[str, int], span: int) -> None:
-    for resource, amount in amounts.items():
-        sums[resource] = sums.get(resource, 0) + amount * span

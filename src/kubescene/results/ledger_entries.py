@@ -1,5 +1,6 @@
 """What stands in a `Ledger`: pods, nodes, steps and preemptions, from beginning to end."""
 
+from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
 from kubescene.results.states import Amounts
 
@@ -87,17 +88,21 @@ class PodEntry:
 class Room:
     """What pods take of a node, whether it exists or not."""
 
-    __slots__ = ("pods", "requested")
+    __slots__ = ("requested",)
 
     def __init__(self) -> None:
-        self.pods = 0
-        self.requested: dict[str, int] = {}
+        self.requested: dict[str, int] = {PODS: 0}
+        """Every pod takes one of the ``pods``, too."""
 
     def add(self, requests: Amounts, sign: int) -> None:
-        self.pods += sign
-        requested = self.requested
-        for resource, amount in requests.items():
-            requested[resource] = requested.get(resource, 0) + sign * amount
+        self.requested[PODS] += sign
+        add_amounts(self.requested, requests, sign)
+
+
+def add_amounts(sums: dict[str, int], amounts: Amounts, factor: int) -> None:
+    """Add amounts to sums, ``factor`` times."""
+    for resource, amount in amounts.items():
+        sums[resource] = sums.get(resource, 0) + factor * amount
 
 
 class NodeEntry:
@@ -130,16 +135,15 @@ class NodeEntry:
     def use(self) -> "NodeUse":
         if self.last_use is not None:
             return self.last_use
-        return NodeUse(self.room.pods, self.allocatable, dict(self.room.requested))
+        return NodeUse(self.allocatable, dict(self.room.requested))
 
 
 class NodeUse:
     """A node at the end of a step: what it offers, and what the pods on it ask for."""
 
-    __slots__ = ("allocatable", "pods", "requested")
+    __slots__ = ("allocatable", "requested")
 
-    def __init__(self, pods: int, allocatable: Amounts, requested: Amounts) -> None:
-        self.pods = pods
+    def __init__(self, allocatable: Amounts, requested: Amounts) -> None:
         self.allocatable = allocatable
         self.requested = requested
 
@@ -147,20 +151,16 @@ class NodeUse:
 class Totals:
     """Sums over the nodes that exist."""
 
-    __slots__ = ("allocatable", "nodes", "pods", "requested")
+    __slots__ = ("allocatable", "nodes", "requested")
 
     def __init__(self) -> None:
-        self.nodes = self.pods = 0
+        self.nodes = 0
         self.allocatable: dict[str, int] = {}
-        self.requested: dict[str, int] = {}
-
-    def add(self, amounts: Amounts, sums: dict[str, int], sign: int) -> None:
-        for resource, amount in amounts.items():
-            sums[resource] = sums.get(resource, 0) + sign * amount
+        self.requested: dict[str, int] = {PODS: 0}
 
     def copy(self) -> "Totals":
         copy = Totals()
-        copy.nodes, copy.pods = self.nodes, self.pods
+        copy.nodes = self.nodes
         copy.allocatable, copy.requested = dict(self.allocatable), dict(self.requested)
         return copy
 

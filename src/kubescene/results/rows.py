@@ -225,7 +225,7 @@ def node_row(node: NodeEntry, clock: Clockwork) -> NodeRow:
         created_s=clock.seconds(node.created_time),
         ended_step=text(node.ended_step),
         ended_s=clock.maybe(node.ended_time),
-        pods=use.pods,
+        pods=requested.get(PODS, 0),
         pods_allocatable=allocatable.get(PODS, 0),
         cpu_requested=cpu,
         cpu_allocatable=allocatable.get(CPU, 0),
@@ -322,7 +322,7 @@ def utilization_row(step: int, node: str, use: NodeUse) -> UtilizationRow:
     return UtilizationRow(
         step=step,
         node=node,
-        pods=use.pods,
+        pods=requested.get(PODS, 0),
         pods_allocatable=allocatable.get(PODS, 0),
         cpu_requested=cpu,
         cpu_allocatable=allocatable.get(CPU, 0),

@@ -23,6 +23,7 @@ from kubescene.types import JsonObject
 from kubescene.version import __version__
 
 if TYPE_CHECKING:
+    from kubescene.results.prices import Prices
     from kubescene.results.tables import Table
 
 
@@ -113,17 +114,17 @@ class RunSource(ABC):
     @abstractmethod
     def _read(self) -> Ledger: ...
 
-    def tables(self) -> "Mapping[str, Table[Any]]":
+    def tables(self, prices: "Prices | None" = None) -> "Mapping[str, Table[Any]]":
         """The run as tables: ``pods``, ``nodes``, ``steps``, ``measures`` and others."""
         from kubescene.results.tables import tables
 
-        return tables(self)
+        return tables(self, prices)
 
-    def measures(self) -> "dict[str, int | float]":
+    def measures(self, prices: "Prices | None" = None) -> dict[str, int | float]:
         """The measures of the run that have a value, by name."""
         from kubescene.results.measures import measures
 
-        return measures(self)
+        return measures(self, prices)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.scenario or '?'} from {self.place}>"

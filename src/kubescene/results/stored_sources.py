@@ -23,7 +23,6 @@ from kubescene.results.line_entries import (
 )
 from kubescene.results.output import RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
 from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.scenario.loading import load_yaml
 from kubescene.timeline import Fact
 from kubescene.timeline.files import read_header
 from kubescene.timeline.log import from_lines
@@ -116,6 +115,9 @@ class DirectorySource(LinesSource):
         path = self.path / RESULT_FILE
         if not path.exists():
             return None
+        # Scenarios know schedulers: much to load for those who want numbers.
+        from kubescene.scenario.loading import load_yaml
+
         spec: JsonObject = load_yaml(path.read_bytes(), str(path))[0].get("spec") or {}
         return spec
 

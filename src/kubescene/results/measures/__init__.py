@@ -5,22 +5,56 @@
 
 from collections.abc import Iterator
 
-from kubescene.results.measures import allocation, pod_counts
-from kubescene.results.measures.measure import AnyMeasure, Number
+from kubescene.results.measures import (
+    allocation,
+    balance,
+    extent,
+    fragmentation,
+    pending,
+    pod_counts,
+    preemptions,
+    scheduling,
+    utilization,
+)
+from kubescene.results.measures.cost import cost_measures
+from kubescene.results.measures.measure import AnyMeasure, Measure, Number, ResourceMeasure
+from kubescene.results.prices import Prices
 from kubescene.results.rows import MeasureRow
 from kubescene.results.sources import RunSource, open_run
 
-ALL: tuple[AnyMeasure, ...] = (*pod_counts.MEASURES, *allocation.MEASURES)
+__all__ = [
+    "ALL",
+    "Measure",
+    "Number",
+    "ResourceMeasure",
+    "cost_measures",
+    "measure_rows",
+    "measures",
+]
+
+ALL: tuple[AnyMeasure, ...] = (
+    *extent.MEASURES,
+    *pod_counts.MEASURES,
+    *pending.MEASURES,
+    *scheduling.MEASURES,
+    *preemptions.MEASURES,
+    *allocation.MEASURES,
+    *utilization.MEASURES,
+    *balance.MEASURES,
+    *fragmentation.MEASURES,
+)
+"""Those that need nothing but a run."""
 
 
-def measures(where: object) -> dict[str, Number]:
+def measures(where: object, prices: Prices | None = None) -> dict[str, Number]:
     """The measures of a run that have a value, by name."""
-    rows = measure_rows(open_run(where))
+    rows = measure_rows(open_run(where), prices)
     return {row.measure: row.value for row in rows if row.value is not None}
 
 
-def measure_rows(source: RunSource) -> Iterator[MeasureRow]:
-    """Every measure, with None where there is nothing to measure."""
-    for measure in ALL:
+def measure_rows(source: RunSource, prices: Prices | None = None) -> Iterator[MeasureRow]:
+    """Every measure, with None where there is nothing to measure; cost if there are prices."""
+    priced = () if prices is None else cost_measures(prices)
+    for measure in (*ALL, *priced):
         for name, value in measure.values(source.ledger):
             yield MeasureRow(measure=name, value=value, unit=measure.unit, meaning=measure.meaning)

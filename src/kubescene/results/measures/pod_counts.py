@@ -6,13 +6,15 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import STATES
 from kubescene.results.measures.measure import Measure
 
-
-def in_state(ledger: Ledger, *, state: str) -> int:
-    return ledger.states[state]
+UNIT = "pods"
 
 
 def created(ledger: Ledger) -> int:
     return len(ledger.pods)
+
+
+def in_state(ledger: Ledger, *, state: str) -> int:
+    return ledger.states[state]
 
 
 def ever_bound(ledger: Ledger) -> int:
@@ -23,8 +25,8 @@ MEASURES = (
     Measure(
         name="pods_created",
         meaning="Pods that ever were.",
-        formula="number of pods created",
-        unit="pods",
+        formula="pods_pending + pods_bound + pods_terminating + pods_finished + pods_deleted",
+        unit=UNIT,
         of=created,
     ),
     *(
@@ -32,7 +34,7 @@ MEASURES = (
             name=f"pods_{state.lower()}",
             meaning=f"Pods that are {state.lower()} at the end.",
             formula=f"number of pods in state {state}",
-            unit="pods",
+            unit=UNIT,
             of=partial(in_state, state=state),
         )
         for state in STATES
@@ -40,8 +42,8 @@ MEASURES = (
     Measure(
         name="pods_ever_bound",
         meaning="Pods that had a node at some time, also those that are gone.",
-        formula="number of pods with a node",
-        unit="pods",
+        formula="number of pods that were bound, or came with a node",
+        unit=UNIT,
         of=ever_bound,
     ),
 )
