@@ -505,8 +505,11 @@ class Registry:
         resource_type = request.resource_type
         self.gate.before_write(request.actor, resource_type, request.subresource)
         record = self.store.remove(resource_type.group_resource, current.namespace, current.name)
-        if not current.deleting:
-            # Otherwise the deletion was told when it was accepted.
+        if current.deleting:
+            # The deletion was told when it was accepted.
+            for hook in self.instruments.object_removed:
+                hook(request.actor, record)
+        else:
             self.tell(request, record, current)
         self.consequences.removed(record)
         return record

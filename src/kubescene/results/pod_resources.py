@@ -40,14 +40,39 @@ class PodRequests:
         self._known: dict[bytes, dict[str, int]] = {}
 
     def of(self, pod: ObjectState) -> dict[str, int]:
-        text = stored_spec(pod) or asked_for(pod)
+        text = stored_spec(pod)
+        known = self._known.get(text) if text else None
+        if known is None:
+            spec = _DECODER.decode(pod.unversioned_data).spec
+            known = self.asked(spec.containers, spec.init_containers, spec.overhead, spec.resources)
+            if text:
+                self._keep(text, known)
+        return known
+
+    def asked(
+        self,
+        containers: msgspec.Raw,
+        init_containers: msgspec.Raw,
+        overhead: msgspec.Raw,
+        resources: msgspec.Raw,
+    ) -> dict[str, int]:
+        """What the decisive members of a spec ask for, given as text."""
+        text = b'{"containers":%s,"initContainers":%s,"overhead":%s,"resources":%s}' % (
+            containers,
+            init_containers,
+            overhead,
+            resources,
+        )
         known = self._known.get(text)
         if known is None:
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            requests = pod_requests({"spec": orjson.loads(asked_for(pod))})
-            known = self._known[text] = known_resources(requests)
+            known = known_resources(pod_requests({"spec": orjson.loads(text)}))
+            self._keep(text, known)
         return known
+
+    def _keep(self, text: bytes, requests: dict[str, int]) -> None:
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        self._known[text] = requests
 
 
 def stored_spec(pod: ObjectState) -> bytes:
@@ -57,17 +82,6 @@ def stored_spec(pod: ObjectState) -> bytes:
             if member.startswith(SPEC_BEGINS):
                 return member
     return b""
-
-
-def asked_for(pod: ObjectState) -> bytes:
-    """The decisive members of the spec, cut out of the text."""
-    spec = _DECODER.decode(pod.unversioned_data).spec
-    return b'{"containers":%s,"initContainers":%s,"overhead":%s,"resources":%s}' % (
-        spec.containers,
-        spec.init_containers,
-        spec.overhead,
-        spec.resources,
-    )
 
 
 def known_resources(amounts: Any) -> dict[str, int]:

@@ -25,6 +25,7 @@ from kubescene.timeline.log import TimelineLog
 from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectFact, ObjectPatched
 from kubescene.timeline.pod_facts import (
     PodAttempt,
+    PodEnded,
     PodFact,
     PodPreempted,
     PodScheduled,
@@ -51,6 +52,7 @@ __all__ = [
     "ObjectWrite",
     "OperationsIgnored",
     "PodAttempt",
+    "PodEnded",
     "PodFact",
     "PodPreempted",
     "PodScheduled",

@@ -65,6 +65,9 @@ class Instrument:
     def object_written(self, write: ObjectWrite) -> None:
         """A write was accepted and its subscribers were told."""
 
+    def object_removed(self, actor: Actor, record: Record) -> None:
+        """An object is gone whose deletion was written earlier; ``record`` is its last state."""
+
     def pod_attempted(self, attempt: "SchedulingAttempt") -> None:
         """A scheduler finished one attempt at one pod; its writes were already made."""
 
@@ -113,6 +116,7 @@ class Instruments:
         # Whoever is calling hooks right now goes on with the tuple it began with.
         instruments = self._attached
         self.object_written = _overridden(instruments, Instrument.object_written)
+        self.object_removed = _overridden(instruments, Instrument.object_removed)
         self.pod_attempted = _overridden(instruments, Instrument.pod_attempted)
         self.pod_preempted = _overridden(instruments, Instrument.pod_preempted)
         self.phase_changed = _overridden(instruments, Instrument.phase_changed)

@@ -159,7 +159,18 @@ class ObjectPatched(ObjectFact, frozen=True):
 
 
 class ObjectDeleted(ObjectFact, frozen=True):
-    """A deletion was accepted; finalizers and grace may still hold the object."""
+    """A deletion was accepted. ``marked``: grace or finalizers hold the object for now."""
+
+    marked: bool = False
+
+    def _told(self, writer: LineWriter) -> dict[str, Any]:
+        del writer
+        return {"marked": True} if self.marked else {}
+
+    @classmethod
+    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
+        del gvk
+        return {"marked": line.marked}
 
 
 class ObjectLine(msgspec.Struct, frozen=True, rename="camel"):
@@ -181,6 +192,7 @@ class ObjectLine(msgspec.Struct, frozen=True, rename="camel"):
     index: int | None = None
     body: msgspec.Raw = msgspec.Raw()
     patch_type: str = ""
+    marked: bool = False
     object: msgspec.Raw = msgspec.Raw()
 
 

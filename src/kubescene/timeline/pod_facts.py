@@ -169,6 +169,18 @@ class PodPreempted(PodFact, frozen=True, kw_only=True):
         return {"preempted_by": line.preempted_by}
 
 
+class PodEnded(Fact, frozen=True, kw_only=True):
+    """The pod is through, and its room is free: its deletion, marked earlier, is carried out."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str = ""
+
+    def objects(self) -> Iterable[ObjectKey]:
+        return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
+
+
 class PodLine(msgspec.Struct, frozen=True, rename="camel"):
     """A line about a pod, as it is read."""
 

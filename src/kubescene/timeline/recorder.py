@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from kubescene.actors import ENGINE, Actor, Role
+from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.errors import RecorderError
 from kubescene.timeline.attempts import Preemption, SchedulingAttempt
@@ -31,12 +33,19 @@ from kubescene.timeline.object_facts import (
     ObjectPatched,
     sent_body,
 )
-from kubescene.timeline.pod_facts import PodAttempt, PodPreempted, PodScheduled, PodUnscheduled
+from kubescene.timeline.pod_facts import (
+    PodAttempt,
+    PodEnded,
+    PodPreempted,
+    PodScheduled,
+    PodUnscheduled,
+)
 from kubescene.timeline.pod_histories import PodHistories
 from kubescene.timeline.schedule_results import NODES_LISTED, schedule_result
 from kubescene.timeline.significance import is_significant
 
 MERGE = PatchType.MERGE.value
+FINAL_PHASES = ("Succeeded", "Failed")
 
 RoleOf: TypeAlias = Callable[[Actor], Role]
 
@@ -59,6 +68,8 @@ class TimelineRecorder(Instrument):
         self._clock = clock
         self._role_of = role_of
         self._pods = PodHistories()
+        self._leaving: dict[str, None] = {}
+        """Pods, by uid, whose deletion was told and that are still there."""
         self._ordinal = 0
         self._ordinal_step: ScenarioStep | None = None
         self._id_begins = ""
@@ -74,6 +85,11 @@ class TimelineRecorder(Instrument):
         asked = write.origin is not None
         if is_significant(write.actor, write.gvk, write.subresource, asked=asked):
             self._append(self._object_fact(write))
+        if write.record.deleting and write.gvk == POD:
+            self._left(write)
+
+    def object_removed(self, actor: Actor, record: Record) -> None:
+        self._ended(actor, record)
 
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
         fact = self._attempt_fact(attempt)
@@ -122,6 +138,21 @@ class TimelineRecorder(Instrument):
             )
         )
 
+    # -- pods that leave -------------------------------------------------------------------
+
+    def _left(self, write: ObjectWrite) -> None:
+        """A pod that is being deleted was written: marked just now, or stopped by its kubelet."""
+        if write.verb == "delete":
+            self._leaving[write.record.uid] = None
+        elif write.record.phase in FINAL_PHASES:
+            self._ended(write.actor, write.record)
+
+    def _ended(self, actor: Actor, pod: Record) -> None:
+        if pod.uid in self._leaving:
+            del self._leaving[pod.uid]
+            named = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+            self.record(PodEnded, actor, **named, node=pod.node)
+
     # -- inside ----------------------------------------------------------------------------
 
     def _object_fact(self, write: ObjectWrite) -> ObjectFact:
@@ -140,7 +171,7 @@ class TimelineRecorder(Instrument):
             origin,
         )
         if verb == "delete":
-            return ObjectDeleted(*told)
+            return ObjectDeleted(*told, record.deleting)
         if verb == "update" and write.previous is not None:
             return ObjectPatched(*told, record, b"", MERGE, write.previous)
         body = self._sent_body(write) if origin is None else b""

@@ -1,0 +1,303 @@
+"""The ledger: what the cluster looked like, kept by following a run once.
+
+Whoever reads a run (facts in memory, lines of a file, events of a Scenario) makes the entries; see
+`fact_entries`, `line_entries` and `event_entries`. Tables and measures read the ledger. Amounts are
+integers (cpu in thousandths, the rest in whole units), so sums are exact in any order.
+
+A pod is in one of five states: *pending* until it has a node, then *bound*; *terminating* from its
+deletion until that is carried out, then *deleted*; *finished* once its phase is Succeeded or
+Failed. Pods that are bound or terminating take room of their node, as long as it exists.
+"""
+
+from kubescene.api.resource_requests import PODS
+from kubescene.clock import ScenarioStep
+from kubescene.results.ledger_entries import (
+    BOUND,
+    DELETED,
+    FINISHED,
+    PENDING,
+    STATES,
+    TERMINATING,
+    NodeEntry,
+    PodEntry,
+    PodKey,
+    PreemptionEntry,
+    Room,
+    StepEntry,
+    Totals,
+    add_amounts,
+)
+from kubescene.results.states import NodeState, PodState
+
+FINAL_PHASES = ("Succeeded", "Failed")
+"""Of pods that are through: what they asked for is free again."""
+
+NOWHERE = ScenarioStep(0, 0)
+
+
+class Ledger:
+    """Entries are made in the order of the run; `close` says that there are no more."""
+
+    def __init__(self) -> None:
+        self.phase = self.message = ""
+        self.started_time: int | None = None
+        self.time = 0
+        self.step = NOWHERE
+        self.steps: list[StepEntry] = []
+        self.pods: list[PodEntry] = []
+        """All that ever were, in the order of their creation."""
+        self.nodes: list[NodeEntry] = []
+        self.preemptions: list[PreemptionEntry] = []
+        self.ignored: list[str] = []
+        self.warnings: list[str] = []
+        self.totals = Totals()
+        self.states = dict.fromkeys(STATES, 0)
+        """How many pods are in which state."""
+        self.node_time = 0
+        """Nanoseconds, summed over nodes."""
+        self.allocatable_time: dict[str, int] = {}
+        self.requested_time: dict[str, int] = {}
+        """Amounts times nanoseconds, summed over the nodes that existed."""
+        self._pods: dict[PodKey, PodEntry] = {}
+        """The newest of every name."""
+        self._standing: dict[str, NodeEntry] = {}
+        self._rooms: dict[str, Room] = {}
+        self._changed: dict[str, None] = {}
+        self._current: StepEntry | None = None
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def pod(self, namespace: str, name: str) -> PodEntry | None:
+        """The pod of that name that exists now."""
+        pod = self._pods.get((namespace, name))
+        return None if pod is None or pod.state == DELETED else pod
+
+    def node(self, name: str) -> NodeEntry | None:
+        """The node of that name that exists now."""
+        return self._standing.get(name)
+
+    def standing(self) -> list[NodeEntry]:
+        """The nodes that exist now, by name."""
+        return [self._standing[name] for name in sorted(self._standing)]
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds of virtual time from the first entry to the last."""
+        return 0 if self.started_time is None else self.time - self.started_time
+
+    # -- entries: when ---------------------------------------------------------------------
+
+    def at(self, step: ScenarioStep, time: int) -> None:
+        """Something happened at that step and time; what it was is entered next."""
+        current = self._current
+        if current is None or step[0] != current.major:
+            current = self._begin(step[0], time)
+        if time != self.time:
+            self._pass(time)
+        self.step = step
+        current.facts += 1
+        current.minor = max(current.minor, step[1])
+
+    def close(self) -> None:
+        """The last step is at rest."""
+        self._rest()
+
+    def _begin(self, major: int, time: int) -> StepEntry:
+        if self.started_time is None:
+            self.started_time = self.time = time
+        self._pass(time)
+        self._rest()
+        self._current = StepEntry(major, time)
+        self.steps.append(self._current)
+        return self._current
+
+    def _pass(self, time: int) -> None:
+        """Virtual time goes on; until now everything was as it is."""
+        span = time - self.time
+        self.time = time
+        if span:
+            self.node_time += span * self.totals.nodes
+            add_amounts(self.allocatable_time, self.totals.allocatable, span)
+            add_amounts(self.requested_time, self.totals.requested, span)
+
+    def _rest(self) -> None:
+        """Note how a step leaves the cluster."""
+        step = self._current
+        if step is None:
+            return
+        step.ended_time = self.time
+        step.pending, step.bound = self.states[PENDING], self.states[BOUND]
+        step.totals = self.totals.copy()
+        for name in self._changed:
+            node = self._standing.get(name)
+            step.nodes[name] = None if node is None else node.use
+        self._changed = {}
+
+    # -- entries: what ---------------------------------------------------------------------
+
+    def wrote(self, *, asked: bool) -> None:
+        """A write, asked for by an operation or made by a controller."""
+        if self._current is not None:
+            if asked:
+                self._current.operations += 1
+            else:
+                self._current.controller_writes += 1
+
+    def end(self, phase: str, message: str) -> None:
+        """The scenario ended, or paused."""
+        self.phase, self.message = phase, message
+
+    def node_written(self, name: str, state: NodeState) -> None:
+        """A node was created or changed."""
+        node = self._standing.get(name)
+        if node is None:
+            node = self._add_node(name)
+        offered = self.totals.allocatable
+        if node.allocatable is not state.allocatable:
+            add_amounts(offered, node.allocatable, -1)
+            add_amounts(offered, state.allocatable, 1)
+            node.allocatable = state.allocatable
+            self._changed[name] = None
+        node.labels = dict(state.labels)
+
+    def _add_node(self, name: str) -> NodeEntry:
+        node = NodeEntry(name, self._room(name), self.step, self.time)
+        self._standing[name] = node
+        self.nodes.append(node)
+        self._changed[name] = None
+        self._count(node, 1)
+        return node
+
+    def node_removed(self, name: str) -> None:
+        """A node is gone. Pods that were on it still say so, but take nothing."""
+        node = self._standing.pop(name, None)
+        if node is None:
+            return
+        node.last_use = node.use
+        node.ended_step, node.ended_time = self.step, self.time
+        self._changed[name] = None
+        self._count(node, -1)
+        add_amounts(self.totals.allocatable, node.allocatable, -1)
+
+    def _count(self, node: NodeEntry, sign: int) -> None:
+        """A node comes or goes, with what pods take of it."""
+        self.totals.nodes += sign
+        add_amounts(self.totals.requested, node.room.requested, sign)
+
+    def _room(self, name: str) -> Room:
+        room = self._rooms.get(name)
+        if room is None:
+            room = self._rooms[name] = Room()
+        return room
+
+    def pod_created(self, namespace: str, name: str, uid: str, state: PodState) -> None:
+        """A pod came. One that came with its node never waits for a scheduler."""
+        key = (namespace, name)
+        pod = self._add_pod(key, uid)
+        pod.came_with_node = bool(state.node)
+        self._take(pod, state)
+
+    def pod_written(self, namespace: str, name: str, uid: str, state: PodState) -> None:
+        """A pod was changed."""
+        pod = self._pods.get((namespace, name))
+        if pod is None or pod.uid != uid:
+            pod = self._add_pod((namespace, name), uid)
+        self._take(pod, state)
+
+    def _add_pod(self, key: PodKey, uid: str) -> PodEntry:
+        before = self._pods.get(key)
+        if before is not None and before.state != DELETED:
+            self._end(before, DELETED)
+        pod = self._pods[key] = PodEntry(key, uid, self.step, self.time)
+        self.pods.append(pod)
+        self.states[PENDING] += 1
+        if self._current is not None:
+            self._current.created_pods += 1
+        return pod
+
+    def _take(self, pod: PodEntry, state: PodState) -> None:
+        pod.phase = state.phase
+        pod.priority, pod.owner = state.priority, state.owner
+        pod.scheduler, pod.gates = state.scheduler, state.gates
+        if state.phase in FINAL_PHASES and pod.state in (PENDING, BOUND):
+            self._end(pod, FINISHED)
+        if pod.state == PENDING:
+            pod.requests = state.requests
+            if state.node:
+                self._bind(pod, state.node)
+        elif pod.holds_room and pod.requests is not state.requests:
+            self._occupy(pod, -1)
+            pod.requests = state.requests
+            self._occupy(pod, 1)
+
+    def _bind(self, pod: PodEntry, node: str) -> None:
+        pod.node = node
+        if pod.bound_time is None:
+            pod.bound_step, pod.bound_time = self.step, self.time
+        self._move(pod, BOUND)
+        self._occupy(pod, 1)
+
+    def _occupy(self, pod: PodEntry, sign: int) -> None:
+        """A pod takes its room, or leaves it."""
+        self._room(pod.node).add(pod.requests, sign)
+        if pod.node in self._standing:
+            self._changed[pod.node] = None
+            self.totals.requested[PODS] += sign
+            add_amounts(self.totals.requested, pod.requests, sign)
+
+    def _move(self, pod: PodEntry, state: str) -> None:
+        self.states[pod.state] -= 1
+        self.states[state] += 1
+        pod.state = state
+
+    def _end(self, pod: PodEntry, state: str) -> None:
+        if pod.holds_room:
+            self._occupy(pod, -1)
+        if pod.ended_time is None:
+            pod.ended_step, pod.ended_time = self.step, self.time
+        self._move(pod, state)
+
+    def deleted(self) -> None:
+        """An object was deleted, of whatever kind."""
+        if self._current is not None:
+            self._current.deleted += 1
+
+    def pod_deleted(self, namespace: str, name: str, *, marked: bool) -> None:
+        """The deletion of a pod was accepted; if it is only marked, `pod_ended` comes later."""
+        pod = self.pod(namespace, name)
+        if pod is None:
+            return
+        if marked and pod.state in (PENDING, BOUND):
+            self._move(pod, TERMINATING)
+        elif not marked:
+            self._end(pod, DELETED)
+
+    def pod_ended(self, namespace: str, name: str) -> None:
+        """The deletion of a pod is carried out."""
+        pod = self.pod(namespace, name)
+        if pod is not None:
+            self._end(pod, DELETED)
+
+    def attempted(self, namespace: str, name: str, node: str, message: str) -> None:
+        """A scheduler ended an attempt at a pod; the node is empty if it found none."""
+        if self._current is not None:
+            if node:
+                self._current.scheduled += 1
+            else:
+                self._current.failed_attempts += 1
+        pod = self._pods.get((namespace, name))
+        if pod is not None:
+            pod.attempts += 1
+            pod.message = message
+            if not node:
+                pod.failed_attempts += 1
+
+    def preempted(self, namespace: str, name: str, node: str, preemptor: str) -> None:
+        """A pod had to leave its node; its deletion was entered before."""
+        if self._current is not None:
+            self._current.preempted += 1
+        victim = self._pods.get((namespace, name))
+        if victim is not None:
+            victim.preempted_by = preemptor
+        pod = f"{namespace}/{name}"
+        self.preemptions.append(PreemptionEntry(pod, node, preemptor, self.step, self.time))

@@ -1,0 +1,60 @@
+"""Measures: numbers that a run comes down to. One module each, with sentence, formula and unit.
+
+``measures(run)`` gives all of them, flat: what expectations and sweeps compare.
+"""
+
+from collections.abc import Iterator
+
+from kubescene.results.measures import (
+    allocation,
+    balance,
+    extent,
+    fragmentation,
+    pending,
+    pod_counts,
+    preemptions,
+    scheduling,
+    utilization,
+)
+from kubescene.results.measures.cost import cost_measures
+from kubescene.results.measures.measure import AnyMeasure, Measure, Number, ResourceMeasure
+from kubescene.results.prices import Prices
+from kubescene.results.rows import MeasureRow
+from kubescene.results.sources import RunSource, open_run
+
+__all__ = [
+    "ALL",
+    "Measure",
+    "Number",
+    "ResourceMeasure",
+    "cost_measures",
+    "measure_rows",
+    "measures",
+]
+
+ALL: tuple[AnyMeasure, ...] = (
+    *extent.MEASURES,
+    *pod_counts.MEASURES,
+    *pending.MEASURES,
+    *scheduling.MEASURES,
+    *preemptions.MEASURES,
+    *allocation.MEASURES,
+    *utilization.MEASURES,
+    *balance.MEASURES,
+    *fragmentation.MEASURES,
+)
+"""Those that need nothing but a run."""
+
+
+def measures(where: object, prices: Prices | None = None) -> dict[str, Number]:
+    """The measures of a run that have a value, by name."""
+    rows = measure_rows(open_run(where), prices)
+    return {row.measure: row.value for row in rows if row.value is not None}
+
+
+def measure_rows(source: RunSource, prices: Prices | None = None) -> Iterator[MeasureRow]:
+    """Every measure, with None where there is nothing to measure; cost if there are prices."""
+    priced = () if prices is None else cost_measures(prices)
+    for measure in (*ALL, *priced):
+        for name, value in measure.values(source.ledger):
+            yield MeasureRow(measure=name, value=value, unit=measure.unit, meaning=measure.meaning)

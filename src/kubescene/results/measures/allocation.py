@@ -1,0 +1,51 @@
+"""How much of what the nodes offer is asked for: the cluster as a whole."""
+
+from collections.abc import Mapping
+
+from kubescene.results.ledger import Ledger
+from kubescene.results.measures.measure import SHARE, ResourceMeasure, Value, shares
+
+
+def at_the_end(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
+    found = shares(ledger.totals.requested, ledger.totals.allocatable)
+    return {name: found.get(name) for name in names}
+
+
+def at_most(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
+    highest: dict[str, Value] = dict.fromkeys(names)
+    for step in ledger.steps:
+        for name, rate in shares(step.totals.requested, step.totals.allocatable).items():
+            before = highest.get(name)
+            if rate is not None and (before is None or rate > before):
+                highest[name] = rate
+    return highest
+
+
+def over_time(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
+    found = shares(ledger.requested_time, ledger.allocatable_time)
+    return {name: found.get(name) for name in names}
+
+
+MEASURES = (
+    ResourceMeasure(
+        name="allocation_RESOURCE",
+        meaning="Share of the cluster's resource that pods on its nodes ask for, at the end.",
+        formula="sum of requested / sum of allocatable, over the nodes that exist",
+        unit=SHARE,
+        of=at_the_end,
+    ),
+    ResourceMeasure(
+        name="allocation_peak_RESOURCE",
+        meaning="The highest such share at the end of a major step.",
+        formula="max over steps of allocation_RESOURCE",
+        unit=SHARE,
+        of=at_most,
+    ),
+    ResourceMeasure(
+        name="allocation_mean_RESOURCE",
+        meaning="The same share over virtual time; absent if no time passed.",
+        formula="integral of requested over time / integral of allocatable over time",
+        unit=SHARE,
+        of=over_time,
+    ),
+)

@@ -1,0 +1,71 @@
+"""What a measure is: a name, one sentence, a formula, a unit, and a function of the ledger.
+
+A measure without a value (no node, no pod, no time) is None, never 0 or NaN.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from kubescene.api.resource_requests import CPU, MEMORY, PODS
+from kubescene.results.ledger import Ledger
+
+Number: TypeAlias = int | float
+Value: TypeAlias = Number | None
+
+RESOURCE = "RESOURCE"
+SHARE = "share"
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """``of`` gives its value for a ledger."""
+
+    name: str
+    meaning: str
+    formula: str
+    unit: str
+    of: Callable[[Ledger], Value]
+
+    def values(self, ledger: Ledger) -> Iterator[tuple[str, Value]]:
+        """The names under which it is given, with its values."""
+        yield self.name, self.of(ledger)
+
+
+class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
+    """A measure of every resource that nodes offer; in ``name``, RESOURCE stands for it."""
+
+    name: str
+    meaning: str
+    formula: str
+    unit: str
+    of: Callable[[Ledger, list[str]], Mapping[str, Value]]
+
+    def values(self, ledger: Ledger) -> Iterator[tuple[str, Value]]:
+        for resource, value in self.of(ledger, resources(ledger)).items():
+            yield self.name.replace(RESOURCE, word(resource)), value
+
+
+AnyMeasure: TypeAlias = Measure | ResourceMeasure
+
+
+def resources(ledger: Ledger) -> list[str]:
+    """What nodes offer in this run; cpu, memory and pods in any case."""
+    offered = {name for node in ledger.nodes for name in node.allocatable}
+    return sorted(offered | {CPU, MEMORY, PODS})
+
+
+def word(resource: str) -> str:
+    """A resource's name as part of an identifier: ``example.com/gpu`` is ``example_com_gpu``."""
+    return re.sub(r"\W", "_", resource)
+
+
+def share(part: Number, whole: Number) -> float | None:
+    """A part of a whole; of nothing there is none."""
+    return part / whole if whole else None
+
+
+def shares(parts: Mapping[str, int], wholes: Mapping[str, int]) -> dict[str, float | None]:
+    """The same for every resource of the whole."""
+    return {name: share(parts.get(name, 0), whole) for name, whole in wholes.items()}

@@ -1,0 +1,74 @@
+"""How full single nodes are, by what their pods ask for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import fsum
+
+from kubescene.api.resource_requests import PODS
+from kubescene.results.ledger import Ledger
+from kubescene.results.measures.measure import SHARE, Measure, ResourceMeasure, Value, share
+
+
+def by_node(ledger: Ledger, resource: str) -> list[float]:
+    """The utilisation of every node that exists and offers the resource, by name."""
+    nodes = [(node.room.requested, node.allocatable) for node in ledger.standing()]
+    found = [share(asked.get(resource, 0), offered.get(resource, 0)) for asked, offered in nodes]
+    return [each for each in found if each is not None]
+
+
+def mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def of_nodes(
+    ledger: Ledger, names: list[str], *, fold: Callable[[Sequence[float]], float]
+) -> Mapping[str, Value]:
+    found = {name: by_node(ledger, name) for name in names}
+    return {name: fold(values) if values else None for name, values in found.items()}
+
+
+def nodes(ledger: Ledger) -> int:
+    return ledger.totals.nodes
+
+
+def empty(ledger: Ledger) -> int:
+    return sum(not node.room.requested[PODS] for node in ledger.standing())
+
+
+MEASURES = (
+    Measure(
+        name="nodes",
+        meaning="Nodes that exist at the end.",
+        formula="number of nodes",
+        unit="nodes",
+        of=nodes,
+    ),
+    Measure(
+        name="nodes_empty",
+        meaning="Nodes without a pod at the end.",
+        formula="number of nodes without a bound or terminating pod",
+        unit="nodes",
+        of=empty,
+    ),
+    ResourceMeasure(
+        name="utilization_min_RESOURCE",
+        meaning="Utilisation of the emptiest node at the end.",
+        formula="min over nodes of requested / allocatable",
+        unit=SHARE,
+        of=partial(of_nodes, fold=min),
+    ),
+    ResourceMeasure(
+        name="utilization_mean_RESOURCE",
+        meaning="Utilisation of a node at the end, on average over nodes of whatever size.",
+        formula="mean over nodes of requested / allocatable",
+        unit=SHARE,
+        of=partial(of_nodes, fold=mean),
+    ),
+    ResourceMeasure(
+        name="utilization_max_RESOURCE",
+        meaning="Utilisation of the fullest node at the end.",
+        formula="max over nodes of requested / allocatable",
+        unit=SHARE,
+        of=partial(of_nodes, fold=max),
+    ),
+)

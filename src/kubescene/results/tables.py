@@ -1,0 +1,117 @@
+"""Results as tables: typed rows, and from them frames, CSV, JSON and Parquet.
+
+``tables(run)["pods"]``. Rows are made when they are read, so a table that nobody asks for costs
+nothing. A value that is not there is None: an empty cell, null in JSON and in frames.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
+
+import msgspec
+import orjson
+
+from kubescene.errors import ConfigurationError
+from kubescene.results import rows
+from kubescene.results.measures import measure_rows
+from kubescene.results.prices import Prices
+from kubescene.results.sources import RunSource, open_run
+
+if TYPE_CHECKING:
+    import polars
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+class Table(Generic[Row]):
+    """Rows of one kind, which ``make`` gives as often as it is called."""
+
+    def __init__(self, name: str, row_type: type[Row], make: Callable[[], Iterable[Row]]) -> None:
+        self.name = name
+        self.row_type = row_type
+        self._make = make
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.row_type.__struct_fields__
+
+    @property
+    def rows(self) -> list[Row]:
+        return list(self)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._make())
+
+    def frame(self) -> "polars.DataFrame":
+        """A polars frame; amounts of other resources are JSON text."""
+        pl = polars_module()
+        types = {int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
+        kinds = {name: types.get(kind, pl.String) for name, kind in self._kinds().items()}
+        values = [self._cells(row) for row in self]
+        frame: polars.DataFrame = pl.DataFrame(values, schema=kinds, orient="row")
+        return frame
+
+    def csv(self) -> str:
+        """A header and one line per row."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self._cells(row) for row in self)
+        return text.getvalue()
+
+    def json(self) -> bytes:
+        """A list of objects."""
+        return msgspec.json.encode(self.rows)
+
+    def parquet(self, path: str | Path) -> None:
+        self.frame().write_parquet(path)
+
+    def _kinds(self) -> dict[str, type]:
+        """The plain type of each column, whether or not it may be absent."""
+        hints = get_type_hints(self.row_type)
+        return {name: _plain(hints[name]) for name in self.columns}
+
+    def _cells(self, row: Row) -> list[Any]:
+        return [_cell(getattr(row, name)) for name in self.columns]
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name}: {', '.join(self.columns)}>"
+
+
+def _plain(hint: Any) -> type:
+    options = [each for each in get_args(hint) if each is not type(None)]
+    found = options[0] if options else hint
+    return found if isinstance(found, type) else str
+
+
+def _cell(value: Any) -> Any:
+    return orjson.dumps(value).decode() if isinstance(value, dict) else value
+
+
+def polars_module() -> Any:
+    """polars, which comes with an extra."""
+    try:
+        import polars
+    except ImportError:
+        raise ConfigurationError(
+            "frames and Parquet need polars: pip install 'kubescene[frames]'"
+        ) from None
+    return polars
+
+
+def tables(where: object, prices: Prices | None = None) -> Mapping[str, Table[Any]]:
+    """All tables of a run, by name; with ``prices``, the measures include what it costs."""
+    source = open_run(where)
+    return {table.name: table for table in _tables(source, prices)}
+
+
+def _tables(source: RunSource, prices: Prices | None) -> Iterator[Table[Any]]:
+    yield Table("pods", rows.PodRow, lambda: rows.pod_rows(source.ledger))
+    yield Table("nodes", rows.NodeRow, lambda: rows.node_rows(source.ledger))
+    yield Table("steps", rows.StepRow, lambda: rows.step_rows(source.ledger))
+    yield Table("attempts", rows.AttemptRow, lambda: rows.attempt_rows(source))
+    yield Table("preemptions", rows.PreemptionRow, lambda: rows.preemption_rows(source.ledger))
+    yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))
+    yield Table("measures", rows.MeasureRow, lambda: measure_rows(source, prices))
