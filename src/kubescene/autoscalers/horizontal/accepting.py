@@ -41,7 +41,7 @@ def accepted(source: JsonObject | str, *, scale_to_zero: bool = False) -> JsonOb
 
 
 def _object(text: str) -> JsonObject:
-    from kubescene.api.yaml_text import read_yaml  # noqa: PLC0415 - only where there is a text
+    from kubescene.api.yaml_text import read_yaml
 
     try:
         documents = [each.value for each in read_yaml(text) if each.value is not None]

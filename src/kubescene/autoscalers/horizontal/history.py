@@ -56,7 +56,7 @@ class History(Struct, frozen=True):
         return History(self.recommendations, self.scale_up_events, down)
 
 
-Slot = TypeVar("Slot", Recommendation, ScaleEvent)
+Slot = TypeVar("Slot")
 
 
 def replaced(slots: tuple[Slot, ...], at: int | None, new: Slot) -> tuple[Slot, ...]:
@@ -64,9 +64,7 @@ def replaced(slots: tuple[Slot, ...], at: int | None, new: Slot) -> tuple[Slot, 
     return (*slots, new) if at is None else (*slots[:at], new, *slots[at + 1 :])
 
 
-def changed_within(
-    events: tuple[ScaleEvent, ...], period: Nanoseconds, now: Nanoseconds
-) -> int:
+def changed_within(events: tuple[ScaleEvent, ...], period: Nanoseconds, now: Nanoseconds) -> int:
     """Sum of the changes that are younger than ``period``."""
     return sum(event.change for event in events if event.time > now - period)
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from kubescene.api.quantity import Format, from_milli
 from kubescene.api.selectors import SelectorError, from_label_selector
 from kubescene.autoscalers.horizontal.go_texts import shown_selector
 from kubescene.autoscalers.horizontal.grouping import Groups, Sample, group_pods
+from kubescene.autoscalers.horizontal.metric_texts import (
+    current_metric,
+    display_name,
+    failure_prefix,
+)
 from kubescene.autoscalers.horizontal.observing import (
     MetricsSource,
     MetricsUnavailableError,
@@ -35,7 +39,6 @@ from kubescene.types import JsonObject, Nanoseconds
 
 NO_PODS = "no pods returned by selector while calculating replica count"
 NO_SAMPLES = "did not receive metrics for targeted pods (pods might be unready)"
-MEMORY = "memory"
 
 
 class MetricFailure(Struct, frozen=True):
@@ -57,7 +60,7 @@ class Measurement(Struct, frozen=True):
 
     @property
     def status(self) -> JsonObject:
-        return {"type": ""} if self.proposal is None else _status(self.spec, self.proposal)
+        return {"type": ""} if self.proposal is None else current_metric(self.spec, self.proposal)
 
 
 class _FailedError(KubesceneError):
@@ -99,10 +102,10 @@ class Measuring:
             proposal, groups = evaluate(self, metric)
         except _FailedError as failed:
             reason = f"FailedGet{metric.type}Metric"
-            error = f"{_failure_prefix(metric)}: {failed.prefix}{failed}"
+            error = f"{failure_prefix(metric)}: {failed.prefix}{failed}"
             failure = MetricFailure(reason, str(failed), error)
-            return Measurement(metric, _name(metric), failure=failure)
-        return Measurement(metric, _name(metric), proposal, groups=groups)
+            return Measurement(metric, display_name(metric), failure=failure)
+        return Measurement(metric, display_name(metric), proposal, groups=groups)
 
     # -- pods --------------------------------------------------------------------------
 
@@ -160,9 +163,7 @@ class Measuring:
         )
         return proposal, groups
 
-    def _grouped(
-        self, samples: dict[str, Sample], resource: str
-    ) -> tuple[dict[str, int], Groups]:
+    def _grouped(self, samples: dict[str, Sample], resource: str) -> tuple[dict[str, int], Groups]:
         if not self._pods:
             raise _FailedError(NO_PODS)
         groups = group_pods(
@@ -292,9 +293,7 @@ class Measuring:
         )
 
 
-_EVALUATIONS: dict[
-    str, Callable[[Measuring, MetricSpec], tuple[Proposal, Groups | None]]
-] = {
+_EVALUATIONS: dict[str, Callable[[Measuring, MetricSpec], tuple[Proposal, Groups | None]]] = {
     "Resource": Measuring.resource,
     "ContainerResource": Measuring.resource,
     "Pods": Measuring.pods_metric,
@@ -338,51 +337,3 @@ def _check_selector(metric: MetricSpec, prefix: str = "") -> None:
         from_label_selector(metric.selector)
     except SelectorError as error:
         raise _FailedError(str(error), prefix) from error
-
-
-# -- words -----------------------------------------------------------------------------------
-
-
-def _failure_prefix(metric: MetricSpec) -> str:
-    return {
-        "Resource": f"failed to get {metric.name} resource metric value",
-        "ContainerResource": f"failed to get {metric.container} container metric value",
-        "Pods": "failed to get pods metric value",
-        "Object": "failed to get object metric value",
-        "External": f"failed to get {metric.name} external metric value",
-    }[metric.type]
-
-
-def _name(metric: MetricSpec) -> str:
-    """What a metric is called. An object's average is called like an external metric."""
-    by_average = metric.target.average_value is not None
-    if metric.type in ("Resource", "ContainerResource"):
-        if by_average:
-            return f"{metric.name} resource"
-        kind = "container resource" if metric.type == "ContainerResource" else "resource"
-        return f"{metric.name} {kind} utilization (percentage of request)"
-    if metric.type == "Pods":
-        return f"pods metric {metric.name}"
-    if metric.type == "Object" and metric.target.type == "Value":
-        return f"{metric.source['describedObject']['kind']} metric {metric.name}"
-    return f"external metric {metric.name}({shown_selector(metric.selector)})"
-
-
-def _status(metric: MetricSpec, proposal: Proposal) -> JsonObject:
-    """The entry of ``status.currentMetrics``."""
-    form = Format.BINARY_SI if metric.name == MEMORY and _is_resource(metric) else Format.DECIMAL_SI
-    current: JsonObject = {}
-    for name, amount in (("value", proposal.value), ("averageValue", proposal.average)):
-        if amount is not None:
-            current[name] = str(from_milli(amount, form))
-    if proposal.utilization is not None:
-        current["averageUtilization"] = proposal.utilization
-    kept = ("name", "container", "metric", "describedObject")
-    source = {name: metric.source[name] for name in kept if name in metric.source}
-    source["current"] = current
-    part = metric.type[0].lower() + metric.type[1:]
-    return {"type": metric.type, part: source}
-
-
-def _is_resource(metric: MetricSpec) -> bool:
-    return metric.type in ("Resource", "ContainerResource")
