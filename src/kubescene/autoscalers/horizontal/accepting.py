@@ -30,7 +30,7 @@ def accepted(source: JsonObject | str, *, scale_to_zero: bool = False) -> JsonOb
     is no autoscaler, `BadRequestError` for wrong types and unknown fields, `InvalidError` for wrong
     values.
     """
-    obj = _object(source) if isinstance(source, str) else source
+    obj = parsed(source) if isinstance(source, str) else source
     version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
     if version not in VERSIONS or kind != KIND:
         given = f"{version or 'no apiVersion'}, {kind or 'no kind'}"
@@ -40,7 +40,8 @@ def accepted(source: JsonObject | str, *, scale_to_zero: bool = False) -> JsonOb
     return new
 
 
-def _object(text: str) -> JsonObject:
+def parsed(text: str) -> JsonObject:
+    """The one object of a YAML or JSON text."""
     from kubescene.api.yaml_text import read_yaml
 
     try:
