@@ -41,15 +41,11 @@ class Explanation(Struct, frozen=True):
     def _proposed(self) -> str:
         if self.proposal is None:
             return ""
-        rule = next(
-            (
-                f" ({each.proposal.rule})"
-                for each in self.measurements
-                if each.name == self.metric and each.proposal is not None
-            ),
-            "",
-        )
-        return f"{self.metric} proposes {self.proposal}{rule}"
+        won = next((each for each in self.measurements if each.name == self.metric), None)
+        if won is None or won.proposal is None:
+            return f"{self.metric} proposes {self.proposal}"
+        ratio, rule = f"{won.proposal.ratio:.4g}", won.proposal.rule
+        return f"{self.metric} at {ratio} of its target proposes {self.proposal} ({rule})"
 
     def _stabilized(self) -> str:
         held = self.stabilization
