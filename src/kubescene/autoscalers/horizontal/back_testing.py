@@ -6,6 +6,7 @@ go first. Between two samples the older one holds.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -80,7 +81,7 @@ class BackTest(Struct, frozen=True):
     def reversals(self) -> int:
         """How often a change went against the one before it: flapping."""
         changes = [row.desired > row.replicas for row in self.rows if row.desired != row.replicas]
-        return sum(before != after for before, after in zip(changes, changes[1:], strict=False))
+        return sum(before != after for before, after in pairwise(changes))
 
     @property
     def replica_seconds(self) -> float:

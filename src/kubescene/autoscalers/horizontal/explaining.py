@@ -51,11 +51,10 @@ class Explanation(Struct, frozen=True):
         held = self.stabilization
         if held is None or held.held_by is None:
             return ""
-        age = format_duration(self.time - held.held_by.time)
         window = format_duration(held.window)
         return (
-            f"held at {held.replicas} by the recommendation of {held.held_by.replicas} "
-            f"{age} ago (window {window})"
+            f"held at {held.replicas} by a recommendation of {held.held_by.replicas} "
+            f"within the last {window}"
         )
 
     def _limited(self) -> str:
