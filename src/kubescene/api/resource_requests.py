@@ -69,11 +69,16 @@ def pod_requests(pod: ReadOnlyObject) -> Amounts:
     return rounded(_total(pod))
 
 
+def exact_requests(pod: ReadOnlyObject) -> Nanos:
+    """What the pod takes from a node, of every resource it names, before rounding."""
+    return _total(pod)
+
+
 def nonzero_requests(pod: ReadOnlyObject) -> tuple[int, int]:
     """Cpu and memory as scoring counts them for pods on a node. [R-3]"""
     total = _total(pod)
     defaults = _DEFAULTS
-    if _has_pod_level(pod):
+    if has_pod_level_requests(pod):
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in total}
     assumed = rounded(_total(pod, defaults=defaults)) if defaults else rounded(total)
     return assumed.get(CPU, 0), assumed.get(MEMORY, 0)
@@ -94,7 +99,7 @@ def _total(
 ) -> Nanos:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     total = _containers_total(spec, status, defaults or {})
-    if pod_level and _has_pod_level(pod):
+    if pod_level and has_pod_level_requests(pod):
         total.update(_pod_level(spec, status))
     _add(total, _nanos(spec.get("overhead") or {}))
     return total
@@ -151,7 +156,8 @@ def _pod_level(spec: ReadOnlyObject, status: ReadOnlyObject) -> Nanos:
     return {name: amount for name, amount in asked.items() if _settable_on_pod(name)}
 
 
-def _has_pod_level(pod: ReadOnlyObject) -> bool:
+def has_pod_level_requests(pod: ReadOnlyObject) -> bool:
+    """Whether the pod itself asks for something that can be asked for by pods."""
     requests = ((pod.get("spec") or {}).get("resources") or {}).get("requests") or {}
     return any(_settable_on_pod(name) for name in requests)
 

@@ -26,16 +26,23 @@ _RAW_OR_UTILIZATION = "must set either a target raw value or a target utilizatio
 _NOT_BOTH = "may not set both a target raw value and a target utilization"
 
 
-def validate_autoscaler(autoscaler: JsonObject, errors: ErrorList) -> None:
+def validate_autoscaler(
+    autoscaler: JsonObject, errors: ErrorList, *, scale_to_zero: bool = False
+) -> None:
+    """``scale_to_zero`` is the gate HPAScaleToZero."""
     validate_metadata(
         autoscaler.get("metadata") or {}, errors, namespaced=True, name_rule=dns_subdomain
     )
-    _check_spec(autoscaler.get("spec") or {}, None, errors)
+    lowest = 0 if scale_to_zero else 1
+    _check_spec(autoscaler.get("spec") or {}, None, errors, lowest)
 
 
 def validate_autoscaler_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
     validate_metadata_update(new["metadata"], old["metadata"], errors)
-    _check_spec(new.get("spec") or {}, old.get("spec") or {}, errors)
+    before = old.get("spec") or {}
+    # Scaling to zero is behind a gate, but who has it keeps it.
+    lowest = 0 if before.get("minReplicas") == 0 else 1
+    _check_spec(new.get("spec") or {}, before, errors, lowest)
 
 
 def validate_autoscaler_status_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
@@ -44,10 +51,10 @@ def validate_autoscaler_status_update(new: JsonObject, old: JsonObject, errors: 
     check_not_negative(new.get("status") or {}, counts, errors, STATUS)
 
 
-def _check_spec(spec: JsonObject, before: JsonObject | None, errors: ErrorList) -> None:
+def _check_spec(
+    spec: JsonObject, before: JsonObject | None, errors: ErrorList, lowest: int
+) -> None:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    # Scaling to zero is behind a gate, but who has it keeps it.
-    lowest = 0 if before and before.get("minReplicas") == 0 else 1
     if low is not None and low < lowest:
         detail = f"must be greater than or equal to {lowest}"
         errors.invalid(SPEC.child("minReplicas"), low, detail)

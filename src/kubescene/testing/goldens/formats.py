@@ -38,7 +38,7 @@ class Format(NamedTuple):
 SCHEDULER = Format("", "kubescene.testing.goldens.scheduling")
 """Cases with ``pending`` or ``steps``; also what is of no format, so that it is told why."""
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (Format("hpa", "kubescene.testing.goldens.horizontal"),)
 
 
 def format_of(case: JsonObject) -> Format:

@@ -1,0 +1,87 @@
+"""The horizontal pod autoscaler of Kubernetes v1.36, as functions of what it sees.
+
+`reconcile` is one pass: the object's spec, its status, an `Observation` (scale, pods, metrics), the
+`History` and the time go in; the count, status, events, history and an `Explanation` come out.
+`HorizontalAutoscaler` keeps status and history from pass to pass. `back_test` plays recorded usage
+to an autoscaler. Nothing here reads a clock or changes what it is given.
+
+::
+
+    hpa = Path("hpa.yaml").read_text()
+    usage = [UsageSample(minute * 60 * 10**9, {"cpu": cores}) for minute, cores in measured]
+    test = back_test(hpa, usage, requests={"cpu": "500m"})
+    for row in test.rows:
+        print(row.replicas, row.desired, row.explanation)
+"""
+
+from kubescene.autoscalers.horizontal.accepting import accepted
+from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler
+from kubescene.autoscalers.horizontal.back_testing import BackTest, BackTestRow, back_test
+from kubescene.autoscalers.horizontal.deciding import Decision, decide
+from kubescene.autoscalers.horizontal.explaining import Explanation
+from kubescene.autoscalers.horizontal.history import History, Recommendation, ScaleEvent
+from kubescene.autoscalers.horizontal.observing import (
+    MetricsSource,
+    MetricsUnavailableError,
+    Observation,
+    OtherAutoscaler,
+    PodMetrics,
+    PodValue,
+    Scale,
+    ScaledPod,
+    ScaleFailure,
+    observed_pod,
+)
+from kubescene.autoscalers.horizontal.options import HorizontalOptions
+from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
+from kubescene.autoscalers.horizontal.pod_requests import PodRequests
+from kubescene.autoscalers.horizontal.reconciling import Result, complete, reconcile
+from kubescene.autoscalers.horizontal.recorded_metrics import (
+    ExternalSeries,
+    ObjectSeries,
+    PodSeries,
+    RecordedMetrics,
+)
+from kubescene.autoscalers.horizontal.specs import HorizontalSpec, compiled
+from kubescene.autoscalers.horizontal.statuses import Condition, HorizontalStatus, Notice
+from kubescene.autoscalers.horizontal.usage import UsageSample
+
+__all__ = [
+    "BackTest",
+    "BackTestRow",
+    "Condition",
+    "Decision",
+    "Explanation",
+    "ExternalSeries",
+    "History",
+    "HorizontalAutoscaler",
+    "HorizontalOptions",
+    "HorizontalPlugin",
+    "HorizontalSpec",
+    "HorizontalStatus",
+    "MetricsSource",
+    "MetricsUnavailableError",
+    "Notice",
+    "ObjectSeries",
+    "Observation",
+    "OtherAutoscaler",
+    "PodMetrics",
+    "PodRequests",
+    "PodSeries",
+    "PodValue",
+    "Recommendation",
+    "RecordedMetrics",
+    "Result",
+    "Scale",
+    "ScaleEvent",
+    "ScaleFailure",
+    "ScaledPod",
+    "UsageSample",
+    "accepted",
+    "back_test",
+    "compiled",
+    "complete",
+    "decide",
+    "observed_pod",
+    "reconcile",
+]

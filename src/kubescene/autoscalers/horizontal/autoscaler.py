@@ -1,0 +1,46 @@
+"""One autoscaler through time: the object, its status and its history, pass after pass."""
+
+from kubescene.autoscalers.horizontal.accepting import accepted
+from kubescene.autoscalers.horizontal.history import History
+from kubescene.autoscalers.horizontal.observing import Observation
+from kubescene.autoscalers.horizontal.options import HorizontalOptions
+from kubescene.autoscalers.horizontal.reconciling import DEFAULTS, Result, reconcile
+from kubescene.autoscalers.horizontal.specs import compiled
+from kubescene.autoscalers.horizontal.statuses import HorizontalStatus
+from kubescene.types import JsonObject, Nanoseconds
+
+
+class HorizontalAutoscaler:
+    """Remembers between passes what `reconcile` returns. It holds values only: copies go on alike.
+
+    ``source`` is a HorizontalPodAutoscaler of v1, v2beta2 or v2, as an object or a text.
+    """
+
+    def __init__(self, source: JsonObject | str, options: HorizontalOptions = DEFAULTS) -> None:
+        self.object = accepted(source, scale_to_zero=options.scale_to_zero)
+        self.spec = compiled(self.object)
+        self.options = options
+        self.status = HorizontalStatus.of(self.object.get("status") or {})
+        self.history = History()
+
+    def run(
+        self,
+        observation: Observation,
+        now: Nanoseconds,
+        *,
+        scale_error: str = "",
+        status_error: str = "",
+    ) -> Result:
+        """One pass at ``now``."""
+        result = reconcile(
+            self.spec,
+            self.status,
+            observation,
+            self.history,
+            now=now,
+            options=self.options,
+            scale_error=scale_error,
+            status_error=status_error,
+        )
+        self.status, self.history = result.status, result.history
+        return result

@@ -1,0 +1,347 @@
+"""From metrics to a count: propose, stabilize, limit. One pass up to the write of the scale.
+
+`decide` is a pure function; what it came to is a `Decision`, which `reconciling` completes once
+it is known how the write went.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from kubescene.api.selectors import LabelSelector, parse_labels
+from kubescene.autoscalers.horizontal.combining import Combined, combined
+from kubescene.autoscalers.horizontal.explaining import Explanation
+from kubescene.autoscalers.horizontal.history import History
+from kubescene.autoscalers.horizontal.limiting import (
+    DOWN_LIMIT,
+    TOO_FEW,
+    TOO_MANY,
+    UP_LIMIT,
+    WITHIN_RANGE,
+    Limited,
+    limited,
+    limited_down,
+    limited_up,
+)
+from kubescene.autoscalers.horizontal.measuring import Measurement, Measuring
+from kubescene.autoscalers.horizontal.observing import Observation, Scale, ScaleFailure
+from kubescene.autoscalers.horizontal.options import HorizontalOptions
+from kubescene.autoscalers.horizontal.specs import Behavior, HorizontalSpec
+from kubescene.autoscalers.horizontal.stabilizing import (
+    DOWN_STABILIZED,
+    READY,
+    UP_STABILIZED,
+    Stabilization,
+    stabilized,
+    stabilized_by_behavior,
+)
+from kubescene.autoscalers.horizontal.statuses import (
+    ABLE_TO_SCALE,
+    SCALED_TO_ZERO,
+    SCALING_ACTIVE,
+    SCALING_LIMITED,
+    Condition,
+    ConditionList,
+    HorizontalStatus,
+    Notice,
+)
+from kubescene.clock.timestamps import SECOND
+from kubescene.errors import BadRequestError
+from kubescene.types import JsonObject, Nanoseconds
+
+NORMAL, WARNING = "Normal", "Warning"
+ABOVE_MAXIMUM = "Current number of replicas above Spec.MaxReplicas"
+BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
+FAILED_COMPUTE = "FailedComputeMetricsReplicas"
+
+MESSAGES = {
+    READY: "recommended size matches current size",
+    UP_STABILIZED: "recent recommendations were lower than current one, "
+    "applying the lowest recent recommendation",
+    DOWN_STABILIZED: "recent recommendations were higher than current one, "
+    "applying the highest recent recommendation",
+    WITHIN_RANGE: "the desired count is within the acceptable range",
+    TOO_FEW: "the desired replica count is less than the minimum replica count",
+    TOO_MANY: "the desired replica count is more than the maximum replica count",
+    UP_LIMIT: "the desired replica count is increasing faster than the maximum scale rate",
+    DOWN_LIMIT: "the desired replica count is decreasing faster than the maximum scale rate",
+}
+
+
+class Decision(Struct, frozen=True):
+    """What a pass wants, before it is written.
+
+    ``wanted`` is the count to write to the scale, None if it shall stay. ``error`` is the error
+    of the pass so far; ``ended``: it cannot go on, only the status is written. ``last`` are events
+    that follow the write of the status.
+    """
+
+    spec: HorizontalSpec
+    before: HorizontalStatus
+    now: Nanoseconds
+    current: int | None
+    wanted: int | None
+    reason: str
+    conditions: tuple[Condition, ...]
+    events: tuple[Notice, ...]
+    history: History
+    metrics: tuple[JsonObject, ...]
+    explanation: Explanation
+    options: HorizontalOptions
+    last: tuple[Notice, ...] = ()
+    error: str = ""
+    ended: bool = False
+
+
+def decide(
+    spec: HorizontalSpec,
+    status: HorizontalStatus,
+    observation: Observation,
+    history: History,
+    *,
+    now: Nanoseconds,
+    options: HorizontalOptions,
+) -> Decision:
+    """One pass over what was observed at ``now``, up to what should be written."""
+    return _Pass(spec, status, observation, history, now, options).run()
+
+
+class _Pass:
+    """The working state of one call of `decide`."""
+
+    def __init__(
+        self,
+        spec: HorizontalSpec,
+        status: HorizontalStatus,
+        observation: Observation,
+        history: History,
+        now: Nanoseconds,
+        options: HorizontalOptions,
+    ) -> None:
+        self._spec = spec
+        self._status = status
+        self._observation = observation
+        self._history = history
+        self._now = now
+        self._options = options
+        self._conditions = ConditionList(status.conditions, now)
+        self._events: list[Notice] = []
+        self._measurements: tuple[Measurement, ...] = ()
+
+    def run(self) -> Decision:
+        scale = self._observation.scale
+        if isinstance(scale, ScaleFailure):
+            return self._without_scale(scale)
+        text = "the HPA controller was able to get the target's current scale"
+        self._conditions.set(ABLE_TO_SCALE, True, "SucceededGetScale", text)
+        self._history = self._history.seeded(scale.replicas, self._now)
+        current = scale.replicas
+        if current == 0 and not self._may_leave_zero():
+            return self._disabled()
+        if current > self._spec.maximum:
+            return self._out_of_range(current, self._spec.maximum, ABOVE_MAXIMUM)
+        if 0 < current < self._spec.minimum:
+            return self._out_of_range(current, self._spec.minimum, BELOW_MINIMUM)
+        return self._by_metrics(scale)
+
+    # -- without metrics ---------------------------------------------------------------------
+
+    def _without_scale(self, failure: ScaleFailure) -> Decision:
+        text = f"the HPA controller was unable to get the target's current scale: {failure.message}"
+        self._events.append(Notice(WARNING, "FailedGetScale", failure.message))
+        self._conditions.set(ABLE_TO_SCALE, False, "FailedGetScale", text)
+        return self._ended(None, failure.error, note=failure.message)
+
+    def _may_leave_zero(self) -> bool:
+        """Only a count of zero that the autoscaler itself made."""
+        if not (self._options.scale_to_zero and self._status.is_true(SCALED_TO_ZERO)):
+            return False
+        return self._spec.minimum != 0 or self._spec.can_be_zero
+
+    def _disabled(self) -> Decision:
+        text = "scaling is disabled since the replica count of the target is zero"
+        self._conditions.set(SCALING_ACTIVE, False, "ScalingDisabled", text)
+        if not self._options.scale_to_zero:
+            self._conditions.remove(SCALED_TO_ZERO)
+        return self._decision(0, None, explanation=Explanation(self._now, 0, 0, note=text))
+
+    def _out_of_range(self, current: int, bound: int, reason: str) -> Decision:
+        explanation = Explanation(self._now, current, bound, note=reason)
+        return self._decision(current, bound, reason, explanation)
+
+    # -- by metrics --------------------------------------------------------------------------
+
+    def _by_metrics(self, scale: Scale) -> Decision:
+        refusal, selector = self._selector(scale.selector)
+        if selector is None:
+            return self._ended(scale.replicas, refusal, computing=True, note=refusal)
+        self._measurements = tuple(self._measured(scale, selector))
+        for each in self._measurements:
+            if each.failure is not None:
+                self._events.append(Notice(WARNING, each.failure.reason, each.failure.message))
+        found = combined(self._measurements, scale.replicas)
+        if found.replicas is None:
+            assert found.failure is not None  # nosec - there is no count because of it
+            text = f"the HPA was unable to compute the replica count: {found.failure.message}"
+            self._conditions.set(SCALING_ACTIVE, False, found.failure.reason, text)
+            note = "a metric failed, and the others do not ask for more"
+            return self._ended(scale.replicas, found.error, computing=True, note=note)
+        text = f"the HPA was able to successfully calculate a replica count from {found.metric}"
+        self._conditions.set(SCALING_ACTIVE, True, "ValidMetricFound", text)
+        return self._by_proposal(scale.replicas, max(found.replicas, 0), found)
+
+    def _selector(self, text: str) -> tuple[str, LabelSelector | None]:
+        """The scale's selector, or why there is none to work with."""
+        if not text:
+            missing = "the HPA target's scale is missing a selector"
+            return self._refused("SelectorRequired", "selector is required", missing)
+        try:
+            selector = parse_labels(text)
+        except BadRequestError as error:
+            prefix = "couldn't convert selector into a corresponding internal selector object: "
+            return self._refused("InvalidSelector", f"{prefix}{error}")
+        if others := self._rivals(selector):
+            keys = " ".join(sorted(f"{self._spec.namespace}/{each}" for each in others))
+            refusal = f"pods by selector {text} are controlled by multiple HPAs: [{keys}]"
+            return self._refused("AmbiguousSelector", refusal)
+        return "", selector
+
+    def _refused(self, reason: str, refusal: str, text: str = "") -> tuple[str, None]:
+        self._events.append(Notice(WARNING, reason, refusal))
+        condition = "InvalidSelector" if reason == "SelectorRequired" else reason
+        self._conditions.set(SCALING_ACTIVE, False, condition, text or refusal)
+        return refusal, None
+
+    def _rivals(self, selector: LabelSelector) -> list[str]:
+        """Autoscalers that select the same pods, this one included; none if it is alone."""
+        if not self._observation.others:
+            return []
+        pods = [pod for pod in self._observation.pods if selector.matches(pod.labels)]
+        others = [
+            other.name
+            for other in self._observation.others
+            if any(other.selector.matches(pod.labels) for pod in pods)
+        ]
+        return [self._spec.name, *others] if others else []
+
+    def _measured(self, scale: Scale, selector: LabelSelector) -> Iterator[Measurement]:
+        pods = self._observation.pods
+        selected = [pod for pod in pods if selector.matches(pod.labels)]
+        unselected: frozenset[str] = frozenset()
+        if len(selected) < len(pods):
+            unselected = frozenset(pod.name for pod in pods) - {pod.name for pod in selected}
+        status = scale.replicas if scale.status_replicas is None else scale.status_replicas
+        measuring = Measuring(
+            self._spec,
+            self._observation.metrics,
+            selected,
+            unselected=unselected,
+            replicas=scale.replicas,
+            status_replicas=status,
+            options=self._options,
+            now=self._now,
+        )
+        return map(measuring.measure, self._spec.metrics)
+
+    def _by_proposal(self, current: int, proposal: int, found: Combined) -> Decision:
+        held = self._stabilized(current, proposal)
+        self._history = held.history
+        self._conditions.set(ABLE_TO_SCALE, True, held.reason, MESSAGES[held.reason])
+        within = self._limited(current, held.replicas)
+        is_limited = within.replicas != held.replicas
+        text = MESSAGES[within.reason]
+        self._conditions.set(SCALING_LIMITED, is_limited, within.reason, text)
+        desired, reason = within.replicas, _reason(current, proposal, found.metric)
+        if current == 0 and desired < self._spec.minimum:
+            desired, reason = self._spec.minimum, reason or BELOW_MINIMUM
+        explanation = Explanation(
+            self._now,
+            current,
+            desired,
+            self._measurements,
+            found.metric,
+            proposal,
+            held,
+            within,
+        )
+        wanted = None if desired == current else desired
+        return self._decision(current, wanted, reason, explanation, error=found.error)
+
+    def _stabilized(self, current: int, proposal: int) -> Stabilization:
+        window = self._options.downscale_stabilization
+        behavior = self._spec.behavior
+        if behavior is None:
+            return stabilized(proposal, self._history, window=window, now=self._now)
+        down = behavior.scale_down.window
+        return stabilized_by_behavior(
+            proposal,
+            self._history,
+            current=current,
+            up_window=behavior.scale_up.window or 0,
+            down_window=window // SECOND * SECOND if down is None else down,
+            now=self._now,
+        )
+
+    def _limited(self, current: int, desired: int) -> Limited:
+        spec = self._spec
+        if spec.behavior is None:
+            return limited(desired, current=current, minimum=spec.minimum, maximum=spec.maximum)
+        return self._limited_by(spec.behavior, current, desired)
+
+    def _limited_by(self, behavior: Behavior, current: int, desired: int) -> Limited:
+        now, history = self._now, self._history
+        if desired > current:
+            up, maximum = behavior.scale_up, self._spec.maximum
+            return limited_up(desired, up, history, current=current, maximum=maximum, now=now)
+        if desired < current:
+            down, minimum = behavior.scale_down, self._spec.minimum
+            return limited_down(desired, down, history, current=current, minimum=minimum, now=now)
+        return Limited(desired, WITHIN_RANGE)
+
+    # -- what comes of it --------------------------------------------------------------------
+
+    def _ended(
+        self, current: int | None, error: str, *, note: str, computing: bool = False
+    ) -> Decision:
+        """A pass that cannot go on: the count stays, the status says why."""
+        stays = self._status.current_replicas if current is None else current
+        explanation = Explanation(self._now, stays, stays, self._measurements, note=note)
+        decision = self._decision(current, None, explanation=explanation, error=error)
+        if computing:
+            prefix = "failed to compute desired number of replicas based on listed metrics for"
+            error = f"{prefix} {self._spec.reference}: {error}"
+        last = (Notice(WARNING, FAILED_COMPUTE, decision.error),) if computing else ()
+        return msgspec.structs.replace(decision, error=error, ended=True, last=last)
+
+    def _decision(
+        self,
+        current: int | None,
+        wanted: int | None,
+        reason: str = "",
+        explanation: Explanation | None = None,
+        *,
+        error: str = "",
+    ) -> Decision:
+        return Decision(
+            self._spec,
+            self._status,
+            self._now,
+            current,
+            wanted,
+            reason,
+            self._conditions.listed(),
+            tuple(self._events),
+            self._history,
+            tuple(each.status for each in self._measurements),
+            explanation or Explanation(self._now, current or 0, current or 0),
+            self._options,
+            error=error,
+        )
+
+
+def _reason(current: int, proposal: int, metric: str) -> str:
+    """Why the proposal differs from the count; empty if only a window or a bound does."""
+    if proposal > current:
+        return f"{metric} above target"
+    return "All metrics below target" if proposal < current else ""
