@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kubescene.api.quantity import Quantity, QuantityError, parse
+from kubescene.autoscalers.vertical.amounts import as_texts
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
 
@@ -110,18 +111,15 @@ class ContainerRecommendation(msgspec.Struct, rename="camel"):
         )
 
     def to_dict(self) -> JsonObject:
-        """As it stands in the status; empty lists are left out, but for the target."""
+        """As it stands in the status: lists that are empty are left out, but for the target."""
         lists = {
-            "target": self.target,
             "lowerBound": self.lower_bound,
             "upperBound": self.upper_bound,
             "uncappedTarget": self.uncapped_target,
         }
-        return {"containerName": self.container_name} | {
-            name: {resource: str(amount) for resource, amount in (amounts or {}).items()}
-            for name, amounts in lists.items()
-            if amounts or name == "target"
-        }
+        target = None if self.target is None else as_texts(self.target)
+        named: JsonObject = {"containerName": self.container_name, "target": target}
+        return named | {name: as_texts(each) for name, each in lists.items() if each}
 
 
 class _Recommended(msgspec.Struct, frozen=True, rename="camel"):

@@ -79,6 +79,7 @@ _POSITIVE_DURATIONS = {
     "memory_histogram_decay_half_life",
     "cpu_histogram_decay_half_life",
 }
+_ACRONYMS = {"cpu": "CPU", "oom": "OOM"}
 _DURATIONS = {*_POSITIVE_DURATIONS, "pod_lifetime_threshold", "evict_after_oom_threshold"}
 
 
@@ -91,6 +92,8 @@ def _read(given: Mapping[str, Any], options: type) -> dict[str, Any]:
         )
     read = {}
     for name, value in given.items():
+        if value is None:
+            continue
         kind = names[name]
         read[kind.name] = _value(name, kind.name, value, kind.type)
     return read
@@ -98,7 +101,7 @@ def _read(given: Mapping[str, Any], options: type) -> dict[str, Any]:
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
-    return first + "".join("CPU" if word == "cpu" else word.capitalize() for word in rest)
+    return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
 
 
 def _value(given: str, name: str, value: Any, kind: Any) -> Any:

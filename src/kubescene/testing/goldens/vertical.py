@@ -3,10 +3,11 @@
 from kubescene.testing.goldens.comparing import Comparison, Tally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.testing.goldens.vertical_aspects import VerticalAspect
+from kubescene.testing.goldens.vertical_pods import replay_admission, replay_updater
 from kubescene.testing.goldens.vertical_recommender import RecommenderReplay, check_ops
 from kubescene.types import JsonObject
 
-UNIT = "steps"
+UNIT = "steps or pods"
 
 
 def replay(golden: Golden, tally: Tally) -> None:
@@ -20,7 +21,12 @@ def replay(golden: Golden, tally: Tally) -> None:
 
 
 def _replay(golden: Golden, comparison: Comparison, tally: Tally) -> None:
-    RecommenderReplay(golden, comparison, tally).run()
+    if "ops" in golden.case:
+        RecommenderReplay(golden, comparison, tally).run()
+        return
+    tally.attempts += len(golden.case["pods"])
+    replay_pods = replay_admission if golden.case.get("admission") else replay_updater
+    replay_pods(golden, comparison)
 
 
 def check(case: JsonObject, result: JsonObject, where: str) -> None:
