@@ -5,15 +5,23 @@ cut to whole units after every step.
 """
 
 from enum import StrEnum
-from math import inf
+from math import inf, isinf
 
 import msgspec
 
 from kubescene.autoscalers.exact_math import power
 from kubescene.autoscalers.vertical.aggregates import Aggregate
-from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, amount, cpu_amount, scaled
+from kubescene.autoscalers.vertical.amounts import (
+    CPU,
+    MEMORY,
+    NOT_A_NUMBER,
+    amount,
+    cpu_amount,
+    scaled,
+)
 from kubescene.autoscalers.vertical.options import RecommenderOptions
 from kubescene.clock import MINUTE
+from kubescene.types import JsonObject
 
 
 class Bound(StrEnum):
@@ -65,6 +73,23 @@ class Estimate(msgspec.Struct, frozen=True):
     def is_minimum(self) -> bool:
         """Whether it is the minimum that decided."""
         return self.with_confidence < self.minimum
+
+    def to_dict(self) -> JsonObject:
+        """All of it as JSON, where infinity and what is no number are null."""
+        return {
+            "resource": self.resource,
+            "bound": str(self.bound),
+            "percentile": self.percentile,
+            "base": self.base,
+            "withMargin": self.with_margin,
+            "confidence": self.confidence,
+            "factor": None if isinf(self.factor) else self.factor,
+            "withConfidence": (
+                None if self.with_confidence == NOT_A_NUMBER else self.with_confidence
+            ),
+            "minimum": self.minimum,
+            "amount": self.amount,
+        }
 
 
 def confidence(history: Aggregate, interval: int) -> float:

@@ -54,6 +54,14 @@ class ContainerEstimates(msgspec.Struct, frozen=True):
         """Amounts of the controlled resources, before rounding and capping."""
         return {each.resource: each.amount for each in self.estimates if each.bound is bound}
 
+    def to_dict(self) -> JsonObject:
+        return {
+            "name": self.name,
+            "samples": self.samples,
+            "estimates": [each.to_dict() for each in self.estimates],
+            "capped": [msgspec.to_builtins(each) for each in self.capped],
+        }
+
     def explain(self) -> Iterator[str]:
         """Sentences for people, one for each estimate and each change after it."""
         for each in self.estimates:
