@@ -38,7 +38,13 @@ class Format(NamedTuple):
 SCHEDULER = Format("", "kubescene.testing.goldens.scheduling")
 """Cases with ``pending`` or ``steps``; also what is of no format, so that it is told why."""
 
-FORMATS: tuple[Format, ...] = (Format("hpa", "kubescene.testing.goldens.horizontal"),)
+HORIZONTAL = Format("hpa", "kubescene.testing.goldens.horizontal")
+"""Passes of the horizontal pod autoscaler's controller."""
+
+VERTICAL = Format("vpa", "kubescene.testing.goldens.vertical")
+"""Cases of the vertical pod autoscaler: recommender, updater and admission."""
+
+FORMATS: tuple[Format, ...] = (HORIZONTAL, VERTICAL)
 
 
 def format_of(case: JsonObject) -> Format:

@@ -1,0 +1,52 @@
+"""The vertical pod autoscaler of release 1.7.1 as a function of what it is told.
+
+`Recommender` takes pods, samples and kills and makes recommendations, each with an explanation;
+`update` says which pods are replaced or resized to get them, `pod_patches` what a new pod gets.
+`back_test` runs a series of samples through the recommender, and `VerticalPlugin` is all of it
+behind the autoscaler interface. Nothing here reads a clock, and no state is kept but in the values
+that a caller holds.
+"""
+
+from kubescene.autoscalers.vertical.admission import pod_patches
+from kubescene.autoscalers.vertical.back_testing import BackTest, back_test
+from kubescene.autoscalers.vertical.checkpoints import CheckpointError, checkpoint_object
+from kubescene.autoscalers.vertical.limit_ranges import limit_ranges
+from kubescene.autoscalers.vertical.objects import (
+    VerticalPodAutoscaler,
+    VerticalPodAutoscalerError,
+)
+from kubescene.autoscalers.vertical.options import (
+    RecommenderOptions,
+    UpdaterOptions,
+    recommender_options,
+    updater_options,
+)
+from kubescene.autoscalers.vertical.plugin import VerticalPlugin
+from kubescene.autoscalers.vertical.recommendations import Recommendation
+from kubescene.autoscalers.vertical.recommender import Recommender
+from kubescene.autoscalers.vertical.samples import SampleError, UsageSample
+from kubescene.autoscalers.vertical.updating import seed_rule, update
+from kubescene.autoscalers.vertical.validation import read_vpa
+
+__all__ = [
+    "BackTest",
+    "CheckpointError",
+    "Recommendation",
+    "Recommender",
+    "RecommenderOptions",
+    "SampleError",
+    "UpdaterOptions",
+    "UsageSample",
+    "VerticalPlugin",
+    "VerticalPodAutoscaler",
+    "VerticalPodAutoscalerError",
+    "back_test",
+    "checkpoint_object",
+    "limit_ranges",
+    "pod_patches",
+    "read_vpa",
+    "recommender_options",
+    "seed_rule",
+    "update",
+    "updater_options",
+]

@@ -1,0 +1,286 @@
+"""The VPA behind the autoscaler interface: events and stats in, recommendations out.
+
+Of a world that knows pods and their usage it makes what the autoscaler sees: pods of one container
+with equal labels, one controller that should have the pods it has, and samples. A resource is
+recommended once it was measured: nothing is said before the first stat, and nothing of memory where
+the world does not model it.
+
+Two rules say which pods get the new size. ``updater``, the default, is that of the real updater
+and its update modes: too few replicas, too young or too near to the target, and a pod stays.
+``seed`` leaves it to the world, which replaces every pod outside of the bounds, unless the update
+mode is Off or Initial.
+
+``faithful`` repeats what Skenario's plugin did where that differs: the latest stat of each pod is
+one sample at every request for a recommendation, memory is 1 MiB, and the update mode is ignored.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from kubescene.autoscalers.interfaces import (
+    VPA_TYPES,
+    Autoscaler,
+    AutoscalerPlugin,
+    Capability,
+    EventRequest,
+    EventType,
+    MetricType,
+    Pod,
+    PodState,
+    RecommendedPodResources,
+    Stat,
+    StatRequest,
+    VerticalRecommendationRequest,
+    VerticalRecommendationResponse,
+)
+from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, RESOURCES, as_quantity, units_of
+from kubescene.autoscalers.vertical.limit_ranges import amount_of
+from kubescene.autoscalers.vertical.objects import (
+    ContainerRecommendation,
+    ResourceList,
+    VerticalPodAutoscaler,
+)
+from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOptions
+from kubescene.autoscalers.vertical.recommendations import Recommendation
+from kubescene.autoscalers.vertical.recommender import DEFAULT_OPTIONS, Recommender
+from kubescene.autoscalers.vertical.resizing import FirstSeen
+from kubescene.autoscalers.vertical.updating import DEFAULT_OPTIONS as DEFAULT_UPDATER
+from kubescene.autoscalers.vertical.updating import Update, update
+from kubescene.autoscalers.vertical.validation import read_vpa
+from kubescene.clock import format_time
+from kubescene.errors import ConfigurationError
+from kubescene.types import JsonObject
+
+CONTAINER = "container"
+CONTROLLER = "target"
+MEBIBYTE = 1024 * 1024
+
+Rule = Literal["updater", "seed"]
+
+_LABELS = {"key": "value"}
+_OWNER = {"kind": "ReplicaSet", "name": CONTROLLER, "controller": True}
+_MEASURED_BY = {MetricType.CPU_MILLIS: CPU, MetricType.MEMORY_BYTES: MEMORY}
+_PATIENT_MODES = ("Off", "Initial")
+
+
+class VerticalPlugin(AutoscalerPlugin):
+    """Any number of runs, each in its partition."""
+
+    types = VPA_TYPES
+    capabilities = frozenset(
+        {Capability.EVENT, Capability.STAT, Capability.VERTICAL_RECOMMENDATION}
+    )
+
+    def __init__(
+        self,
+        options: RecommenderOptions = DEFAULT_OPTIONS,
+        updater: UpdaterOptions = DEFAULT_UPDATER,
+        *,
+        rule: Rule = "updater",
+        faithful: bool = False,
+    ) -> None:
+        self._options = options
+        self._updater = updater
+        self._rule: Rule = "seed" if faithful else rule
+        self._faithful = faithful
+        self._partitions: dict[str, _Partition] = {}
+
+    def event(self, request: EventRequest) -> None:
+        if isinstance(request.object, Autoscaler):
+            self._autoscaler_event(request, request.object)
+        else:
+            self._partition(request.partition).pod_event(request, request.object)
+
+    def stat(self, request: StatRequest) -> None:
+        partition = self._partition(request.partition)
+        for stat in request.stat:
+            partition.stat(stat)
+
+    def vertical_recommendation(
+        self, request: VerticalRecommendationRequest
+    ) -> VerticalRecommendationResponse:
+        return self._partition(request.partition).recommend(request.time_nanos)
+
+    def recommender(self, partition: str) -> Recommender:
+        """The recommender of a run, to look at its history."""
+        return self._partition(partition).recommender
+
+    def _partition(self, name: str) -> "_Partition":
+        try:
+            return self._partitions[name]
+        except KeyError:
+            raise ConfigurationError(f"no autoscaler was created in partition {name!r}") from None
+
+    def _autoscaler_event(self, request: EventRequest, autoscaler: Autoscaler) -> None:
+        if request.type is EventType.DELETE:
+            self._partition(request.partition)
+            del self._partitions[request.partition]
+            return
+        vpa = read_vpa(autoscaler.yaml)
+        if request.type is EventType.UPDATE:
+            self._partition(request.partition).recommender.vpa = vpa
+            return
+        if request.partition in self._partitions:
+            raise ConfigurationError(f"partition {request.partition!r} has an autoscaler already")
+        recommender = Recommender(vpa, self._options)
+        self._partitions[request.partition] = _Partition(
+            recommender, self._updater, rule=self._rule, faithful=self._faithful
+        )
+
+
+class _Partition:
+    """What one run told, as recommender and updater would see it."""
+
+    def __init__(
+        self, recommender: Recommender, updater: UpdaterOptions, *, rule: Rule, faithful: bool
+    ) -> None:
+        self.recommender = recommender
+        self._updater = updater
+        self._rule = rule
+        self._faithful = faithful
+        self._pods: dict[str, JsonObject] = {}
+        self._measured: set[str] = set()
+        self._latest: dict[str, int] = {}
+        self._first_seen: FirstSeen = {}
+
+    def pod_event(self, request: EventRequest, pod: Pod) -> None:
+        known = self._pods.get(pod.name)
+        if request.type is EventType.CREATE:
+            if known is not None:
+                raise ConfigurationError(f"pod {pod.name!r} exists already")
+            self._set_pod(pod, format_time(request.time), request.time)
+        elif known is None:
+            raise ConfigurationError(f"there is no pod {pod.name!r}")
+        elif request.type is EventType.UPDATE:
+            self._set_pod(pod, known["status"]["startTime"], request.time)
+        else:
+            del self._pods[pod.name]
+            self._latest.pop(pod.name, None)
+            self._first_seen.pop(pod.name, None)
+            self.recommender.usage.delete_pod(pod.name)
+
+    def stat(self, stat: Stat) -> None:
+        """Take a measurement in; of pods that are gone, and of other kinds, nothing is wanted."""
+        resource = _MEASURED_BY.get(stat.type)
+        if resource is None or stat.pod_name not in self._pods:
+            return
+        if stat.value < 0:
+            raise ConfigurationError(
+                f"stat {MetricType(stat.type).name} of pod {stat.pod_name!r} is negative: "
+                f"{stat.value}"
+            )
+        if self._faithful:
+            if resource == CPU:
+                self._latest[stat.pod_name] = stat.value
+            return
+        usage = self.recommender.usage
+        add = usage.add_cpu if resource == CPU else usage.add_memory
+        if add(stat.pod_name, CONTAINER, stat.value, stat.time):
+            self._measured.add(resource)
+
+    def recommend(self, now: int) -> VerticalRecommendationResponse:
+        if self._faithful:
+            self._sample(now)
+        recommendation = self.recommender.recommend(now)
+        self.recommender.collect_garbage(now, has_controller=True)
+        container = self._measured_part(recommendation.container(CONTAINER))
+        if container is None:
+            nothing = "nothing was measured yet" if not self._measured else "nothing is controlled"
+            return VerticalRecommendationResponse(evict=(), admit=False, reason=nothing)
+        vpa = self.recommender.vpa.with_recommendation([container])
+        done = self._update(vpa, now)
+        return VerticalRecommendationResponse(
+            rec=tuple(_answers(container)),
+            evict=done.evicted if done else None,
+            resize=done.resized if done else (),
+            admit=self._faithful or vpa.update_mode != "Off",
+            reason=_reason(container, recommendation, done),
+            details=_details(recommendation, done),
+        )
+
+    def _set_pod(self, pod: Pod, started: str, now: int) -> None:
+        self._pods[pod.name] = _pod_object(pod, started)
+        if pod.state != PodState.LAUNCHING:
+            self.recommender.usage.set_pod(
+                pod.name, labels=_LABELS, containers=(CONTAINER,), now=now
+            )
+
+    def _sample(self, now: int) -> None:
+        usage = self.recommender.usage
+        for name, millicores in self._latest.items():
+            usage.add_cpu(name, CONTAINER, millicores, now)
+            usage.add_memory(name, CONTAINER, MEBIBYTE, now)
+            self._measured.update(RESOURCES)
+
+    def _measured_part(
+        self, container: ContainerRecommendation | None
+    ) -> ContainerRecommendation | None:
+        """The recommendation without resources of which nothing is known."""
+        if container is None:
+            return None
+        lists = (container.target, container.lower_bound, container.upper_bound)
+        target, lower, upper = (self._only_measured(each) for each in lists)
+        if not target:
+            return None
+        return ContainerRecommendation(container.container_name, target, lower, upper)
+
+    def _only_measured(self, amounts: ResourceList | None) -> ResourceList:
+        pairs = (amounts or ResourceList()).items()
+        return ResourceList((name, amount) for name, amount in pairs if name in self._measured)
+
+    def _update(self, vpa: VerticalPodAutoscaler, now: int) -> Update | None:
+        """What the updater does; None leaves it to the world."""
+        if self._rule == "seed":
+            patient = vpa.update_mode in _PATIENT_MODES and not self._faithful
+            return Update() if patient else None
+        pods = list(self._pods.values())
+        return update(
+            vpa, pods, {CONTROLLER: len(pods)}, now, self._updater, first_seen=self._first_seen
+        )
+
+
+def _pod_object(pod: Pod, started: str) -> JsonObject:
+    """The pod as an API object; a request of 0 is none."""
+    given = ((CPU, pod.cpu_request), (MEMORY, pod.memory_request))
+    requests = {name: str(as_quantity(name, units)) for name, units in given if units}
+    phase = "Pending" if pod.state == PodState.LAUNCHING else "Running"
+    return {
+        "metadata": {"name": pod.name, "labels": _LABELS, "ownerReferences": [_OWNER]},
+        "spec": {"containers": [{"name": CONTAINER, "resources": {"requests": requests}}]},
+        "status": {"phase": phase, "startTime": started},
+    }
+
+
+def _answers(container: ContainerRecommendation) -> Iterator[RecommendedPodResources]:
+    for resource, target in (container.target or ResourceList()).items():
+        yield RecommendedPodResources(
+            lower_bound=units_of(resource, amount_of(container.lower_bound, resource)),
+            upper_bound=units_of(resource, amount_of(container.upper_bound, resource)),
+            target=units_of(resource, target),
+            resource_name=resource,
+        )
+
+
+def _reason(
+    container: ContainerRecommendation, recommendation: Recommendation, done: Update | None
+) -> str:
+    targets = [f"{name} {amount}" for name, amount in (container.target or {}).items()]
+    said = "target " + ", ".join(targets)
+    changed = [each.by for one in recommendation.containers for each in one.capped]
+    if changed:
+        said += f", limited by {', '.join(sorted(set(changed)))}"
+    if done and done.evicted:
+        said += f"; evicting {', '.join(done.evicted)}"
+    if done and done.resized:
+        said += f"; resizing {', '.join(done.resized)}"
+    return said
+
+
+def _details(recommendation: Recommendation, done: Update | None) -> JsonObject:
+    details: JsonObject = {
+        "containers": [each.to_dict() for each in recommendation.containers],
+        "explanation": recommendation.explain(),
+    }
+    if done is not None:
+        details["pods"] = done.reasons
+    return details
