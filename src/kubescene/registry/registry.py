@@ -235,7 +235,7 @@ class Registry:
         bound = binding.bound(old, target, node, self.store, self.clock)
         if options.dry_run:
             return self._unstored(resource_type, bound)
-        self.gate.before_write(actor, resource_type, "binding")
+        self.gate.before_write(actor, resource_type, "binding", name)
         record = self.store.update(resource_type.group_resource, bound)
         body, merge = {"spec": {"nodeName": node}}, PatchType.MERGE
         request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
@@ -283,7 +283,7 @@ class Registry:
             return current
         if options.dry_run:
             return self._unstored(resource_type, new)
-        self.gate.before_write(actor, resource_type, "")
+        self.gate.before_write(actor, resource_type, "", name)
         record = self.store.update(resource_type.group_resource, new)
         if not current.deleting:
             self.tell(request, record, current)
@@ -359,7 +359,7 @@ class Registry:
         self, request: WriteRequest, obj: JsonObject, like: Predecessor | None = None
     ) -> Record:
         resource_type = request.resource_type
-        self.gate.before_write(request.actor, resource_type, "")
+        self.gate.before_write(request.actor, resource_type, "", obj["metadata"]["name"])
         stored = self.stored(obj, resource_type)
         record = self.store.create(resource_type.group_resource, stored, like=like)
         self.tell(request, record, None)
@@ -443,7 +443,7 @@ class Registry:
             removed = self._remove(request, current)
             self.tell(request, removed, current)
             return removed
-        self.gate.before_write(request.actor, resource_type, request.subresource)
+        self.gate.before_write(request.actor, resource_type, request.subresource, current.name)
         record = self.store.update(resource_type.group_resource, self.stored(new, resource_type))
         self.tell(request, record, current)
         self.consequences.updated(record)
@@ -482,7 +482,7 @@ class Registry:
         if request.options.dry_run:
             return current
         resource_type = request.resource_type
-        self.gate.before_write(request.actor, resource_type, request.subresource)
+        self.gate.before_write(request.actor, resource_type, request.subresource, current.name)
         record = self.store.remove(resource_type.group_resource, current.namespace, current.name)
         if not current.deleting:
             # Otherwise the deletion was told when it was accepted.
