@@ -492,7 +492,9 @@ def test_unknown_fields_are_dropped_unless_the_writer_is_strict(client: Client) 
 
 
 class ClosedGate(OpenGate):
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
         raise ForbiddenError(f"{actor} may not write {resource_type.plural} now")
 
 

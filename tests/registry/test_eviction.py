@@ -348,7 +348,9 @@ class ClosedGate:
     def role_of(self, actor: Actor) -> Role:
         return actor.role
 
-    def before_write(self, actor: Actor, resource_type: object, subresource: str) -> None:
+    def before_write(
+        self, actor: Actor, resource_type: object, subresource: str, name: str
+    ) -> None:
         raise ForbiddenError("closed")
 
 

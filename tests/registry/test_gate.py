@@ -22,7 +22,9 @@ class Counting:
     def role_of(self, actor: Actor) -> Role:
         return actor.role
 
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
         del actor, resource_type, subresource
         self.asked += 1
 

@@ -369,7 +369,9 @@ def test_the_gate_has_its_word_on_each(registry: Registry) -> None:
         def role_of(self, actor: Actor) -> Any:
             return actor.role
 
-        def before_write(self, actor: Actor, resource_type: Any, subresource: str) -> None:
+        def before_write(
+            self, actor: Actor, resource_type: Any, subresource: str, name: str
+        ) -> None:
             asked.append(resource_type.kind)
             if len(asked) == 3:
                 raise ForbiddenError("not now")

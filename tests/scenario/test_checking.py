@@ -1,5 +1,6 @@
 """What `kubescene validate` finds without playing: all of it, with line and column."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from kubescene.cli.validate import validate_files
 from kubescene.running import run
 from kubescene.scenario import ScenarioBuilder, parse_spec
 from kubescene.scenario.checking import object_faults
+from kubescene.scenario.converting import scenario_from
 from kubescene.testing import make_node, make_pod
 
 BAD_POD: dict[str, Any] = {**make_pod("p").build(), "spec": {"contayners": []}}
@@ -73,10 +75,98 @@ def test_all_faults_of_an_object_are_found() -> None:
 
 
 def test_what_depends_on_the_moment_is_left_for_the_run() -> None:
-    pod = make_pod("p").namespace("not-yet").priority_class("not-yet")
-    scenario = ScenarioBuilder("s").create(make_node("n-$(INDEX)"), count=2).create(pod)
+    scenario = ScenarioBuilder("s").create(make_node("n-$(INDEX)"), count=2)
     scenario.patch("v1", "Pod", "later", {"metadata": {}})
     assert list(object_faults(parse_spec(scenario.build()))) == []
+
+
+def named(kind: str, version: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **more}
+
+
+CLASS = named("PriorityClass", "scheduling.k8s.io/v1", "high", value=7)
+RUNTIME = named("RuntimeClass", "node.k8s.io/v1", "gvisor", handler="runsc")
+ACCOUNT = named("ServiceAccount", "v1", "robot")
+SPACE = named("Namespace", "v1", "team")
+
+
+def pod_with(**spec: Any) -> dict[str, Any]:
+    pod = make_pod("p").build()
+    return {**pod, "spec": {**pod["spec"], **spec}}
+
+
+REFERENCES = [
+    pytest.param(
+        pod_with(priorityClassName="high"),
+        CLASS,
+        ("spec", "priorityClassName"),
+        "no PriorityClass with name high was found",
+        id="priority class",
+    ),
+    pytest.param(
+        pod_with(runtimeClassName="gvisor"),
+        RUNTIME,
+        ("spec", "runtimeClassName"),
+        'RuntimeClass "gvisor" not found',
+        id="runtime class",
+    ),
+    pytest.param(
+        pod_with(serviceAccountName="robot"),
+        ACCOUNT,
+        ("spec", "serviceAccountName"),
+        'serviceaccount "robot" not found',
+        id="service account",
+    ),
+    pytest.param(
+        make_pod("p").namespace("team").build(),
+        SPACE,
+        ("metadata", "namespace"),
+        'namespaces "team" not found',
+        id="namespace",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pod", "needs", "place", "complaint"), REFERENCES)
+def test_what_a_pod_refers_to_must_have_been_created(
+    pod: dict[str, Any], needs: dict[str, Any], place: tuple[str, ...], complaint: str
+) -> None:
+    too_late = ScenarioBuilder("s").create(pod, needs)
+    (fault,) = object_faults(parse_spec(too_late.build()))
+    assert fault.path[-len(place) :] == place
+    assert complaint in fault.message
+    assert complaint in run(too_late).message
+    in_time = ScenarioBuilder("s").create(needs).next_step().create(pod)
+    assert list(object_faults(parse_spec(in_time.build()))) == []
+    assert run(in_time).ok
+
+
+def test_what_is_wrong_besides_a_missing_namespace_is_found_too() -> None:
+    pods = [make_pod(name).namespace("team") for name in ("No Good", "b")]
+    found = object_faults(parse_spec(ScenarioBuilder("s").create(*pods).build()))
+    assert [fault.path[-1] for fault in found] == ["namespace", "name"]
+
+
+def test_a_dump_that_needs_a_missing_priority_class_is_not_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = make_pod("p").build()
+    pod["spec"] = {**pod["spec"], "priorityClassName": "gone", "priority": 100}
+    file = tmp_path / "dump.yaml"
+    file.write_text(json.dumps(scenario_from([pod], "dump").scenario))
+    assert validate_files([file]) == 2
+    assert "no PriorityClass with name gone was found: create it" in capsys.readouterr().err
+
+
+def test_nothing_is_missing_for_certain_while_other_operations_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = ScenarioBuilder("s").create(CLASS, pod_with(priorityClassName="high")).build()
+    scenario["spec"]["operations"][0]["stepp"] = 1
+    file = tmp_path / "s.yaml"
+    file.write_text(json.dumps(scenario))
+    assert validate_files([file]) == 2
+    assert "PriorityClass" not in capsys.readouterr().err
 
 
 def test_kinds_that_the_scenario_defines_before_are_known() -> None:

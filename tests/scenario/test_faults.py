@@ -333,6 +333,12 @@ FAULTS += [
         id="binding of a node",
     ),
     pytest.param(
+        one(createOperation={**CREATE, "subresource": "scale"}),
+        "createOperation.object.spec",
+        "the subresource scale needs replicas, a number",
+        id="scale without replicas",
+    ),
+    pytest.param(
         one(patchOperation={**TARGET, "patch": "{}", "subresource": "eviction"}),
         "patchOperation.subresource",
         "must be one of status, scale, not 'eviction'",

@@ -48,7 +48,9 @@ def test_a_user_is_refused_while_the_scenario_runs(cluster: Cluster) -> None:
     cluster.registrations.register("intruder", lambda _: Intruder(write))
     play(cluster, ScenarioBuilder("s").create(make_node("n")))
     assert refused[0].code == 403
-    assert 'scenario "s" is Running, and user is not one of its controllers' in str(refused[0])
+    assert str(refused[0]).startswith('configmaps "graffiti" is forbidden: scenario "s" is Running')
+    assert "and user is not one of its controllers" in str(refused[0])
+    assert refused[0].to_status()["details"] == {"name": "graffiti", "kind": "configmaps"}
     assert not any(m["metadata"]["name"] == "graffiti" for m in cluster.list("configmaps"))
 
 
@@ -60,7 +62,8 @@ def test_a_user_is_refused_while_the_scenario_is_paused(cluster: Cluster, verb: 
         "patch": lambda: cluster.patch("nodes", "n", {"metadata": {"labels": {"a": "b"}}}),
         "delete": lambda: cluster.delete("nodes", "n"),
     }
-    with pytest.raises(ForbiddenError, match='scenario "s" is Paused'):
+    name = "graffiti" if verb == "create" else "n"
+    with pytest.raises(ForbiddenError, match=f'"{name}" is forbidden: scenario "s" is Paused'):
         attempts[verb]()
 
 

@@ -142,6 +142,58 @@ def test_a_deployment_is_scaled(patch: Any, patch_type: str) -> None:
     assert len(play(scenario).cluster.list("pods")) == 3
 
 
+SCALE = ("autoscaling/v1", "Scale")
+DEPLOYMENT, REPLICA_SET = ("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet")
+
+
+def scale(kind: tuple[str, str], replicas: int) -> JsonObject:
+    version, name = kind
+    spec = {"replicas": replicas}
+    return {"apiVersion": version, "kind": name, "metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", [SCALE, DEPLOYMENT], ids=["a Scale", "its own kind"])
+@pytest.mark.parametrize("replicas", [0, 3])
+def test_a_deployment_is_scaled_by_a_create(kind: tuple[str, str], replicas: int) -> None:
+    scenario = ScenarioBuilder("s").create(make_node("n"), make_deployment("web").replicas(1))
+    scenario.next_step().create(scale(kind, replicas), subresource="scale", id="more")
+    run = play(scenario)
+    assert len(run.cluster.list("pods")) == replicas
+    told = event(run, "more")
+    assert (told["operation"], told["step"]["major"]) == ("Patch", 2)
+    assert told["patch"]["operation"]["typeMeta"]["kind"] == "Deployment"
+    assert told["patch"]["result"]["spec"]["replicas"] == replicas
+
+
+@pytest.mark.parametrize(
+    ("others", "complaint"),
+    [
+        ([], 'nothing that can be scaled is called "default/web"'),
+        (
+            [make_deployment("web"), {**make_deployment("web").build(), "kind": "ReplicaSet"}],
+            "is the name of several objects (Deployment, ReplicaSet)",
+        ),
+    ],
+    ids=["none", "two"],
+)
+def test_a_scale_must_name_one_object(others: list[Any], complaint: str) -> None:
+    for each in others[1:]:
+        each["spec"].pop("strategy", None)
+    scenario = ScenarioBuilder("s").create(make_node("n"), *others)
+    scenario.next_step().create(scale(SCALE, 3), subresource="scale")
+    run = kubescene.run(scenario)
+    assert run.phase is ScenarioPhase.FAILED
+    assert complaint in run.message
+
+
+def test_scaling_writes_nothing_but_the_number() -> None:
+    body = scale(DEPLOYMENT, 3)
+    body["spec"]["paused"] = True
+    run = kubescene.run(ScenarioBuilder("s").create(body, subresource="scale"))
+    assert run.bad_input
+    assert "the subresource scale writes replicas alone, not paused" in run.message
+
+
 # -- objectFrom ----------------------------------------------------------------------------------
 
 PODS = """

@@ -16,7 +16,9 @@ class WriteGate(Protocol):
         """What the actor is in the scenario that runs now, whoever it was when it logged in."""
         ...
 
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
         """Called once per write that will be made unless this raises. Never for a dry run."""
         ...
 
@@ -27,5 +29,7 @@ class OpenGate:
     def role_of(self, actor: Actor) -> Role:
         return actor.role
 
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
-        del actor, resource_type, subresource
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
+        del actor, resource_type, subresource, name

@@ -63,10 +63,11 @@ def examine(
     registered = registrations(ClusterOptions(), request)
     if faults:
         rest = sound_part(file, faults)
-        faults += object_errors(rest, registered) + controller_errors(rest, registered)
+        found = (fault.error for fault in object_faults(rest, registered, is_whole=False))
+        faults += [*found, *controller_errors(rest, registered)]
         return faults, [], None
     spec = normalised(file.scenario, file.folder)
-    faults += object_errors(spec, registered)
+    faults += [fault.error for fault in object_faults(spec, registered)]
     faults += controller_errors(spec, registered)
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
     if strict:
@@ -110,10 +111,6 @@ def may_define(operation: Any) -> bool:
 def done_at(number: int) -> JsonObject:
     """Keeps the place of an operation that cannot be read."""
     return {"id": f"@{number}", "step": 1, "doneOperation": {}}
-
-
-def object_errors(spec: ScenarioSpec, registered: ControllerRegistrations) -> list[ScenarioError]:
-    return [fault.error for fault in object_faults(spec, registered)]
 
 
 def controller_errors(

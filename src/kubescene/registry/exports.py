@@ -145,8 +145,8 @@ def restore(
     registry: Registry, actor: Actor, resource_type: ResourceType, obj: JsonObject
 ) -> Record:
     """Store what `restorable` returned; an object of that name gives way."""
-    registry.gate.before_write(actor, resource_type, "")
     metadata, resource, store = obj["metadata"], resource_type.group_resource, registry.store
+    registry.gate.before_write(actor, resource_type, "", metadata["name"])
     current = store.get(resource, metadata.get("namespace", ""), metadata["name"])
     record = store.create(resource, obj) if current is None else store.update(resource, obj)
     registry.tell(WriteRequest(actor, "create", resource_type, body=obj), record, current)

@@ -234,7 +234,7 @@ class Registry:
         current = self.record(resource_type, namespace, name)
         if not options.dry_run and self._bindings.are_quick(current, target):
             node = target["target"]["name"]
-            self.gate.before_write(actor, resource_type, "binding")
+            self.gate.before_write(actor, resource_type, "binding", name)
             record = self._bindings.bind(current, node, format_time(self.clock.now()))
         else:
             old = self.store.decoded(current)
@@ -242,7 +242,7 @@ class Registry:
             bound = binding.bound(old, target, node, self.store, self.clock)
             if options.dry_run:
                 return self._unstored(resource_type, bound)
-            self.gate.before_write(actor, resource_type, "binding")
+            self.gate.before_write(actor, resource_type, "binding", name)
             record = self.store.update(resource_type.group_resource, bound)
         body, merge = {"spec": {"nodeName": node}}, PatchType.MERGE
         request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
@@ -290,7 +290,7 @@ class Registry:
             return current
         if options.dry_run:
             return self._unstored(resource_type, new)
-        self.gate.before_write(actor, resource_type, "")
+        self.gate.before_write(actor, resource_type, "", name)
         record = self.store.update(resource_type.group_resource, new)
         if not current.deleting:
             self.tell(request, record, current)
@@ -370,7 +370,7 @@ class Registry:
         uid = self.identities.uid(resource_type.kind, first.namespace, name)
         metadata = cast.metadata(name, uid, format_time(self.clocks.of(resource_type).now()))
         check_unused(resource_type, first.namespace, name, self.store)
-        self.gate.before_write(request.actor, resource_type, "")
+        self.gate.before_write(request.actor, resource_type, "", name)
         record = self.store.create_like(first, name, uid, metadata, cast.members)
         self.tell(request, record, None)
         return record
@@ -379,7 +379,7 @@ class Registry:
         self, request: WriteRequest, obj: JsonObject, like: Predecessor | None = None
     ) -> Record:
         resource_type = request.resource_type
-        self.gate.before_write(request.actor, resource_type, "")
+        self.gate.before_write(request.actor, resource_type, "", obj["metadata"]["name"])
         stored = self.stored(obj, resource_type)
         record = self.store.create(resource_type.group_resource, stored, like=like)
         self.tell(request, record, None)
@@ -449,7 +449,8 @@ class Registry:
 
     def _report(self, request: WriteRequest, current: Record, report: Report) -> Record:
         """Give a pod the status that the same report gave to another one like it."""
-        self.gate.before_write(request.actor, request.resource_type, request.subresource)
+        resource_type, name = request.resource_type, current.name
+        self.gate.before_write(request.actor, resource_type, request.subresource, name)
         assert isinstance(current.payload, Sections)
         spec, node, _, end = current.payload.members
         members = (spec, node, report.status, end)
@@ -464,7 +465,7 @@ class Registry:
             removed = self._remove(request, current)
             self.tell(request, removed, current)
             return removed
-        self.gate.before_write(request.actor, resource_type, request.subresource)
+        self.gate.before_write(request.actor, resource_type, request.subresource, current.name)
         record = self.store.update(resource_type.group_resource, self.stored(new, resource_type))
         self.tell(request, record, current)
         self.consequences.updated(record)
@@ -503,7 +504,7 @@ class Registry:
         if request.options.dry_run:
             return current
         resource_type = request.resource_type
-        self.gate.before_write(request.actor, resource_type, request.subresource)
+        self.gate.before_write(request.actor, resource_type, request.subresource, current.name)
         record = self.store.remove(resource_type.group_resource, current.namespace, current.name)
         if current.deleting:
             # The deletion was told when it was accepted.

@@ -1,8 +1,9 @@
 """What can be said of a scenario's objects without playing it.
 
 Kinds, fields and values are checked as the API will check them, by a dry run in a world of its own.
-What depends on the world at that moment (a priority class, a quota, an object to patch) only shows
-when it is played.
+What objects refer to (a namespace, a priority class, an account) must have been created before:
+a scenario begins in an empty world. What else depends on the world at that moment (a quota, an
+object to patch) only shows when it is played.
 """
 
 import re
@@ -14,7 +15,13 @@ from msgspec import structs
 from kubescene.actors import ENGINE
 from kubescene.cluster import Cluster
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.errors import AlreadyExistsError, ApiError, BadRequestError, InvalidError
+from kubescene.errors import (
+    ApiError,
+    BadRequestError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+)
 from kubescene.scenario.operations import Template
 from kubescene.scenario.options import write_options
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
@@ -22,17 +29,37 @@ from kubescene.scenario.strictness import Fault, Step
 from kubescene.scenario.subresources import part_of
 from kubescene.types import JsonObject
 
-MADE = ("CustomResourceDefinition", "Namespace", "PriorityClass", "RuntimeClass", "StorageClass")
+MADE = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "PriorityClass",
+    "RuntimeClass",
+    "ServiceAccount",
+    "StorageClass",
+)
 """Kinds that others refer to: these are really created."""
+MISSING = {
+    "no PriorityClass with name": "priorityClassName",
+    "pod rejected: RuntimeClass": "runtimeClassName",
+    "error looking up service account": "serviceAccountName",
+}
+"""How admission says that what a field of a pod's spec names is not there."""
+EARLIER = "create it in the same step before, or in an earlier one"
 UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
 STEPS = re.compile(r"[^.\[\]]+")
 
 
 def object_faults(
-    spec: ScenarioSpec, controllers: ControllerRegistrations | None = None
+    spec: ScenarioSpec,
+    controllers: ControllerRegistrations | None = None,
+    *,
+    is_whole: bool = True,
 ) -> Iterator[Fault]:
-    """Everything that the API would refuse, in the order in which it would be played."""
-    check = ObjectCheck(Cluster(controllers=controllers))
+    """Everything that the API would refuse, in the order in which it would be played.
+
+    If the spec is not the ``whole`` one, what objects refer to may be in the rest.
+    """
+    check = ObjectCheck(Cluster(controllers=controllers), is_whole=is_whole)
     for operations in spec.by_step.values():
         for operation in operations:
             for fault in check.faults(operation):
@@ -42,8 +69,9 @@ def object_faults(
 class ObjectCheck:
     """A world in which the operations of a scenario are tried without effect."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, is_whole: bool = True) -> None:
         self._cluster = cluster
+        self._is_whole = is_whole
         self._client = cluster.client(ENGINE)
 
     def faults(self, operation: Operation) -> Iterator[Fault]:
@@ -77,13 +105,24 @@ class ObjectCheck:
         options = write_options(operation.body.get("createOptions"))
         is_dry = obj["kind"] not in MADE
         try:
-            if namespace := _metadata(obj).get("namespace"):
-                self._ensure_namespace(namespace)
             self._client.create(obj, options=structs.replace(options, dry_run=is_dry))
         except (BadRequestError, InvalidError) as error:
             yield from (fault.under("object") for fault in told(error))
+        except NotFoundError as error:
+            yield from self._missing(error, "metadata", "namespace")
+            namespace = _metadata(obj).get("namespace")
+            if self._ensure_namespace(namespace):
+                yield from self._object_faults(operation, obj)
+        except ForbiddenError as error:
+            for text, field in MISSING.items():
+                if text in error.message:
+                    yield from self._missing(error, "spec", field)
         except ApiError:
             pass  # It depends on the world: the run will show.
+
+    def _missing(self, error: ApiError, *place: Step) -> Iterator[Fault]:
+        if self._is_whole:
+            yield Fault(("object", *place), f"{error.message}: {EARLIER}")
 
     def _kind_faults(self, api_version: str, kind: str, place: str) -> Iterator[Fault]:
         try:
@@ -91,16 +130,14 @@ class ObjectCheck:
         except ApiError as error:
             yield Fault((place, "kind"), error.message)
 
-    def _ensure_namespace(self, name: object) -> None:
-        if not isinstance(name, str):
-            return
-        metadata = {"name": name}
+    def _ensure_namespace(self, name: object) -> bool:
+        """Make a namespace that was missing, so that it is told once; whether it was made."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         try:
-            self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        except AlreadyExistsError:
-            pass
+            self._client.create(body)
         except ApiError:
-            pass  # The object's own check says what is wrong with the name.
+            return False
+        return True
 
 
 def told(error: ApiError) -> Iterator[Fault]:

@@ -447,7 +447,9 @@ class Engine:
     def role_of(self, actor: Actor) -> Role:
         return self._roles.get(actor.name, actor.role)
 
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
         role = self.role_of(actor)
         if self._writes is not None and role in (Role.SIMULATION, Role.PRESIMULATION):
             self._writes[actor.name] += 1
@@ -455,7 +457,7 @@ class Engine:
             if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
         elif role is Role.USER:
-            refuse_outsider(self.scenario, actor, resource_type)
+            refuse_outsider(self.scenario, actor, resource_type, name)
 
     def _pause(self) -> None:
         self._loop_counted = True

@@ -198,13 +198,28 @@ def _subresource_faults(body: JsonObject, objects: Iterable[JsonObject]) -> Iter
     subresource = body.get("subresource")
     if subresource is None:
         return
-    kind = {"binding": "Binding", "eviction": "Eviction", "scale": "Scale"}.get(subresource)
+    kind = {"binding": "Binding", "eviction": "Eviction"}.get(subresource)
     for obj in objects:
         if kind is not None and obj["kind"] != kind:
             yield Fault(("object",), f"the subresource {subresource} takes a {kind}")
         metadata = obj.get("metadata")
         if not isinstance(metadata, Mapping) or not metadata.get("name"):
             yield Fault(("object",), "needs metadata.name: the object that is written to")
+        if subresource == "scale":
+            yield from _scale_faults(obj)
+
+
+def _scale_faults(obj: JsonObject) -> Iterator[Fault]:
+    """The number must be there: to scale to nothing by a typo would be a wrong answer."""
+    spec = obj.get("spec")
+    given = spec if isinstance(spec, Mapping) else {}
+    replicas = given.get("replicas")
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        yield Fault(("object", "spec"), "the subresource scale needs replicas, a number")
+    for name in sorted(map(str, given)):
+        if name != "replicas":
+            why = f"the subresource scale writes replicas alone, not {name}"
+            yield Fault(("object", "spec", name), why)
 
 
 def _patch_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ MAX_STEP = 2**31 - 1
 MAX_COUNT = 1_000_000
 FIELD_VALIDATION = ("Strict", "Warn", "Ignore")
 PROPAGATION_POLICIES = ("Background", "Foreground", "Orphan")
-CREATED_SUBRESOURCES = ("binding", "eviction", "status")
+CREATED_SUBRESOURCES = ("binding", "eviction", "scale", "status")
 PATCHED_SUBRESOURCES = ("status", "scale")
 EXPLAIN_LEVELS = ("Auto", "Full", "Failures", "Off")
 
@@ -127,7 +127,9 @@ CREATE = record(
     text(
         "subresource",
         "Write through this part of an existing object: a Binding or an Eviction is posted, a "
-        "`status` replaced. Objects of the kinds Binding and Eviction go there by themselves.",
+        "`status` replaced, `scale` sets the replicas. Objects of the kinds Binding and Eviction "
+        "go there by themselves. For `scale` the object is a Scale, or has the kind of what is "
+        "scaled and nothing but `spec.replicas`.",
         choices=CREATED_SUBRESOURCES,
     ),
     record("createOptions", "As in Kubernetes.", *_WRITE_OPTIONS),

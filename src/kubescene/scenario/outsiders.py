@@ -17,21 +17,26 @@ class Frozen:
     def role_of(self, actor: Actor) -> Role:
         return actor.role
 
-    def before_write(self, actor: Actor, resource_type: ResourceType, subresource: str) -> None:
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
         del subresource
         paused = self._scenario.phase is ScenarioPhase.PAUSED
         if actor.role is Role.USER and paused and self._scenario.exists:
-            refuse_outsider(self._scenario, actor, resource_type)
+            refuse_outsider(self._scenario, actor, resource_type, name)
 
 
-def refuse_outsider(scenario: LiveScenario, actor: Actor, resource_type: ResourceType) -> None:
+def refuse_outsider(
+    scenario: LiveScenario, actor: Actor, resource_type: ResourceType, name: str
+) -> None:
     """While a scenario runs only Scenarios themselves may be written by anybody else."""
     if resource_type.gvk == SCENARIO:
         return
     raise ForbiddenError(
-        f'{resource_type.named_resource} is forbidden: scenario "{scenario.name}" is '
+        f'{resource_type.named_resource} "{name}" is forbidden: scenario "{scenario.name}" is '
         f"{scenario.phase}, and {actor.name} is not one of its controllers; "
         "wait until it ends or delete it",
+        name=name,
         group=resource_type.gvk.group,
         kind=resource_type.plural,
     )

@@ -1,7 +1,7 @@
 """Operations that write through a part of an object: bind, evict, replace a status, scale.
 
-What happens is told in KEP-140's words: a bind and a status are patches, an eviction is a deletion,
-each under the id of the operation that asked for it.
+What happens is told in KEP-140's words: a bind, a status and a scale are patches, an eviction is a
+deletion, each under the id of the operation that asked for it.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from kubescene.api.encoding import encode
 from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType, json_patch, merge_patch
-from kubescene.api.scheme import Scheme
+from kubescene.api.scheme import SCALE, Scheme
 from kubescene.client import Client, ObjectRef
-from kubescene.errors import BadRequestError
+from kubescene.errors import BadRequestError, NotFoundError
 from kubescene.scenario.options import delete_options
 from kubescene.types import JsonObject
 
@@ -35,7 +35,7 @@ class SubresourceWriter:
         self._scheme = scheme
 
     def write(self, part: str, obj: JsonObject, options: WriteOptions) -> None:
-        """``binding`` and ``eviction`` are posted, a ``status`` is replaced."""
+        """``binding`` and ``eviction`` are posted, ``status`` and ``scale`` are replaced."""
         patch: JsonObject
         if part == "binding":
             patch = {"spec": {"nodeName": (obj.get("target") or {}).get("name", "")}}
@@ -45,6 +45,10 @@ class SubresourceWriter:
             origin = retold(options, pod, part).origin
             deletion = delete_options(obj.get("deleteOptions"))
             self._client.evict(pod, options=deletion, origin=origin)
+        elif part == SCALE.name:
+            scaled, replicas = self._scaled(obj), replicas_of(obj)
+            told = retold(options, scaled, part, {"spec": {"replicas": replicas}})
+            self._client.scale(scaled, replicas, options=told)
         else:
             patch = {"status": obj.get("status")}
             told = retold(options, self._named(obj), part, patch)
@@ -56,12 +60,30 @@ class SubresourceWriter:
         """Patch the ``Scale`` of an object: all that it can change is ``spec.replicas``."""
         scale = self._client.get_scale(ref)
         apply = json_patch if patch_type is PatchType.JSON else merge_patch
-        patched = apply(scale, patch)
-        spec = patched.get("spec") if isinstance(patched, dict) else None
-        replicas = (spec if isinstance(spec, dict) else {}).get("replicas", 0)
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise BadRequestError(f"spec.replicas of a Scale must be a number, not {replicas!r}")
-        self._client.scale(ref, replicas, options=options)
+        self._client.scale(ref, replicas_of(apply(scale, patch)), options=options)
+
+    def _scaled(self, obj: JsonObject) -> ObjectRef:
+        """What an object given to ``scale`` scales; a Scale names it, but does not say its kind."""
+        if not is_scale(obj):
+            return self._named(obj)
+        metadata = obj["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace") or "default"
+        types = {each.group_resource: each for each in self._scheme if each.namespaced}
+        refs = [
+            ObjectRef(each.gvk, name, namespace)
+            for each in types.values()
+            if SCALE.name in each.subresources
+        ]
+        found = [ref for ref in refs if self._client.find(ref) is not None]
+        if not found:
+            raise NotFoundError(f'nothing that can be scaled is called "{namespace}/{name}"')
+        if len(found) > 1:
+            kinds = ", ".join(ref.gvk.kind for ref in found)
+            raise BadRequestError(
+                f'"{namespace}/{name}" is the name of several objects ({kinds}): give apiVersion '
+                "and kind of the one to scale instead of a Scale"
+            )
+        return found[0]
 
     def _pod(self, obj: JsonObject) -> ObjectRef:
         metadata = obj.get("metadata") or {}
@@ -72,6 +94,19 @@ class SubresourceWriter:
         metadata = obj["metadata"]
         namespace = (metadata.get("namespace") or "default") if resource_type.namespaced else ""
         return ObjectRef(resource_type.gvk, metadata["name"], namespace)
+
+
+def is_scale(obj: JsonObject) -> bool:
+    return (obj["apiVersion"], obj["kind"]) == (SCALE.gvk.api_version, SCALE.gvk.kind)
+
+
+def replicas_of(scale: Any) -> int:
+    """The number that a ``Scale`` asks for; none is zero, as in Kubernetes."""
+    spec = scale.get("spec") if isinstance(scale, dict) else None
+    replicas = (spec if isinstance(spec, dict) else {}).get("replicas", 0)
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise BadRequestError(f"spec.replicas of a Scale must be a number, not {replicas!r}")
+    return replicas
 
 
 def retold(
