@@ -166,12 +166,14 @@ class VerticalRecommendationResponse(msgspec.Struct, frozen=True):
     ``evict`` names pods that the autoscaler itself wants to be evicted and created anew at the
     target, in this order. ``None`` leaves that to the world, which replaces every pod
     outside its bounds; an autoscaler with an updater of its own always answers with a list.
-    ``resize`` names pods to be resized in place to the target.
+    ``resize`` names pods to be resized in place to the target. ``admit`` says whether pods that
+    are made from now on get the target (update modes other than ``Off``).
     """
 
     rec: tuple[RecommendedPodResources, ...] = ()
     evict: tuple[str, ...] | None = None
     resize: tuple[str, ...] = ()
+    admit: bool = True
     reason: str = ""
     details: dict[str, Any] = msgspec.field(default_factory=dict)
 
