@@ -28,6 +28,15 @@ def entity_name(kind: Kind, number: int) -> str:
     return kind.value if prefix is None else f"{prefix}-{number}"
 
 
+def parse_name(name: str) -> tuple[Kind, int]:
+    """The inverse of `entity_name`."""
+    prefix, _, number = name.rpartition("-")
+    for kind, known in _NUMBERED.items():
+        if prefix == known:
+            return kind, int(number)
+    return Kind(name), 0
+
+
 class Entity:
     """Something that is in one stock at a time."""
 

@@ -4,11 +4,11 @@ Names are those of Skenario, so that what is written about it can be read here.
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kubescene.traffic.entities import KINDS, Entity, entity_name
+from kubescene.traffic.entities import KINDS, Entity, Kind, entity_name, parse_name
 from kubescene.traffic.stocks import Stock
 
 
@@ -135,22 +135,50 @@ class MovementLog:
         )
 
     def _number(self, stock: Stock[Any]) -> int:
-        number = stock.number
-        if number < 0:
-            number = stock.number = self._numbers.setdefault(stock.name, len(self.stocks))
-            if number == len(self.stocks):
-                self.stocks.append(stock.name)
+        if stock.number < 0:
+            stock.number = self._number_of(stock.name)
+        return stock.number
+
+    def _number_of(self, name: str) -> int:
+        number = self._numbers.setdefault(name, len(self.stocks))
+        if number == len(self.stocks):
+            self.stocks.append(name)
         return number
 
     def __len__(self) -> int:
         return len(self.occurs_at)
 
+    def __getitem__(self, index: int) -> CompletedMovement:
+        return CompletedMovement(
+            self.occurs_at[index],
+            MOVEMENT_KINDS[self.kinds[index]].value,
+            entity_name(KINDS[self.moved_kinds[index]], self.moved[index]),
+            self.stocks[self.sources[index]],
+            self.stocks[self.targets[index]],
+        )
+
     def __iter__(self) -> Iterator[CompletedMovement]:
-        for index in range(len(self)):
-            yield CompletedMovement(
-                self.occurs_at[index],
-                MOVEMENT_KINDS[self.kinds[index]].value,
-                entity_name(KINDS[self.moved_kinds[index]], self.moved[index]),
-                self.stocks[self.sources[index]],
-                self.stocks[self.targets[index]],
-            )
+        return map(self.__getitem__, range(len(self)))
+
+    def without_requests(self) -> Iterator[CompletedMovement]:
+        request = _KIND_NUMBERS[Kind.REQUEST]
+        for index, kind in enumerate(self.moved_kinds):
+            if kind != request:
+                yield self[index]
+
+    @classmethod
+    def of(
+        cls, completed: Iterable[CompletedMovement], ignored: Iterable[IgnoredMovement]
+    ) -> "MovementLog":
+        """A log of what was written down."""
+        log = cls()
+        for each in completed:
+            kind, number = parse_name(each.moved)
+            log.occurs_at.append(each.occurs_at)
+            log.kinds.append(_NUMBERS[MovementKind(each.kind)])
+            log.moved_kinds.append(_KIND_NUMBERS[kind])
+            log.moved.append(number)
+            log.sources.append(log._number_of(each.from_stock))
+            log.targets.append(log._number_of(each.to_stock))
+        log.ignored = list(ignored)
+        return log

@@ -5,6 +5,7 @@ is what a subclass adds. `Ticktock` stocks hold one entity that always leaves an
 movement from such a stock to itself is a point in time at which something is done.
 """
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kubescene.traffic.entities import Entity, Kind
@@ -71,19 +72,50 @@ class ArrayStock(Stock[E]):
             self.entities[position] = last
 
 
+class WatchedStock(Stock[E]):
+    """Tells bound methods what came and what went."""
+
+    __slots__ = ("_added", "_removed")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        *,
+        added: Callable[[E], object] | None = None,
+        removed: Callable[[E], object] | None = None,
+    ) -> None:
+        super().__init__(name, kind)
+        self._added = added
+        self._removed = removed
+
+    def add(self, entity: E) -> None:
+        super().add(entity)
+        if self._added is not None:
+            self._added(entity)
+
+    def remove(self, entity: E | None = None) -> E | None:
+        removed = super().remove(entity)
+        if removed is not None and self._removed is not None:
+            self._removed(removed)
+        return removed
+
+
 class Ticktock(Stock[E]):
     """Holds one entity for ever."""
 
-    __slots__ = ("entity",)
+    __slots__ = ("_ticked", "entity")
 
-    def __init__(self, name: str, entity: E) -> None:
+    def __init__(self, name: str, entity: E, ticked: Callable[[E], object]) -> None:
         super().__init__(name, entity.kind)
         self.entity = entity
         self.entities.append(entity)
+        self._ticked = ticked
 
     def add(self, entity: E) -> None:
         if entity is not self.entity:
             raise StockError(f"{self.name} holds {self.entity.name} and nothing else")
+        self._ticked(entity)
 
     def remove(self, entity: E | None = None) -> E | None:
         del entity
