@@ -211,10 +211,14 @@ def check_plugin(plugin: AutoscalerPlugin) -> None:
     if not isinstance(types, tuple) or not types or not all(isinstance(t, str) for t in types):
         raise ConfigurationError(f"{name} needs types, such as types = ('hpa.v2.example.com',)")
     if not isinstance(capabilities, frozenset | set) or not capabilities:
-        raise ConfigurationError(f"{name} needs capabilities, such as frozenset({{Capability.STAT}})")
+        raise ConfigurationError(
+            f"{name} needs capabilities, such as frozenset({{Capability.STAT}})"
+        )
     for method in ("event", "stat", "horizontal_recommendation", "vertical_recommendation"):
         if not callable(getattr(plugin, method, None)):
-            raise ConfigurationError(f"{name} has no method {method}: derive it from AutoscalerPlugin")
+            raise ConfigurationError(
+                f"{name} has no method {method}: derive it from AutoscalerPlugin"
+            )
 
 
 def checked_horizontal(

@@ -114,11 +114,14 @@ class SpacedArrivals:
         self._level = int(levels[-1])
         place = np.searchsorted(levels, points, side="right") - 1
         scales = [_scale(window) for window in block]
-        down, factor, up = (np.array(column, dtype=np.int64) for column in zip(*scales, strict=True))
+        down, factor, up = (
+            np.array(column, dtype=np.int64) for column in zip(*scales, strict=True)
+        )
         starts = np.array([window.start for window in block], dtype=np.int64)
         widths = np.array([window.width for window in block], dtype=np.int64)
         offsets = ((points - levels[place]) >> down[place]) * factor[place] >> up[place]
-        return starts[place] + np.minimum(offsets, widths[place] - 1)
+        arrived: Integers = starts[place] + np.minimum(offsets, widths[place] - 1)
+        return arrived
 
     def _drawn(self, window: Window) -> Integers:
         first, self._level = self._level, self._level + window.mass

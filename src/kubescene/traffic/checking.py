@@ -17,7 +17,6 @@ from kubescene.traffic.spec import (
     ReplayTraffic,
     SinusoidalTraffic,
     SpikesTraffic,
-    StepTraffic,
     TrafficSpec,
     UniformTraffic,
 )
@@ -94,10 +93,7 @@ def _camel(name: str) -> str:
 def _pattern_faults(chosen: Any, path: str) -> Iterator[Fault]:
     match chosen:
         case UniformTraffic():
-            if not 0 <= chosen.number_of_requests < 1 << 31:
-                yield f"{path}numberOfRequests", "must be from 0 to 2147483647"
-            if chosen.width is not None:
-                yield from _positive(chosen, "width", path)
+            yield from _uniform_faults(chosen, path)
         case RampTraffic():
             if not isfinite(chosen.delta_v) or not 1e-6 <= chosen.delta_v <= MOST_RPS:
                 yield f"{path}deltaV", f"must be at least 0.000001, not {chosen.delta_v}"
@@ -108,16 +104,25 @@ def _pattern_faults(chosen: Any, path: str) -> Iterator[Fault]:
             if chosen.width > chosen.every:
                 yield f"{path}width", "must not be longer than every: spikes would overlap"
         case DiurnalTraffic():
-            yield from _positive(chosen, "period", path)
-            yield from _positive(chosen, "noiseEvery", path)
-            for name in ("amplitude", "noise"):
-                value = getattr(chosen, name)
-                if not isfinite(value) or not 0 <= value <= 1:
-                    yield f"{path}{name}", f"must be a share from 0 to 1, not {value}"
+            yield from _diurnal_faults(chosen, path)
         case PiecewiseTraffic() | ReplayTraffic():
             yield from _series_faults(chosen, path)
-        case StepTraffic():
-            pass
+
+
+def _uniform_faults(chosen: UniformTraffic, path: str) -> Iterator[Fault]:
+    if not 0 <= chosen.number_of_requests < 1 << 31:
+        yield f"{path}numberOfRequests", "must be from 0 to 2147483647"
+    if chosen.width is not None:
+        yield from _positive(chosen, "width", path)
+
+
+def _diurnal_faults(chosen: DiurnalTraffic, path: str) -> Iterator[Fault]:
+    yield from _positive(chosen, "period", path)
+    yield from _positive(chosen, "noiseEvery", path)
+    for name in ("amplitude", "noise"):
+        value = getattr(chosen, name)
+        if not isfinite(value) or not 0 <= value <= 1:
+            yield f"{path}{name}", f"must be a share from 0 to 1, not {value}"
 
 
 def _series_faults(chosen: PiecewiseTraffic | ReplayTraffic, path: str) -> Iterator[Fault]:

@@ -33,9 +33,7 @@ class SizeDecision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     details: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-def resource(
-    response: VerticalRecommendationResponse, name: str
-) -> RecommendedPodResources | None:
+def resource(response: VerticalRecommendationResponse, name: str) -> RecommendedPodResources | None:
     """What is recommended for a resource: the last entry, if there are several.
 
     A target of nothing is no recommendation.

@@ -6,8 +6,8 @@ the modes of a run, and both are in the schedule that the environment is given:
 - `OrderedSchedule` (fixed): what is to happen at one instant happens in the order in which it was
   scheduled, and now is not the past: zero delays are legal.
 - `ShiftingSchedule` (faithful): one movement per nanosecond. Where the instant is taken, the
-  movement is put off by a nanosecond until it is not (its notes are lost), even past the end. Now is
-  the past.
+  movement is put off by a nanosecond until it is not (its notes are lost), even past the end.
+  Now is the past.
 
 An environment is an `EventSource`, so that it can run beside others on one clock.
 """

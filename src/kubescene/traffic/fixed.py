@@ -1,6 +1,6 @@
 """The world in fixed mode: replicas move one by one, requests flow in batches.
 
-What Skenario got wrong is mended here: the replicas that a run begins with are desired, launches and
+What Skenario got wrong is mended: the replicas that a run begins with are desired, launches and
 terminations are bound to their replicas, zero delays are legal, CPU is shared and none is wasted,
 samples are means over windows, replicas drain by what is in them, and those that are gone
 are silent. Requests and samples are no movements of their own: there would be millions.
@@ -108,9 +108,7 @@ class FixedWorld(World):
             self._tell(EventType.CREATE, replica, PodState.LAUNCHING)
 
     def activated(self, replica: Replica) -> None:
-        self._stations[replica.number] = self.flow.join(
-            replica.number, replica.size.cpu, self.now
-        )
+        self._stations[replica.number] = self.flow.join(replica.number, replica.size.cpu, self.now)
         known = replica.number in self._known
         self._tell(EventType.UPDATE if known else EventType.CREATE, replica, PodState.ACTIVE)
 

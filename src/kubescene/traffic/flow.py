@@ -1,11 +1,11 @@
 """The flow of requests through the active replicas, batch by batch.
 
 Nothing happens until somebody needs to know: `advance` takes all arrivals before an instant, lets
-the router divide them, serves each replica's part in one go and writes down who left and when. Since
-processors do not notice where they are cut, it does not matter how often that is called.
+the router divide them, serves each replica's part in one go and writes down who left and when.
+Since processors do not notice where they are cut, it does not matter how often that is called.
 
-After its CPU part a request waits ``io`` nanoseconds without using CPU. It is done when both are over,
-and failed when its timeout comes first.
+After its CPU part a request waits ``io`` nanoseconds without using CPU. It is done when both are
+over, and failed when its timeout comes first.
 """
 
 from bisect import bisect_left

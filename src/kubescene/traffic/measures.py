@@ -5,6 +5,7 @@ Percentiles are of the nearest rank: the smallest value that has the share at or
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -103,9 +104,7 @@ def summarize(story: Story) -> Summary:
         replicas_least=min(active, default=0),
         replicas_most=max(active, default=0),
         replica_hours=hours(sum(lifetime(each, story.end) for each in story.replicas)),
-        cpu_hours=hours(
-            sum(lifetime(each, story.end) * each.cpu for each in story.replicas), 1000
-        ),
+        cpu_hours=hours(sum(lifetime(each, story.end) * each.cpu for each in story.replicas), 1000),
         cpu_used_hours=hours(story.used, 1000),
         decisions=len(story.decisions),
         scale_ups=sum(each.after > each.before for each in changes),
@@ -153,7 +152,7 @@ def slo_minutes(columns: RequestColumns, objective: Objective) -> tuple[int, int
 
 def reversals(changes: Sequence[Decision]) -> int:
     ups = [each.after > each.before for each in changes]
-    return sum(here != there for here, there in zip(ups, ups[1:], strict=False))
+    return sum(here != there for here, there in pairwise(ups))
 
 
 def scaling_times(decisions: Sequence[Decision], counts: Sequence[ReplicaCount]) -> list[int]:

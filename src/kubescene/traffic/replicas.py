@@ -185,15 +185,15 @@ class InMemoryReplicas:
             replica = self.source.remove()
             self.everybody.append(replica)
             self.launching.entities.append(replica)
-            self._move(MovementKind.START_INITIAL_REPLICA, self.launching, self.active_stock, replica)
+            self._move(
+                MovementKind.START_INITIAL_REPLICA, self.launching, self.active_stock, replica
+            )
 
     def scale(self, replicas: int) -> None:
         for _ in range(replicas - self.desired):
             wish = Entity(Kind.DESIRED)
             self.desired_source.add(wish)
-            self._move(
-                MovementKind.INCREASE_DESIRED, self.desired_source, self.desired_stock, wish
-            )
+            self._move(MovementKind.INCREASE_DESIRED, self.desired_source, self.desired_stock, wish)
         for _ in range(self.desired - replicas):
             self._move(MovementKind.REDUCE_DESIRED, self.desired_stock, self.desired_sink)
 

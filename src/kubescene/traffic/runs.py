@@ -88,9 +88,7 @@ def builtin_autoscalers() -> list[AutoscalerPlugin]:
     return []
 
 
-def objects_of(
-    spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()
-) -> list[Autoscaler]:
+def objects_of(spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()) -> list[Autoscaler]:
     """The objects of a run: those of its spec, and an empty one for each that has none."""
     objects = [autoscaler_of(each, index) for index, each in enumerate(spec.autoscalers)]
     taken = {each.type for each in objects}
@@ -127,7 +125,7 @@ def play(
     cancelled: Cancelled | None = None,
 ) -> TrafficResult:
     """Play a world to its end, or until it fails or is stopped."""
-    halt = asked.spec.duration
+    halt = int(asked.spec.duration)
     phase, message, end = Phase.SUCCEEDED, "", halt
     try:
         with world.partition:
@@ -169,5 +167,6 @@ def slices(halt: int) -> list[int]:
 
 def progress_of(world: World) -> Progress:
     active = world.counts[-1].active if world.counts else 0
-    return Progress(min(world.now, world.spec.duration), world.spec.duration,
-                    world.columns.count, active)
+    return Progress(
+        min(world.now, world.spec.duration), world.spec.duration, world.columns.count, active
+    )

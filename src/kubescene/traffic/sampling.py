@@ -68,4 +68,3 @@ class Meter:
         if not width:  # the first mark may be the activation itself
             return Sample(now, self.replica, 0, held * 1000, held)
         return Sample(now, self.replica, work // width, area * 1000 // width, held)
-

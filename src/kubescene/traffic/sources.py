@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kubescene.clock import SECOND, Streams
+from kubescene.clock.batches import Integers
 from kubescene.errors import TrafficError
 from kubescene.traffic import patterns
 from kubescene.traffic.arrivals import ONE, Arrivals, RecordedArrivals, SpacedArrivals, Window
@@ -52,9 +53,7 @@ def expected_requests(spec: TrafficSpec, folder: Path | None = None) -> int:
     return mass // ONE
 
 
-def windows_of(
-    spec: TrafficSpec, streams: Streams, folder: Path | None = None
-) -> Iterator[Window]:
+def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Iterator[Window]:
     """How many requests are expected when."""
     traffic, halt = spec.traffic, spec.duration
     match traffic.pattern:
@@ -112,7 +111,7 @@ def rate_points(given: PiecewiseTraffic, folder: Path | None) -> list[patterns.R
     return points
 
 
-def recorded(given: ReplayTraffic, folder: Path | None) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def recorded(given: ReplayTraffic, folder: Path | None) -> Integers:
     """The instants of a recording, in order."""
     if given.file:
         rows = _rows(given.file, folder, "spec.traffic.replay.file")
@@ -172,5 +171,3 @@ def _number(text: str, where: str) -> Decimal:
 def _instant(text: str, where: str) -> int:
     """Seconds, to the nanosecond."""
     return int(_number(text, where) * SECOND)
-
-

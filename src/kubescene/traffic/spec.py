@@ -62,13 +62,11 @@ class Replacement(StrEnum):
     RECREATE = "recreate"
 
 
-class _Part(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
+class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A part of a spec: unknown fields are refused."""
 
 
-class UniformTraffic(_Part):
+class UniformTraffic(_Part, frozen=True, kw_only=True):
     """So many requests spread over ``width`` (the whole run if absent) from ``start`` on."""
 
     number_of_requests: int = 100
@@ -76,35 +74,35 @@ class UniformTraffic(_Part):
     width: Duration | None = None
 
 
-class StepTraffic(_Part):
+class StepTraffic(_Part, frozen=True, kw_only=True):
     """Nothing until ``after``, then ``rps`` requests in every second."""
 
     rps: int = 10
     after: Duration = Duration(10 * SECOND)
 
 
-class RampTraffic(_Part):
+class RampTraffic(_Part, frozen=True, kw_only=True):
     """Every second ``deltaV`` requests more, up to ``maxRps``, and down again."""
 
     delta_v: float = 1.0
     max_rps: int = 50
 
 
-class SinusoidalTraffic(_Part):
+class SinusoidalTraffic(_Part, frozen=True, kw_only=True):
     """A sine between nothing and twice ``amplitude`` requests a second."""
 
     amplitude: int = 1
     period: Duration = Duration(50 * SECOND)
 
 
-class ConstantTraffic(_Part):
+class ConstantTraffic(_Part, frozen=True, kw_only=True):
     """``rps`` requests a second from the first instant on."""
 
     rps: float = 10.0
 
 
-class SpikesTraffic(_Part):
-    """``rps`` requests a second, and ``spikeRps`` for ``width``, first ``after``, then ``every``."""
+class SpikesTraffic(_Part, frozen=True, kw_only=True):
+    """``rps`` a second, and ``spikeRps`` for ``width``, first ``after``, then ``every`` so often."""
 
     rps: float = 10.0
     spike_rps: float = 100.0
@@ -113,7 +111,7 @@ class SpikesTraffic(_Part):
     after: Duration = Duration(MINUTE)
 
 
-class DiurnalTraffic(_Part):
+class DiurnalTraffic(_Part, frozen=True, kw_only=True):
     """A day: ``rps`` in the mean, a wave of ``amplitude`` (a share of it), highest at ``peak``.
 
     ``noise`` is the standard deviation of a normal factor, a share too, drawn every ``noiseEvery``.
@@ -127,12 +125,12 @@ class DiurnalTraffic(_Part):
     noise_every: Duration = Duration(MINUTE)
 
 
-class RateAt(_Part):
+class RateAt(_Part, frozen=True, kw_only=True):
     at: Duration
     rps: float
 
 
-class PiecewiseTraffic(_Part):
+class PiecewiseTraffic(_Part, frozen=True, kw_only=True):
     """Rates at points in time, given here or in a CSV ``file`` with columns time (s) and rps."""
 
     points: tuple[RateAt, ...] = ()
@@ -140,7 +138,7 @@ class PiecewiseTraffic(_Part):
     interpolation: Interpolation = Interpolation.STEP
 
 
-class ReplayTraffic(_Part):
+class ReplayTraffic(_Part, frozen=True, kw_only=True):
     """Recorded arrivals, given here or in the first column of a CSV ``file``, in seconds.
 
     ``origin`` of the recording is taken off each; a recording is sorted by time.
@@ -151,7 +149,7 @@ class ReplayTraffic(_Part):
     origin: Duration = Duration(0)
 
 
-class Traffic(_Part):
+class Traffic(_Part, frozen=True, kw_only=True):
     """Which requests come. Only the part of the chosen pattern may be given."""
 
     pattern: Pattern = Pattern.STEP
@@ -167,7 +165,7 @@ class Traffic(_Part):
     replay: ReplayTraffic | None = None
 
 
-class Request(_Part):
+class Request(_Part, frozen=True, kw_only=True):
     """What a request needs: CPU time on one core, then a wait, both within ``timeout``."""
 
     cpu_time: Duration = Duration(200 * MILLISECOND)
@@ -176,7 +174,7 @@ class Request(_Part):
     demand: Demand = Demand.CONSTANT
 
 
-class MemoryModel(_Part):
+class MemoryModel(_Part, frozen=True, kw_only=True):
     """A replica uses ``base`` and ``perRequest`` for every request inside it."""
 
     request: Memory = Memory(0)
@@ -184,7 +182,7 @@ class MemoryModel(_Part):
     per_request: Memory = Memory(0)
 
 
-class Replicas(_Part):
+class Replicas(_Part, frozen=True, kw_only=True):
     """The service. ``limit``: at most so many requests share a replica, the others wait in order.
 
     ``requestCpu`` is the most CPU that one request can use; 0 is no bound in both.
@@ -202,14 +200,14 @@ class Replicas(_Part):
     replacement: Replacement = Replacement.AUTO
 
 
-class Metrics(_Part):
+class Metrics(_Part, frozen=True, kw_only=True):
     """A replica is first measured so long after it became active; samples arrive ``lag`` later."""
 
     first_after: Duration = Duration(5 * SECOND)
     lag: Duration = Duration(4 * SECOND)
 
 
-class FaithfulRules(_Part):
+class FaithfulRules(_Part, frozen=True, kw_only=True):
     """What only faithful mode knows: constants that Skenario has in its code."""
 
     drain_per_request: Duration = Duration(SECOND)
@@ -218,7 +216,7 @@ class FaithfulRules(_Part):
     epsilon: float = 0.001
 
 
-class AutoscalerObject(_Part):
+class AutoscalerObject(_Part, frozen=True, kw_only=True):
     """An autoscaler of the run, by its object, or by the YAML of it.
 
     ``type`` follows from apiVersion and kind where these are of Kubernetes.
@@ -229,14 +227,14 @@ class AutoscalerObject(_Part):
     yaml: str = ""
 
 
-class Objective(_Part):
+class Objective(_Part, frozen=True, kw_only=True):
     """What a minute has to keep to be a good one: this share of requests within this time."""
 
     response_time: Duration = Duration(SECOND)
     percentile: float = 95.0
 
 
-class TrafficSpec(_Part):
+class TrafficSpec(_Part, frozen=True, kw_only=True):
     """A run, complete: with the same version it gives the same bytes."""
 
     duration: Duration = Duration(180 * SECOND)
@@ -255,13 +253,13 @@ class TrafficSpec(_Part):
     faithful: FaithfulRules = FaithfulRules()
 
 
-class Metadata(_Part):
+class Metadata(_Part, frozen=True, kw_only=True):
     name: str = ""
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class TrafficRun(_Part):
+class TrafficRun(_Part, frozen=True, kw_only=True):
     """The file: a spec with a name."""
 
     api_version: str = API_VERSION

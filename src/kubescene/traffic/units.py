@@ -9,6 +9,7 @@ from typing import Any
 from kubescene.api import quantity
 from kubescene.clock import format_duration, parse_duration
 
+
 class Duration(int):
     """Nanoseconds."""
 
