@@ -22,6 +22,8 @@
     │   └── ScenarioGoneError        it was deleted while it was played
     ├── PluginError              a scheduler plugin raised; names plugin and extension point
     ├── ControllerError          a user's controller raised; names it
+    ├── AutoscalerError          an autoscaler raised or answered with nonsense; names it
+    ├── TrafficError             a TrafficRun that cannot be read or simulated; names the field
     ├── ConfigurationError       a component was configured in a way it cannot honour
     │   └── SchedulerConfigurationError  a KubeSchedulerConfiguration that is refused; says where
     ├── WorkloadError            a benchmark's workload cannot be read or replayed; says where
@@ -216,6 +218,29 @@ class ControllerError(KubesceneError):
     def __init__(self, message: str, *, controller: str) -> None:
         super().__init__(f"controller {controller!r}: {message}")
         self.controller = controller
+
+
+class AutoscalerError(KubesceneError):
+    """An autoscaler raised, or answered with nonsense. The original is the cause."""
+
+    def __init__(self, message: str, *, autoscaler: str, call: str) -> None:
+        super().__init__(f"autoscaler {autoscaler!r} at {call}: {message}")
+        self.autoscaler = autoscaler
+        self.call = call
+
+
+class TrafficError(KubesceneError):
+    """A TrafficRun that cannot be read or simulated. ``path`` is the field, ``source`` the file."""
+
+    def __init__(self, message: str, *, path: str = "", source: str = "") -> None:
+        super().__init__(": ".join(filter(None, (source, path, message))))
+        self.message = message
+        self.path = path
+        self.source = source
+
+    def of(self, source: str) -> "TrafficError":
+        """The same, about this file."""
+        return TrafficError(self.message, path=self.path, source=source)
 
 
 class ConfigurationError(KubesceneError):

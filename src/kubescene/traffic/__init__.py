@@ -1,1 +1,44 @@
-"""Simulated requests and replicas: how an autoscaler behaves under traffic."""
+"""Simulated requests and replicas: how an autoscaler behaves under traffic.
+
+`run` simulates a `TrafficRun`: a pattern of requests, a service of replicas, and autoscalers that
+change their number and size. What happens in it is made of stocks and movements with Skenario's
+names; what it amounts to is in the `TrafficResult`.
+
+>>> from kubescene.traffic import TrafficSpec, run
+>>> run(TrafficSpec()).summary.requests
+1700
+"""
+
+from kubescene.traffic.decisions import Decision, SizeDecision
+from kubescene.traffic.loading import load_run, parse_run, run_of, spec_of, to_object
+from kubescene.traffic.measures import Summary
+from kubescene.traffic.records import Outcome, RequestColumns
+from kubescene.traffic.replicas import ReplicaBackend, ReplicaListener
+from kubescene.traffic.results import Phase, TrafficResult
+from kubescene.traffic.runs import Progress, run
+from kubescene.traffic.spec import TrafficRun, TrafficSpec
+from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization
+
+__all__ = [
+    "Decision",
+    "Outcome",
+    "Phase",
+    "Progress",
+    "ReplicaBackend",
+    "ReplicaCount",
+    "ReplicaListener",
+    "ReplicaRecord",
+    "RequestColumns",
+    "SizeDecision",
+    "Summary",
+    "TrafficResult",
+    "TrafficRun",
+    "TrafficSpec",
+    "Utilization",
+    "load_run",
+    "parse_run",
+    "run",
+    "run_of",
+    "spec_of",
+    "to_object",
+]

@@ -1,0 +1,48 @@
+"""Autoscalers by name: ``module:Class`` (``--autoscaler``), and those of installed packages.
+
+They are imported by name, so names must come from whoever started the program, never from a
+TrafficRun or a request.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from kubescene.autoscalers.dispatcher import check_plugin
+from kubescene.autoscalers.interfaces import AutoscalerPlugin
+from kubescene.errors import ConfigurationError
+from kubescene.installed import offered
+
+ENTRY_POINTS = "kubescene.autoscalers"
+
+
+def load_autoscaler(reference: str) -> AutoscalerPlugin:
+    """A new one of what ``package.module:Class`` names; raises `ConfigurationError`."""
+    module_name, _, class_name = reference.partition(":")
+    if not module_name or not class_name:
+        raise ConfigurationError(f"autoscaler {reference!r} must be written as module:Class")
+    try:
+        made: Any = getattr(import_module(module_name), class_name, None)
+    except Exception as error:
+        # Whatever the author's module does when it is imported.
+        why = str(error) if isinstance(error, ImportError) else repr(error)
+        raise ConfigurationError(f"autoscaler {reference!r} cannot be imported: {why}") from error
+    if not isinstance(made, type):
+        raise ConfigurationError(
+            f"autoscaler {reference!r}: {module_name} has no class {class_name}"
+        )
+    return _made(made, reference)
+
+
+def installed_autoscalers() -> list[AutoscalerPlugin]:
+    """Those that installed packages bring, in the order of their entry points' names."""
+    return [load_autoscaler(point.value) for point in offered(ENTRY_POINTS)]
+
+
+def _made(kind: type, reference: str) -> AutoscalerPlugin:
+    try:
+        plugin: AutoscalerPlugin = kind()
+    except Exception as error:
+        # Whatever the author's class does when it is made.
+        raise ConfigurationError(f"autoscaler {reference!r} cannot be made: {error!r}") from error
+    check_plugin(plugin)
+    return plugin

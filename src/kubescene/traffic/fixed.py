@@ -1,0 +1,307 @@
+"""The world in fixed mode: replicas move one by one, requests flow in batches.
+
+What Skenario got wrong is mended: the replicas that a run begins with are desired, launches and
+terminations are bound to their replicas, zero delays are legal, CPU is shared and none is wasted,
+samples are means over windows, replicas drain by what is in them, and those that are gone
+are silent. Requests and samples are no movements of their own: there would be millions.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from kubescene.autoscalers import (
+    Capability,
+    EventType,
+    MetricType,
+    Pod,
+    PodState,
+    Stat,
+    VerticalRecommendationResponse,
+)
+from kubescene.autoscalers.dispatcher import Partition
+from kubescene.clock import Streams
+from kubescene.traffic.arrivals import Arrivals
+from kubescene.traffic.decisions import Decision, SizeDecision, resource
+from kubescene.traffic.entities import Entity
+from kubescene.traffic.environment import OrderedSchedule
+from kubescene.traffic.flow import Flow, Station
+from kubescene.traffic.kernels import NEVER, Service
+from kubescene.traffic.records import RequestColumns
+from kubescene.traffic.replicas import InMemoryReplicas, Replica, ReplicaTimes, Size
+from kubescene.traffic.routing import RandomRouting, RoundRobin, Router, Routing
+from kubescene.traffic.sampling import MetricsTimes, Sample
+from kubescene.traffic.spec import Demand, Replacement, TrafficSpec
+from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization, World, ticks
+
+
+class FixedWorld(World):
+    """Environment, replicas, flow of requests and autoscalers of one run."""
+
+    def __init__(
+        self, spec: TrafficSpec, partition: Partition, arrivals: Arrivals, streams: Streams
+    ) -> None:
+        super().__init__(spec, partition, OrderedSchedule())
+        self._stats = partition.wants(Capability.STAT)
+        times = MetricsTimes(spec.metrics.first_after, spec.stat_interval, spec.metrics.lag)
+        self.flow = Flow(
+            arrivals,
+            router_of(spec, streams),
+            service_of(spec),
+            io=spec.request.io_time,
+            demand_stream=streams.stream("traffic/demands"),
+            times=times if self._stats else None,
+            halt=spec.duration,
+        )
+        self.backend = InMemoryReplicas(
+            self.environment,
+            Size(spec.replicas.cpu, spec.replicas.memory.request),
+            ReplicaTimes(spec.replicas.launch_delay, spec.replicas.terminate_delay),
+            spec.replicas.victims,
+            self,
+        )
+        self._ticks = ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration)
+        self._tick = next(self._ticks, None)
+        self._stations: dict[int, Station] = {}
+        self._known: set[int] = set()
+        self._samples: deque[Sample] = deque()
+        self._read: dict[int, tuple[int, int]] = {}
+
+    def begin(self) -> None:
+        self.partition.begin(0)
+        self.backend.begin(self.spec.replicas.initial)
+        self.counted()
+        self._schedule_next_tick()
+
+    def finish(self, end: int) -> None:
+        self.flow.halt = end
+        self._deliver(end)
+        self.flow.advance(end)
+        self.columns.close(end)
+
+    @property
+    def columns(self) -> RequestColumns:
+        return self.flow.columns
+
+    @property
+    def used(self) -> int:
+        return self.flow.used(self.now)
+
+    def replicas(self) -> list[ReplicaRecord]:
+        return [
+            ReplicaRecord(
+                name=each.name,
+                cpu=each.size.cpu,
+                memory=each.size.memory,
+                launched_at=each.launched_at,
+                activated_at=each.activated_at,
+                deactivated_at=each.deactivated_at,
+                terminated_at=each.terminated_at,
+            )
+            for each in self.backend.everybody
+        ]
+
+    # -- what replicas tell --------------------------------------------------------------------
+
+    def launched(self, replica: Replica) -> None:
+        # A replacement counts for the one that it replaces until it takes its place.
+        if replica.replaces is None:
+            self._tell(EventType.CREATE, replica, PodState.LAUNCHING)
+
+    def activated(self, replica: Replica) -> None:
+        self._stations[replica.number] = self.flow.join(replica.number, replica.size.cpu, self.now)
+        known = replica.number in self._known
+        self._tell(EventType.UPDATE if known else EventType.CREATE, replica, PodState.ACTIVE)
+
+    def deactivated(self, replica: Replica) -> int:
+        station = self._stations.pop(replica.number)
+        self._read.pop(replica.number, None)
+        grace = self.spec.replicas.grace_period
+        drain = self.flow.part(station, self.now, self.now + grace)
+        self._forget(replica)
+        return drain.drained_at
+
+    def cancelled(self, replica: Replica) -> None:
+        self._forget(replica)
+
+    def resized(self, replica: Replica) -> None:
+        self.flow.resize(self._stations[replica.number], replica.size.cpu, self.now)
+        self._tell(EventType.UPDATE, replica, PodState.ACTIVE)
+
+    def counted(self) -> None:
+        backend = self.backend
+        self.count(
+            ReplicaCount(
+                self.now,
+                backend.desired,
+                backend.launching.count,
+                backend.active_stock.count,
+                backend.terminating.count,
+            )
+        )
+
+    def _tell(self, event: EventType, replica: Replica, state: PodState) -> None:
+        self._deliver(self.now)
+        self._known.add(replica.number)
+        since = replica.launched_at if state is PodState.LAUNCHING else replica.activated_at
+        pod = Pod(replica.name, state.value, since, replica.size.cpu, replica.size.memory)
+        self.partition.pod(self.now, event, pod)
+
+    def _forget(self, replica: Replica) -> None:
+        if replica.number in self._known:
+            self._deliver(self.now)
+            self._known.discard(replica.number)
+            self.partition.pod(self.now, EventType.DELETE, Pod(replica.name))
+
+    # -- what autoscalers get ------------------------------------------------------------------
+
+    def _deliver(self, now: int) -> None:
+        """Samples that have reached autoscalers by now, in order."""
+        if not self._stats:
+            return
+        self.flow.advance(now)
+        self._samples += self.flow.samples()
+        lag = self.spec.metrics.lag
+        while self._samples and self._samples[0].instant + lag <= now:
+            sample = self._samples.popleft()
+            self.partition.stat(sample.instant + lag, self._stats_of(sample))
+
+    def _stats_of(self, sample: Sample) -> tuple[Stat, ...]:
+        memory = self.spec.replicas.memory
+        name, at = f"replica-{sample.replica}", sample.instant
+        used = memory.base + memory.per_request * sample.held
+        return (
+            Stat(at, name, MetricType.CONCURRENT_REQUESTS_MILLIS, sample.concurrent_millis),
+            Stat(at, name, MetricType.CPU_MILLIS, sample.cpu_millis),
+            Stat(at, name, MetricType.MEMORY_BYTES, used),
+        )
+
+    # -- the tick ------------------------------------------------------------------------------
+
+    def ticked(self, entity: Entity) -> None:
+        del entity
+        tick, self._tick = self._tick, next(self._ticks, None)
+        assert tick is not None
+        self._deliver(tick.instant)
+        if tick.horizontal:
+            self._scale(tick.instant)
+        if tick.vertical:
+            self._size(tick.instant)
+        self._read_utilization(tick.instant)
+        self._schedule_next_tick()
+
+    def _schedule_next_tick(self) -> None:
+        if self._tick is not None:
+            self.schedule_tick(self._tick.instant)
+
+    def _scale(self, now: int) -> None:
+        asked = self.partition.horizontal(now)
+        if asked is None:
+            return
+        who, answer = asked
+        before = self.backend.desired
+        self.backend.scale(answer.rec)
+        self.decisions.append(
+            Decision(
+                time=now,
+                autoscaler=who,
+                before=before,
+                after=answer.rec,
+                reason=answer.reason,
+                details=answer.details,
+            )
+        )
+
+    def _size(self, now: int) -> None:
+        asked = self.partition.vertical(now)
+        if asked is None:
+            return
+        who, answer = asked
+        size = self._target(answer)
+        if size is None:
+            return
+        evicted, resized = self._misfits(answer), self._named(answer.resize)
+        admitted = self.backend.source.size
+        # Whoever is replaced gets the target in any case, others only if they are to.
+        self.backend.admit(size)
+        surge = answer.evict is None
+        if self.spec.replicas.replacement is not Replacement.AUTO:
+            surge = self.spec.replicas.replacement is Replacement.SURGE
+        self.backend.evict(evicted, surge=surge)
+        self.backend.resize(resized, size)
+        if not answer.admit:
+            self.backend.admit(admitted)
+        self.sizes.append(
+            SizeDecision(
+                time=now,
+                autoscaler=who,
+                resources=answer.rec,
+                evicted=tuple(each.name for each in evicted),
+                resized=tuple(each.name for each in resized),
+                reason=answer.reason,
+                details=answer.details,
+            )
+        )
+
+    def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
+        cpu, memory = resource(answer, "cpu"), resource(answer, "memory")
+        if cpu is None and memory is None:
+            return None
+        now = self.backend.source.size
+        modelled = memory is not None and self.spec.replicas.memory.request > 0
+        return Size(
+            now.cpu if cpu is None else cpu.target,
+            memory.target if memory is not None and modelled else now.memory,
+        )
+
+    def _misfits(self, answer: VerticalRecommendationResponse) -> list[Replica]:
+        """Who is to be replaced: as the autoscaler says, or whoever is outside the bounds."""
+        if answer.evict is not None:
+            found = self._named(answer.evict)
+        else:
+            found = [each for each in self.backend.active if self._is_outside(each, answer)]
+        return [each for each in found if not each.doomed and each.replacement is None]
+
+    def _is_outside(self, replica: Replica, answer: VerticalRecommendationResponse) -> bool:
+        cpu, memory = resource(answer, "cpu"), resource(answer, "memory")
+        if cpu is not None and not cpu.lower_bound <= replica.size.cpu <= cpu.upper_bound:
+            return True
+        if memory is None or not replica.size.memory:
+            return False
+        return not memory.lower_bound <= replica.size.memory <= memory.upper_bound
+
+    def _named(self, names: Sequence[str]) -> list[Replica]:
+        wanted = {name: place for place, name in enumerate(names)}
+        found = [each for each in self.backend.active if each.name in wanted]
+        return sorted(found, key=lambda each: wanted[each.name])
+
+    def _read_utilization(self, now: int) -> None:
+        """The mean over active replicas of the share of their CPU used since the last tick."""
+        self.flow.advance(now)
+        shares = []
+        for replica in self.backend.active:
+            processor = self._stations[replica.number].processor
+            used = processor.used(now)
+            since, before = self._read.get(replica.number, (replica.activated_at, 0))
+            self._read[replica.number] = now, used
+            if now > since:
+                shares.append(100 * (used - before) / (processor.capacity * (now - since)))
+        if shares:
+            self.utilizations.append(Utilization(now, sum(shares) / len(shares)))
+
+
+def service_of(spec: TrafficSpec) -> Service:
+    """What requests need, in the units of the kernels."""
+    request = spec.request
+    return Service(
+        demand=request.cpu_time * 1000,
+        timeout=NEVER if request.timeout < 0 else int(request.timeout),
+        drawn=request.demand is Demand.EXPONENTIAL,
+        limit=spec.replicas.limit,
+        ceiling=spec.replicas.request_cpu,
+    )
+
+
+def router_of(spec: TrafficSpec, streams: Streams) -> Router:
+    if spec.routing is Routing.RANDOM:
+        return RandomRouting(streams.stream("traffic/routing"))
+    return RoundRobin()

@@ -1,0 +1,258 @@
+"""The flow of requests through the active replicas, batch by batch.
+
+Nothing happens until somebody needs to know: `advance` takes all arrivals before an instant, lets
+the router divide them, serves each replica's part in one go and writes down who left and when.
+Since processors do not notice where they are cut, it does not matter how often that is called.
+
+After its CPU part a request waits ``io`` nanoseconds without using CPU. It is done when both are
+over, and failed when its timeout comes first.
+"""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+
+from kubescene.clock import Stream
+from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
+from kubescene.traffic.arrivals import REQUESTS_AT_ONCE, Arrivals
+from kubescene.traffic.kernels import NEVER, Processor, Served, Service
+from kubescene.traffic.records import NO_REPLICA, Outcome, RequestColumns
+from kubescene.traffic.routing import Batch, Part, Router
+from kubescene.traffic.sampling import Meter, MetricsTimes, Sample
+
+
+class Station:
+    """A replica as far as requests see it: a processor, and a meter if somebody wants samples."""
+
+    __slots__ = ("last_end", "meter", "number", "processor")
+
+    def __init__(self, number: int, processor: Processor, meter: Meter | None) -> None:
+        self.number = number
+        self.processor = processor
+        self.meter = meter
+        self.last_end = 0
+
+
+class Drain(NamedTuple):
+    """When the last request of a leaving replica was gone, and how many were killed then."""
+
+    drained_at: int
+    killed: int
+
+
+class _Batch(NamedTuple):
+    """What is collected while a batch is served: who left, and each station's share of it."""
+
+    served: Served
+    shares: list[tuple[Station, int, int]]
+    cuts: list[tuple[Meter, int]]
+
+
+class Flow:
+    """All requests of a run."""
+
+    def __init__(
+        self,
+        arrivals: Arrivals,
+        router: Router,
+        service: Service,
+        *,
+        io: int,
+        demand_stream: Stream,
+        times: MetricsTimes | None,
+        halt: int,
+    ) -> None:
+        self.halt = halt
+        self.columns = RequestColumns(arrivals.expected)
+        self.stations: list[Station] = []
+        self.used_before = 0
+        """Work of stations that have left."""
+        self._arrivals = arrivals
+        self._router = router
+        self._service = service
+        self._io = io
+        self._demand_stream = demand_stream
+        self._times = times
+        self._now = 0
+        self._samples: list[Sample] = []
+
+    def advance(self, now: int) -> None:
+        """All that happens before ``now``."""
+        while self._now < now:
+            arrived = self._arrivals.take(now, REQUESTS_AT_ONCE)
+            full = len(arrived) == REQUESTS_AT_ONCE
+            until = int(arrived[-1]) + 1 if full else now
+            self._serve(arrived, until)
+            self._now = until
+
+    def samples(self) -> list[Sample]:
+        """What was measured since the last call, in order of instant and replica."""
+        found, self._samples = sorted(self._samples), []
+        return found
+
+    def join(self, number: int, capacity: int, now: int) -> Station:
+        """Requests from ``now`` on reach this replica, too."""
+        self.advance(now)
+        processor = Processor(self._service, capacity, now)
+        meter = None if self._times is None else Meter(number, now, self._times, 0)
+        station = Station(number, processor, meter)
+        self.stations.append(station)
+        return station
+
+    def resize(self, station: Station, capacity: int, now: int) -> None:
+        self.advance(now)
+        station.processor.resize(capacity, now)
+
+    def part(self, station: Station, now: int, deadline: int) -> Drain:
+        """No request reaches it from ``now`` on; what is inside at ``deadline`` is killed.
+
+        Nobody can disturb it any more, so all that is left to happen there happens at once.
+        """
+        self.advance(now)
+        self.stations = [each for each in self.stations if each is not station]
+        cpu, end = station.processor, min(deadline, self.halt)
+        served = cpu.serve([], (), None, end)
+        if served.rows:
+            completed = self._write(served)
+            station.last_end = max(station.last_end, int(completed.max()))
+        self.used_before += cpu.used(end)
+        inside = cpu.left()
+        if not inside and station.last_end < end:
+            return Drain(max(station.last_end, now), 0)
+        if deadline > self.halt:
+            return Drain(self.halt, 0)
+        return Drain(deadline, self._kill(station, inside, deadline))
+
+    def used(self, now: int) -> int:
+        """Work done by all stations, those that left included, before ``now``."""
+        self.advance(now)
+        return self.used_before + sum(each.processor.used(now) for each in self.stations)
+
+    # -- one batch -----------------------------------------------------------------------------
+
+    def _serve(self, arrived: Integers, until: int) -> None:
+        rows = self.columns.append(arrived)
+        if not self.stations:
+            self._refuse(rows)
+            return
+        demands = self._demands(len(rows))
+        division = self._router.divide(
+            Batch(arrived.tolist(), rows.start, demands), len(self.stations)
+        )
+        numbers = np.array([each.number for each in self.stations], dtype=np.int32)
+        self.columns.replica[rows.start :] = numbers[division.places]
+        batch = _Batch(Served([], [], []), [], [])
+        for part in division.parts:
+            station = self.stations[part.place]
+            meter = station.meter
+            if part.arrivals or station.processor.held:
+                self._serve_part(station, part, until, batch)
+            elif meter is not None and meter.next_mark <= until:
+                self._cut(station, until, batch)
+        self._finish(batch)
+
+    def _refuse(self, rows: range) -> None:
+        here = slice(rows.start, rows.stop)
+        self.columns.replica[here] = NO_REPLICA
+        self.columns.completed[here] = self.columns.arrived[here]
+        self.columns.outcome[here] = Outcome.REFUSED
+        self._demands(len(rows))
+
+    def _demands(self, count: int) -> list[int] | None:
+        """One draw for each request, by its number, whoever gets it."""
+        if not self._service.drawn:
+            return None
+        units = unit_exponentials(self._demand_stream.next_u64s(count))
+        drawn: list[int] = scaled_exponentials(units, self._service.demand).tolist()
+        return drawn
+
+    def _serve_part(self, station: Station, part: Part, until: int, batch: _Batch) -> None:
+        start = len(batch.served.rows)
+        meter, processor = station.meter, station.processor
+        arrivals, rows, demands = part.arrivals, part.rows, part.demands
+        if meter is not None:
+            meter.arrive(arrivals)
+            mark = meter.next_mark
+            if mark <= until:
+                rows = list(rows)
+                while mark <= until:
+                    count = bisect_left(arrivals, mark)
+                    wanted = None if demands is None else demands[:count]
+                    _collect(
+                        processor.serve(arrivals[:count], rows[:count], wanted, mark), batch.served
+                    )
+                    batch.cuts.append((meter, processor.used(mark)))
+                    arrivals, rows = arrivals[count:], rows[count:]
+                    demands = None if demands is None else demands[count:]
+                    mark += meter.interval
+        _collect(processor.serve(arrivals, rows, demands, until), batch.served)
+        end = len(batch.served.rows)
+        if end > start:
+            batch.shares.append((station, start, end))
+
+    def _cut(self, station: Station, until: int, batch: _Batch) -> None:
+        """An idle station is measured, too."""
+        meter = station.meter
+        assert meter is not None
+        mark = meter.next_mark
+        while mark <= until:
+            batch.cuts.append((meter, station.processor.used(mark)))
+            mark += meter.interval
+
+    def _finish(self, batch: _Batch) -> None:
+        if batch.served.rows:
+            completed = self._write(batch.served)
+            if self._io:
+                starts = [start for _, start, _ in batch.shares]
+                lasts = np.maximum.reduceat(completed, starts).tolist()
+                for (station, _, _), last in zip(batch.shares, lasts, strict=True):
+                    station.last_end = max(station.last_end, last)
+            else:
+                for station, _, end in batch.shares:
+                    station.last_end = batch.served.instants[end - 1]
+            if self._times is not None:
+                ends = completed.tolist() if self._io else batch.served.instants
+                for station, start, end in batch.shares:
+                    assert station.meter is not None
+                    station.meter.leave(ends[start:end])
+        self._samples += [meter.sample(used) for meter, used in batch.cuts]
+
+    def _write(self, served: Served) -> Integers:
+        """Who left the CPU when becomes who is completed when, and how."""
+        rows = np.array(served.rows, dtype=np.int64)
+        completed = np.array(served.instants, dtype=np.int64)
+        outcome = np.full(len(rows), Outcome.OK, dtype=np.uint8)
+        outcome[served.cancelled] = Outcome.TIMEOUT
+        if self._io:
+            deadlines = self.columns.arrived[rows] + self._service.timeout
+            # Who was cancelled left at its deadline: with the wait it is past it, too.
+            ends = completed + self._io
+            outcome[ends > deadlines] = Outcome.TIMEOUT
+            completed = np.minimum(ends, deadlines)
+        self.columns.completed[rows] = completed
+        self.columns.outcome[rows] = outcome
+        return completed
+
+    def _kill(self, station: Station, inside: list[int], deadline: int) -> int:
+        columns = self.columns
+        rows = np.array(inside, dtype=np.int64)
+        if station.last_end >= deadline:
+            first = 0
+            if self._service.timeout < NEVER:
+                first = int(np.searchsorted(columns.arrived, deadline - self._service.timeout))
+            late = columns.completed[first:] >= deadline
+            late &= columns.replica[first:] == station.number
+            late &= columns.outcome[first:] != Outcome.OPEN
+            rows = np.concatenate((rows, np.flatnonzero(late) + first))
+        columns.completed[rows] = deadline
+        columns.outcome[rows] = Outcome.KILLED
+        return len(rows)
+
+
+def _collect(served: Served, into: Served) -> None:
+    offset = len(into.rows)
+    into.rows.extend(served.rows)
+    into.instants.extend(served.instants)
+    if served.cancelled:
+        into.cancelled.extend([offset + each for each in served.cancelled])

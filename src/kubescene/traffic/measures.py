@@ -1,0 +1,176 @@
+"""The measures of a run: how well requests were served, and what it cost.
+
+All of them are made of integers and one division at the end, so that they are equal everywhere.
+Percentiles are of the nearest rank: the smallest value that has the share at or below it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+
+from kubescene.clock import MINUTE, SECOND
+from kubescene.clock.batches import Integers
+from kubescene.traffic.decisions import Decision
+from kubescene.traffic.records import Outcome, RequestColumns
+from kubescene.traffic.spec import Objective
+from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord
+
+HOUR_S = 3600
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a run amounts to. Times are in seconds.
+
+    - ``failed``: timed out, refused (no replica was active) or killed (its replica ended).
+    - ``open``: still inside when the run ended; in no other count.
+    - response times: of requests that succeeded, from arrival to completion.
+    - ``slo_minutes``: minutes in which fewer than the objective's share of the requests that
+      arrived succeeded within its response time; ``minutes`` is how many had requests at all.
+    - ``replica_hours``: from launch to end. ``cpu_hours``: the same, times the CPU of each replica
+      at its end. ``cpu_used_hours``: CPU that requests really used.
+    - ``flapping``: how often the desired number changed its direction.
+    - ``time_to_scale``: from a decision for more replicas until so many were active; those
+      that were overtaken by a decision for fewer do not count.
+    """
+
+    requests: int
+    succeeded: int
+    failed: int
+    timed_out: int
+    refused: int
+    killed: int
+    open: int
+    response_mean_s: float
+    response_p50_s: float
+    response_p90_s: float
+    response_p95_s: float
+    response_p99_s: float
+    response_max_s: float
+    minutes: int
+    slo_minutes: int
+    replicas_least: int
+    replicas_most: int
+    replica_hours: float
+    cpu_hours: float
+    cpu_used_hours: float
+    decisions: int
+    scale_ups: int
+    scale_downs: int
+    flapping: int
+    time_to_scale_mean_s: float
+    time_to_scale_max_s: float
+    evictions: int
+
+
+class Story(msgspec.Struct, frozen=True):
+    """What a summary is made of."""
+
+    end: int
+    columns: RequestColumns
+    replicas: Sequence[ReplicaRecord]
+    counts: Sequence[ReplicaCount]
+    decisions: Sequence[Decision]
+    evictions: int
+    used: int
+    objective: Objective
+
+
+def summarize(story: Story) -> Summary:
+    columns = story.columns
+    outcomes = np.bincount(columns.outcome, minlength=len(Outcome)).tolist()
+    times = np.sort((columns.completed - columns.arrived)[columns.outcome == Outcome.OK])
+    changes = [each for each in story.decisions if each.after != each.before]
+    waits = scaling_times(story.decisions, story.counts)
+    minutes, missed = slo_minutes(columns, story.objective)
+    active = [each.active for each in story.counts]
+    return Summary(
+        requests=columns.count,
+        succeeded=outcomes[Outcome.OK],
+        failed=sum(outcomes) - outcomes[Outcome.OK] - outcomes[Outcome.OPEN],
+        timed_out=outcomes[Outcome.TIMEOUT],
+        refused=outcomes[Outcome.REFUSED],
+        killed=outcomes[Outcome.KILLED],
+        open=outcomes[Outcome.OPEN],
+        response_mean_s=mean_s(times),
+        response_p50_s=percentile_s(times, 50),
+        response_p90_s=percentile_s(times, 90),
+        response_p95_s=percentile_s(times, 95),
+        response_p99_s=percentile_s(times, 99),
+        response_max_s=percentile_s(times, 100),
+        minutes=minutes,
+        slo_minutes=missed,
+        replicas_least=min(active, default=0),
+        replicas_most=max(active, default=0),
+        replica_hours=hours(sum(lifetime(each, story.end) for each in story.replicas)),
+        cpu_hours=hours(sum(lifetime(each, story.end) * each.cpu for each in story.replicas), 1000),
+        cpu_used_hours=hours(story.used, 1000),
+        decisions=len(story.decisions),
+        scale_ups=sum(each.after > each.before for each in changes),
+        scale_downs=sum(each.after < each.before for each in changes),
+        flapping=reversals(changes),
+        time_to_scale_mean_s=sum(waits) / len(waits) / SECOND if waits else 0.0,
+        time_to_scale_max_s=max(waits, default=0) / SECOND,
+        evictions=story.evictions,
+    )
+
+
+def mean_s(times: Integers) -> float:
+    return int(times.sum()) / (len(times) * SECOND) if len(times) else 0.0
+
+
+def percentile_s(sorted_times: Integers, percent: float) -> float:
+    """The nearest rank, in seconds; 0 where there is nothing."""
+    if not len(sorted_times):
+        return 0.0
+    rank = max(-(-len(sorted_times) * round(percent * 1000) // 100_000), 1)
+    return int(sorted_times[rank - 1]) / SECOND
+
+
+def lifetime(replica: ReplicaRecord, end: int) -> int:
+    ended = end if replica.terminated_at < 0 else min(replica.terminated_at, end)
+    return max(ended - replica.launched_at, 0)
+
+
+def hours(amount: int, divisor: int = 1) -> float:
+    return amount / (SECOND * HOUR_S * divisor)
+
+
+def slo_minutes(columns: RequestColumns, objective: Objective) -> tuple[int, int]:
+    """Minutes with requests, and those of them that missed the objective."""
+    closed = columns.outcome != Outcome.OPEN
+    minute = (columns.arrived // MINUTE)[closed]
+    fast = columns.completed - columns.arrived <= objective.response_time
+    good = (fast & (columns.outcome == Outcome.OK))[closed]
+    came = np.bincount(minute)
+    kept = np.bincount(minute[good], minlength=len(came))
+    share = round(objective.percentile * 1000)
+    missed = kept * 100_000 < came * share
+    return int(np.count_nonzero(came)), int(np.count_nonzero(missed))
+
+
+def reversals(changes: Sequence[Decision]) -> int:
+    ups = [each.after > each.before for each in changes]
+    return sum(here != there for here, there in pairwise(ups))
+
+
+def scaling_times(decisions: Sequence[Decision], counts: Sequence[ReplicaCount]) -> list[int]:
+    """For each decision for more replicas: how long until so many were active."""
+    waits = []
+    place = 0
+    for index, decision in enumerate(decisions):
+        if decision.after <= decision.before:
+            continue
+        undone = next(
+            (each.time for each in decisions[index + 1 :] if each.after < decision.after), None
+        )
+        while place < len(counts) and counts[place].time < decision.time:
+            place += 1
+        for count in counts[place:]:
+            if undone is not None and count.time >= undone:
+                break
+            if count.active >= decision.after:
+                waits.append(count.time - decision.time)
+                break
+    return waits

@@ -1,0 +1,39 @@
+"""The objects that configure autoscalers: their type, and their YAML."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubescene.api.reading import Bounds, ReadingError
+from kubescene.api.yaml_text import dump_yaml, read_yaml
+from kubescene.autoscalers import Autoscaler
+from kubescene.errors import TrafficError
+from kubescene.traffic.spec import AutoscalerObject
+
+_SHORT = {"HorizontalPodAutoscaler": "hpa", "VerticalPodAutoscaler": "vpa"}
+_SUFFIX = ".k8s.io"
+
+
+def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
+    """The `Autoscaler` that a plugin gets; raises `TrafficError` where its type is not known."""
+    path = f"spec.autoscalers[{index}]"
+    text = dump_yaml(given.object) if given.object is not None else given.yaml
+    kind = given.type or type_of(given.object or {})
+    if not kind:
+        raise TrafficError(
+            "its type does not follow from apiVersion and kind: give type", path=f"{path}.object"
+        )
+    if given.yaml:
+        try:
+            read_yaml(given.yaml, Bounds())
+        except ReadingError as error:
+            raise TrafficError(f"not valid YAML: {error.problem}", path=f"{path}.yaml") from error
+    return Autoscaler(kind, text)
+
+
+def type_of(object: Mapping[str, Any]) -> str:
+    """``hpa.v2.autoscaling.k8s.io`` of a HorizontalPodAutoscaler in autoscaling/v2, and so on."""
+    short = _SHORT.get(str(object.get("kind")))
+    group, _, version = str(object.get("apiVersion", "")).rpartition("/")
+    if short is None or not group or not version:
+        return ""
+    return f"{short}.{version}.{group.removesuffix(_SUFFIX)}{_SUFFIX}"

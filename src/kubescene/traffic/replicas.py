@@ -1,0 +1,300 @@
+"""Replicas, and where they live: `ReplicaBackend`.
+
+The world decides how many replicas there should be and how large; a backend makes it so and tells
+its listener what became of it. `InMemoryReplicas` is the simulated one: replicas move from stock to
+stock, each movement bound to its replica, so that a launch that is cancelled starts nobody else
+early. A backend of pods in a store has the same verbs.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from kubescene.traffic.entities import Entity, Kind
+from kubescene.traffic.environment import Environment
+from kubescene.traffic.movements import Movement, MovementKind
+from kubescene.traffic.stocks import Stock, WatchedStock
+
+
+class Size(NamedTuple):
+    """What a replica requests: millicores and bytes."""
+
+    cpu: int
+    memory: int = 0
+
+
+class Replica(Entity):
+    """One copy of the service, from its launch to its end; instants are -1 until they come."""
+
+    __slots__ = (
+        "activated_at",
+        "deactivated_at",
+        "doomed",
+        "drained_at",
+        "launch",
+        "launched_at",
+        "replacement",
+        "replaces",
+        "size",
+        "terminated_at",
+    )
+
+    def __init__(self, number: int, size: Size, now: int) -> None:
+        super().__init__(Kind.REPLICA, number)
+        self.size = size
+        self.launched_at = now
+        self.activated_at = self.deactivated_at = self.terminated_at = -1
+        self.drained_at = now
+        self.launch: Movement | None = None
+        self.doomed = False
+        self.replaces: Replica | None = None
+        self.replacement: Replica | None = None
+
+
+class ReplicaListener(Protocol):
+    """Who wants to know what becomes of replicas."""
+
+    def launched(self, replica: Replica) -> None: ...
+
+    def activated(self, replica: Replica) -> None: ...
+
+    def deactivated(self, replica: Replica) -> int:
+        """It takes no more requests; answers when the last one inside is gone."""
+        ...
+
+    def cancelled(self, replica: Replica) -> None:
+        """It was launched and will never be active."""
+        ...
+
+    def resized(self, replica: Replica) -> None: ...
+
+    def counted(self) -> None:
+        """The number of replicas in some state has changed."""
+        ...
+
+
+class ReplicaBackend(Protocol):
+    """Where replicas live. Verbs take effect at the environment's present instant."""
+
+    def begin(self, replicas: int) -> None:
+        """The replicas that a run starts with: active at once."""
+        ...
+
+    def scale(self, replicas: int) -> None:
+        """So many there should be."""
+        ...
+
+    def admit(self, size: Size) -> None:
+        """Replicas that are made from now on have this size."""
+        ...
+
+    def evict(self, replicas: Iterable[Replica], *, surge: bool) -> None:
+        """Replace these by new ones; with ``surge`` the new one is active before the old leaves."""
+        ...
+
+    def resize(self, replicas: Iterable[Replica], size: Size) -> None:
+        """Change the size of these in place."""
+        ...
+
+    @property
+    def desired(self) -> int: ...
+
+    @property
+    def active(self) -> Sequence[Replica]: ...
+
+
+class Victims(StrEnum):
+    """Who goes first when there are too many. Those that are still launching always do."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+
+
+class ReplicaTimes(NamedTuple):
+    """How long it takes to launch, and to end once no request is left."""
+
+    launch: int
+    terminate: int
+
+
+class ReplicaSource(Stock[Replica]):
+    """Makes a new replica for whoever asks, in the size that is admitted."""
+
+    __slots__ = ("_environment", "_made", "size")
+
+    def __init__(self, environment: Environment, size: Size) -> None:
+        super().__init__("ReplicaSource", Kind.REPLICA)
+        self.size = size
+        self._environment = environment
+        self._made = 0
+
+    def remove(self, entity: Replica | None = None) -> Replica:
+        if entity is not None:
+            return entity
+        self._made += 1
+        return Replica(self._made, self.size, self._environment.now)
+
+
+class InMemoryReplicas:
+    """The simulated backend."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        size: Size,
+        times: ReplicaTimes,
+        victims: Victims,
+        listener: ReplicaListener,
+    ) -> None:
+        self._environment = environment
+        self._times = times
+        self._victims = victims
+        self._listener = listener
+        self.everybody: list[Replica] = []
+        self.source = ReplicaSource(environment, size)
+        self.desired_source: Stock[Entity] = Stock("DesiredSource", Kind.DESIRED)
+        self.desired_sink: Stock[Entity] = Stock("DesiredSink", Kind.DESIRED)
+        self.desired_stock: Stock[Entity] = WatchedStock(
+            "ReplicasDesired", Kind.DESIRED, added=self._increased, removed=self._reduced
+        )
+        self.launching: Stock[Replica] = WatchedStock(
+            "ReplicasLaunching", Kind.REPLICA, added=self._launch
+        )
+        self.active_stock: Stock[Replica] = WatchedStock(
+            "ReplicasActive", Kind.REPLICA, added=self._activate, removed=self._deactivate
+        )
+        self.terminating: Stock[Replica] = WatchedStock(
+            "ReplicasTerminating", Kind.REPLICA, added=self._terminate
+        )
+        self.terminated: Stock[Replica] = WatchedStock(
+            "ReplicasTerminated", Kind.REPLICA, added=self._end
+        )
+
+    @property
+    def desired(self) -> int:
+        return self.desired_stock.count
+
+    @property
+    def active(self) -> Sequence[Replica]:
+        return self.active_stock.entities
+
+    def begin(self, replicas: int) -> None:
+        for _ in range(replicas):
+            # Straight into their stocks: nobody is told before the run begins.
+            self.desired_stock.entities.append(Entity(Kind.DESIRED))
+            replica = self.source.remove()
+            self.everybody.append(replica)
+            self.launching.entities.append(replica)
+            self._move(
+                MovementKind.START_INITIAL_REPLICA, self.launching, self.active_stock, replica
+            )
+
+    def scale(self, replicas: int) -> None:
+        for _ in range(replicas - self.desired):
+            wish = Entity(Kind.DESIRED)
+            self.desired_source.add(wish)
+            self._move(MovementKind.INCREASE_DESIRED, self.desired_source, self.desired_stock, wish)
+        for _ in range(self.desired - replicas):
+            self._move(MovementKind.REDUCE_DESIRED, self.desired_stock, self.desired_sink)
+
+    def admit(self, size: Size) -> None:
+        self.source.size = size
+
+    def evict(self, replicas: Iterable[Replica], *, surge: bool) -> None:
+        for old in list(replicas):
+            if old.doomed or old.replacement is not None:
+                continue
+            new = self.source.remove()
+            if surge:
+                old.replacement, new.replaces = new, old
+            else:
+                self._doom(old, MovementKind.EVICT_REPLICA)
+            self.launching.add(new)
+
+    def resize(self, replicas: Iterable[Replica], size: Size) -> None:
+        for replica in list(replicas):
+            if not replica.doomed and replica.size != size:
+                replica.size = size
+                self._listener.resized(replica)
+
+    # -- what follows from a movement ----------------------------------------------------------
+
+    def _increased(self, wish: Entity) -> None:
+        del wish
+        self._move(MovementKind.BEGIN_LAUNCH, self.source, self.launching)
+        self._listener.counted()
+
+    def _reduced(self, wish: Entity) -> None:
+        del wish
+        waiting = [each for each in self.launching.entities if not each.doomed]
+        # A replacement belongs to the one that it replaces, and goes with it.
+        if own := [each for each in waiting if each.replaces is None]:
+            self._doom(self._first(own), MovementKind.TERMINATE_LAUNCH)
+        elif staying := [each for each in self.active_stock.entities if not each.doomed]:
+            victim = self._first(staying)
+            self._doom(victim, MovementKind.TERMINATE_ACTIVE)
+            if victim.replacement is not None:
+                self._doom(victim.replacement, MovementKind.TERMINATE_LAUNCH)
+        self._listener.counted()
+
+    def _first(self, candidates: list[Replica]) -> Replica:
+        return candidates[-1] if self._victims is Victims.NEWEST else candidates[0]
+
+    def _doom(self, replica: Replica, kind: MovementKind) -> None:
+        replica.doomed = True
+        if replica.launch is not None:
+            self._environment.cancel(replica.launch)
+        launching = kind is MovementKind.TERMINATE_LAUNCH
+        source = self.launching if launching else self.active_stock
+        self._move(kind, source, self.terminating, replica)
+
+    def _launch(self, replica: Replica) -> None:
+        self.everybody.append(replica)
+        updated = replica.replaces is not None
+        kind = MovementKind.CREATE_UPDATED_REPLICA if updated else MovementKind.FINISH_LAUNCHING
+        ready = self._environment.now + self._times.launch
+        replica.launch = Movement(kind, ready, self.launching, self.active_stock, replica)
+        if not self._environment.add_to_schedule(replica.launch):
+            replica.launch = None
+        self._listener.launched(replica)
+        self._listener.counted()
+
+    def _activate(self, replica: Replica) -> None:
+        replica.launch = None
+        replica.activated_at = self._environment.now
+        self._listener.activated(replica)
+        if replica.replaces is not None:
+            old, replica.replaces = replica.replaces, None
+            if not old.doomed:
+                self._doom(old, MovementKind.EVICT_REPLICA)
+        self._listener.counted()
+
+    def _deactivate(self, replica: Replica) -> None:
+        replica.deactivated_at = self._environment.now
+        replica.drained_at = self._listener.deactivated(replica)
+
+    def _terminate(self, replica: Replica) -> None:
+        now = self._environment.now
+        if replica.activated_at < 0:
+            replica.drained_at = now
+            self._listener.cancelled(replica)
+        ended = max(replica.drained_at, now) + self._times.terminate
+        movement = Movement(
+            MovementKind.FINISH_TERMINATING, ended, self.terminating, self.terminated, replica
+        )
+        self._environment.add_to_schedule(movement)
+        self._listener.counted()
+
+    def _end(self, replica: Replica) -> None:
+        replica.terminated_at = self._environment.now
+        self._listener.counted()
+
+    def _move(
+        self,
+        kind: MovementKind,
+        source: Stock[Any],
+        target: Stock[Any],
+        entity: Entity | None = None,
+    ) -> None:
+        now = self._environment.now
+        self._environment.add_to_schedule(Movement(kind, now, source, target, entity))

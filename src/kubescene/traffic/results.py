@@ -1,0 +1,187 @@
+"""The result of a traffic run: a value that can be saved, read again and compared byte by byte."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kubescene.api.yaml_text import dump_yaml
+from kubescene.errors import TrafficError
+from kubescene.traffic.decisions import Decision, SizeDecision
+from kubescene.traffic.loading import parse_run, to_object
+from kubescene.traffic.measures import Story, Summary, summarize
+from kubescene.traffic.movements import CompletedMovement, IgnoredMovement, MovementLog
+from kubescene.traffic.records import RequestColumns
+from kubescene.traffic.spec import TrafficRun, TrafficSpec
+from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization
+from kubescene.version import __version__
+
+RUN_FILE = "traffic.yaml"
+REQUESTS_FILE = "requests.npy"
+STORY_FILE = "story.jsonl"
+SUMMARY_FILE = "summary.json"
+
+
+class Phase(StrEnum):
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+
+class TrafficResult:
+    """What was simulated, also when the run failed or was cancelled: then up to ``end``.
+
+    ``requests`` are columns, one row for each request; ``counts`` the number of replicas in each
+    state whenever it changed; ``decisions`` and ``sizes`` what autoscalers said and why. Movements
+    of requests, which only faithful mode has, are not saved: the columns say the same.
+    """
+
+    def __init__(
+        self,
+        run: TrafficRun,
+        *,
+        phase: Phase,
+        message: str,
+        end: int,
+        requests: RequestColumns,
+        replicas: list[ReplicaRecord],
+        counts: list[ReplicaCount],
+        utilizations: list[Utilization],
+        decisions: list[Decision],
+        sizes: list[SizeDecision],
+        used: int,
+        movements: MovementLog,
+    ) -> None:
+        self.run = run
+        self.phase = phase
+        self.message = message
+        self.end = end
+        self.requests = requests
+        self.replicas = replicas
+        self.counts = counts
+        self.utilizations = utilizations
+        self.decisions = decisions
+        self.sizes = sizes
+        self.used = used
+        self.movements = movements
+
+    @property
+    def name(self) -> str:
+        return self.run.metadata.name
+
+    @property
+    def spec(self) -> TrafficSpec:
+        return self.run.spec
+
+    @property
+    def ok(self) -> bool:
+        return self.phase is Phase.SUCCEEDED
+
+    @cached_property
+    def summary(self) -> Summary:
+        evictions = sum(len(each.evicted) for each in self.sizes)
+        return summarize(
+            Story(
+                self.end,
+                self.requests,
+                self.replicas,
+                self.counts,
+                self.decisions,
+                evictions,
+                self.used,
+                self.spec.objective,
+            )
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write the run, its requests, its story and its summary; the summary comes last."""
+        out = Path(folder)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / SUMMARY_FILE).unlink(missing_ok=True)
+        (out / RUN_FILE).write_text(dump_yaml(to_object(self.run)), encoding="utf-8")
+        with (out / REQUESTS_FILE).open("wb") as file:
+            np.save(file, self.requests.rows(), allow_pickle=False)
+        with (out / STORY_FILE).open("wb") as file:
+            file.writelines(line + b"\n" for line in self.story())
+        (out / SUMMARY_FILE).write_bytes(self.header(indent=2) + b"\n")
+
+    def header(self, indent: int = 0) -> bytes:
+        """Name, phase and measures as JSON."""
+        told = {
+            "apiVersion": self.run.api_version,
+            "kind": "TrafficSummary",
+            "kubescene": __version__,
+            "name": self.name,
+            "seed": self.spec.seed,
+            "phase": self.phase,
+            "message": self.message,
+            "end": self.end,
+            "used": self.used,
+            "summary": self.summary,
+        }
+        encoded = msgspec.json.encode(told)
+        return msgspec.json.format(encoded, indent=indent) if indent else encoded
+
+    def story(self) -> Iterator[bytes]:
+        """Everything but the requests, one JSON object a line, in order of kind and time."""
+        for replica in self.replicas:
+            yield _line("replica", replica)
+        for count in self.counts:
+            yield _line("count", count._asdict())
+        for use in self.utilizations:
+            yield _line("utilization", use._asdict())
+        for decision in self.decisions:
+            yield _line("decision", decision)
+        for size in self.sizes:
+            yield _line("size", size)
+        for movement in self.movements.without_requests():
+            yield _line("movement", movement._asdict())
+        for ignored in self.movements.ignored:
+            yield _line("ignored", ignored._asdict())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "TrafficResult":
+        """A result that was saved; raises `TrafficError` for what is none."""
+        place = Path(folder)
+        try:
+            return cls._read(place)
+        except FileNotFoundError as error:
+            raise TrafficError(
+                f"this is not the directory of a complete run: {error.filename} is missing",
+                source=str(place),
+            ) from None
+        except (msgspec.MsgspecError, ValueError, KeyError, TypeError, OSError) as error:
+            raise TrafficError(f"the run cannot be read: {error}", source=str(place)) from error
+
+    @classmethod
+    def _read(cls, folder: Path) -> "TrafficResult":
+        told = msgspec.json.decode((folder / SUMMARY_FILE).read_bytes())
+        told_of: dict[str, list[dict[str, Any]]] = {}
+        for line in (folder / STORY_FILE).read_bytes().splitlines():
+            each = msgspec.json.decode(line)
+            told_of.setdefault(each.pop("story"), []).append(each)
+        return cls(
+            parse_run((folder / RUN_FILE).read_bytes(), str(folder / RUN_FILE)),
+            phase=Phase(told["phase"]),
+            message=told["message"],
+            end=told["end"],
+            requests=RequestColumns.of_rows(np.load(folder / REQUESTS_FILE, allow_pickle=False)),
+            replicas=msgspec.convert(told_of.get("replica", []), list[ReplicaRecord]),
+            counts=[ReplicaCount(**each) for each in told_of.get("count", [])],
+            utilizations=[Utilization(**each) for each in told_of.get("utilization", [])],
+            decisions=msgspec.convert(told_of.get("decision", []), list[Decision]),
+            sizes=msgspec.convert(told_of.get("size", []), list[SizeDecision]),
+            used=told["used"],
+            movements=MovementLog.of(
+                [CompletedMovement(**each) for each in told_of.get("movement", [])],
+                [IgnoredMovement(**each) for each in told_of.get("ignored", [])],
+            ),
+        )
+
+
+def _line(story: str, value: Any) -> bytes:
+    return msgspec.json.encode({"story": story, **msgspec.to_builtins(value)})

@@ -1,0 +1,94 @@
+"""Who gets which request. A router divides a batch of arrivals among the active replicas.
+
+Requests count from 0 over the whole run. ``roundRobin`` gives request i to the replica at place
+``i mod n`` of those that are active, in order of activation: when one leaves, those
+behind it move up. ``random`` draws for every request, also where there is but one replica, so that
+the number of replicas never shifts what others draw.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from kubescene.clock import Stream
+from kubescene.clock.batches import Integers
+
+
+class Routing(StrEnum):
+    ROUND_ROBIN = "roundRobin"
+    RANDOM = "random"
+    LEAST_CONNECTIONS = "leastConnections"
+
+
+class Batch(NamedTuple):
+    """Arrivals in order, the row of the first of them, and what they demand, if that differs."""
+
+    arrivals: list[int]
+    first: int
+    demands: list[int] | None
+
+
+class Part(NamedTuple):
+    """What one replica gets of a batch."""
+
+    place: int
+    arrivals: list[int]
+    rows: Iterable[int]
+    demands: list[int] | None
+
+
+class Division(NamedTuple):
+    """The place of the replica for each request, and the parts, one for every replica."""
+
+    places: Integers
+    parts: Iterable[Part]
+
+
+class Router(Protocol):
+    def divide(self, batch: Batch, replicas: int) -> Division:
+        """A part for every replica, also for those that get nothing."""
+        ...
+
+
+class RoundRobin:
+    def divide(self, batch: Batch, replicas: int) -> Division:
+        rows = np.arange(batch.first, batch.first + len(batch.arrivals), dtype=np.int64)
+        return Division(rows % replicas, self._parts(batch, replicas))
+
+    def _parts(self, batch: Batch, replicas: int) -> Iterator[Part]:
+        arrivals, first, demands = batch
+        end = first + len(arrivals)
+        for place in range(replicas):
+            offset = (place - first) % replicas
+            yield Part(
+                place,
+                arrivals[offset::replicas],
+                range(first + offset, end, replicas),
+                None if demands is None else demands[offset::replicas],
+            )
+
+
+class RandomRouting:
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def divide(self, batch: Batch, replicas: int) -> Division:
+        draws = (self._stream.next_u64s(len(batch.arrivals)) >> np.uint64(32)).astype(np.int64)
+        places: Integers = draws * replicas >> 32
+        return Division(places, self._parts(batch, places, replicas))
+
+    def _parts(self, batch: Batch, places: Integers, replicas: int) -> Iterator[Part]:
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum(np.bincount(places, minlength=replicas)).tolist()
+        arrivals = np.array(batch.arrivals, dtype=np.int64)[order].tolist()
+        demands = None
+        if batch.demands is not None:
+            demands = np.array(batch.demands, dtype=np.int64)[order].tolist()
+        rows = (order + batch.first).tolist()
+        start = 0
+        for place, end in enumerate(ends):
+            part = None if demands is None else demands[start:end]
+            yield Part(place, arrivals[start:end], rows[start:end], part)
+            start = end

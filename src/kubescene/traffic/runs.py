@@ -1,0 +1,172 @@
+"""Running a TrafficRun: data in, data out.
+
+`run` plays a world in slices of simulated time, so that somebody can watch it and stop it between
+any two. A run that fails in the middle is a result too, with what was simulated so far.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kubescene.autoscalers import Autoscaler, AutoscalerPlugin
+from kubescene.autoscalers.dispatcher import Dispatcher, Partition
+from kubescene.autoscalers.loading import installed_autoscalers
+from kubescene.clock import Streams
+from kubescene.errors import AutoscalerError, ConfigurationError, TrafficError
+from kubescene.traffic.fixed import FixedWorld
+from kubescene.traffic.loading import checked, load_run, run_of
+from kubescene.traffic.objects import autoscaler_of
+from kubescene.traffic.results import Phase, TrafficResult
+from kubescene.traffic.sources import arrivals_of
+from kubescene.traffic.spec import Metadata, Mode, TrafficRun, TrafficSpec
+from kubescene.traffic.worlds import World
+
+SLICES = 200
+"""Into so many slices a run is cut for those who watch it."""
+
+
+class Progress(NamedTuple):
+    """How far a run is. Instants are in nanoseconds of simulated time."""
+
+    now: int
+    end: int
+    requests: int
+    active: int
+
+
+Watcher = Callable[[Progress], object]
+Cancelled = Callable[[], bool]
+Source = TrafficRun | TrafficSpec | Mapping[str, Any] | str | Path
+
+
+def run(
+    source: Source,
+    autoscalers: Sequence[AutoscalerPlugin] = (),
+    *,
+    folder: str | Path | None = None,
+    watch: Watcher | None = None,
+    cancelled: Cancelled | None = None,
+    dispatcher: Dispatcher | None = None,
+) -> TrafficResult:
+    """Simulate a run: a file, a decoded object, a `TrafficRun` or its spec.
+
+    ``autoscalers`` are used beside those that the spec has objects for: one that no object is
+    meant for is created with an empty one. ``watch`` is told how far it is, and ``cancelled`` is
+    asked whether to stop, between slices of the run. Bad input raises `TrafficError` or
+    `ConfigurationError` before anything is simulated; whatever fails later is in the result.
+    """
+    asked = as_run(source)
+    if folder is None and isinstance(source, str | Path):
+        folder = Path(source).parent
+    own = dispatcher is None
+    dispatcher = available(autoscalers) if dispatcher is None else dispatcher
+    try:
+        objects = objects_of(asked.spec, autoscalers)
+        world = world_of(asked.spec, partition_of(dispatcher, objects), folder)
+        return play(asked, world, watch=watch, cancelled=cancelled)
+    finally:
+        if own:
+            dispatcher.close()
+
+
+def as_run(source: Source) -> TrafficRun:
+    """Whatever describes a run, checked."""
+    if isinstance(source, TrafficSpec):
+        source = TrafficRun(metadata=Metadata(name="traffic"), spec=source)
+    if isinstance(source, TrafficRun):
+        return checked(source)
+    return run_of(source) if isinstance(source, Mapping) else load_run(source)
+
+
+def available(autoscalers: Sequence[AutoscalerPlugin] = ()) -> Dispatcher:
+    """A dispatcher of the built-in autoscalers, those of installed packages, and these."""
+    return Dispatcher([*builtin_autoscalers(), *installed_autoscalers(), *autoscalers])
+
+
+def builtin_autoscalers() -> list[AutoscalerPlugin]:
+    return []
+
+
+def objects_of(spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()) -> list[Autoscaler]:
+    """The objects of a run: those of its spec, and an empty one for each that has none."""
+    objects = [autoscaler_of(each, index) for index, each in enumerate(spec.autoscalers)]
+    taken = {each.type for each in objects}
+    return objects + [
+        Autoscaler(each.types[0])
+        for each in autoscalers
+        if each.types and not taken & set(each.types)
+    ]
+
+
+def partition_of(dispatcher: Dispatcher, objects: Sequence[Autoscaler]) -> Partition:
+    try:
+        return dispatcher.partition(objects)
+    except ConfigurationError as error:
+        raise TrafficError(str(error), path="spec.autoscalers") from error
+
+
+def world_of(spec: TrafficSpec, partition: Partition, folder: str | Path | None = None) -> World:
+    """A world that has not begun."""
+    streams = Streams(spec.seed)
+    arrivals = arrivals_of(spec, streams, None if folder is None else Path(folder))
+    if spec.mode is Mode.FAITHFUL:
+        from kubescene.traffic.faithful import FaithfulWorld  # the slower one, seldom asked for
+
+        return FaithfulWorld(spec, partition, arrivals, streams)
+    return FixedWorld(spec, partition, arrivals, streams)
+
+
+def play(
+    asked: TrafficRun,
+    world: World,
+    *,
+    watch: Watcher | None = None,
+    cancelled: Cancelled | None = None,
+) -> TrafficResult:
+    """Play a world to its end, or until it fails or is stopped."""
+    halt = int(asked.spec.duration)
+    phase, message, end = Phase.SUCCEEDED, "", halt
+    try:
+        with world.partition:
+            world.begin()
+            for instant in slices(halt):
+                if cancelled is not None and cancelled():
+                    phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.now
+                    break
+                world.run_until(instant)
+                if watch is not None:
+                    watch(progress_of(world))
+            world.finish(end)
+            world.partition.end(end)
+    except AutoscalerError as error:
+        phase, message, end = Phase.FAILED, str(error), world.now
+        # What autoscalers say after one of them failed is no news.
+        with suppress(AutoscalerError):
+            world.finish(end)
+    return TrafficResult(
+        asked,
+        phase=phase,
+        message=message,
+        end=end,
+        requests=world.columns,
+        replicas=world.replicas(),
+        counts=world.counts,
+        utilizations=world.utilizations,
+        decisions=world.decisions,
+        sizes=world.sizes,
+        used=world.used,
+        movements=world.log,
+    )
+
+
+def slices(halt: int) -> list[int]:
+    """Instants to pause at, the last of them past the end."""
+    return [halt * number // SLICES for number in range(1, SLICES)] + [2 * halt + 1]
+
+
+def progress_of(world: World) -> Progress:
+    active = world.counts[-1].active if world.counts else 0
+    return Progress(
+        min(world.now, world.spec.duration), world.spec.duration, world.columns.count, active
+    )

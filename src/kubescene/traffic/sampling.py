@@ -1,0 +1,70 @@
+"""Samples of replicas: what their CPU, concurrency and memory were since the last one.
+
+Each replica is sampled at marks of its own: some seconds after it became active, and then at even
+intervals. A sample tells of the window since the mark before, not of one instant. Marks are known
+beforehand, so nobody has to wake for them: when a batch of requests is served, each replica
+is cut at the marks that lie in it.
+"""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+
+class MetricsTimes(NamedTuple):
+    """When replicas are sampled, and how long a sample takes to reach autoscalers."""
+
+    first: int
+    interval: int
+    lag: int
+
+
+class Sample(NamedTuple):
+    """One replica over one window that ends at ``instant``; means, except ``held``."""
+
+    instant: int
+    replica: int
+    cpu_millis: int
+    concurrent_millis: int
+    held: int
+
+
+class Meter:
+    """Counts what one replica does, and makes samples of it.
+
+    The integral of the number of requests over a window is the sum of departures minus the sum of
+    arrivals in it, plus number times instant at its end, minus the same at its start.
+    """
+
+    __slots__ = ("_arrivals", "_at", "_ends", "_held", "_used", "interval", "next_mark", "replica")
+
+    def __init__(self, replica: int, now: int, times: MetricsTimes, used: int) -> None:
+        self.replica = replica
+        self.next_mark = now + times.first
+        self.interval = times.interval
+        self._at = now
+        self._used = used
+        self._held = 0
+        self._arrivals: list[int] = []
+        self._ends: list[int] = []
+
+    def arrive(self, arrivals: list[int]) -> None:
+        self._arrivals += arrivals
+
+    def leave(self, ends: list[int]) -> None:
+        """Requests that will have left by these instants, CPU and waiting included."""
+        self._ends += ends
+
+    def sample(self, used: int) -> Sample:
+        """The window up to `next_mark`, and the next mark after it."""
+        now, width = self.next_mark, self.next_mark - self._at
+        self._ends.sort()
+        came, went = bisect_left(self._arrivals, now), bisect_left(self._ends, now)
+        held = self._held + came - went
+        area = sum(self._ends[:went]) - sum(self._arrivals[:came])
+        area += held * now - self._held * self._at
+        del self._arrivals[:came], self._ends[:went]
+        work, self._used, self._held, self._at = used - self._used, used, held, now
+        self.next_mark = now + self.interval
+        if not width:  # the first mark may be the activation itself
+            return Sample(now, self.replica, 0, held * 1000, held)
+        return Sample(now, self.replica, work // width, area * 1000 // width, held)

@@ -1,0 +1,173 @@
+"""From a spec to its arrivals: the chosen pattern, and the files that it reads."""
+
+import csv
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import numpy as np
+
+from kubescene.clock import SECOND, Streams
+from kubescene.clock.batches import Integers
+from kubescene.errors import TrafficError
+from kubescene.traffic import patterns
+from kubescene.traffic.arrivals import ONE, Arrivals, RecordedArrivals, SpacedArrivals, Window
+from kubescene.traffic.spec import (
+    ConstantTraffic,
+    DiurnalTraffic,
+    Interpolation,
+    Pattern,
+    PiecewiseTraffic,
+    RampTraffic,
+    ReplayTraffic,
+    SinusoidalTraffic,
+    SpikesTraffic,
+    StepTraffic,
+    TrafficSpec,
+    UniformTraffic,
+)
+
+MOST_ROWS = 50_000_000
+
+
+def arrivals_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Arrivals:
+    """The arrivals of a run; files of the spec are looked for in ``folder``."""
+    if spec.traffic.pattern is Pattern.REPLAY:
+        return RecordedArrivals(recorded(spec.traffic.replay or ReplayTraffic(), folder))
+    expected = expected_requests(spec, folder)
+    windows = windows_of(spec, Streams(spec.seed), folder)
+    return SpacedArrivals(
+        windows, spec.traffic.spacing, streams.stream("traffic/arrivals"), expected=expected
+    )
+
+
+def expected_requests(spec: TrafficSpec, folder: Path | None = None) -> int:
+    """About how many requests a run will have, without running it."""
+    if spec.traffic.pattern is Pattern.REPLAY:
+        return len(recorded(spec.traffic.replay or ReplayTraffic(), folder))
+    mass = 0
+    for window in windows_of(spec, Streams(spec.seed), folder):
+        if window.start >= spec.duration:
+            break
+        mass += window.mass * min(window.width, spec.duration - window.start) // window.width
+    return mass // ONE
+
+
+def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Iterator[Window]:
+    """How many requests are expected when."""
+    traffic, halt = spec.traffic, spec.duration
+    match traffic.pattern:
+        case Pattern.UNIFORM:
+            uniform = traffic.uniform or UniformTraffic()
+            width = halt if uniform.width is None else uniform.width
+            return patterns.uniform(uniform.number_of_requests, uniform.start, width)
+        case Pattern.STEP:
+            step = traffic.step or StepTraffic()
+            return patterns.step(step.rps, step.after, halt)
+        case Pattern.RAMP:
+            ramp = traffic.ramp or RampTraffic()
+            return patterns.ramp(ramp.delta_v, ramp.max_rps)
+        case Pattern.SINUSOIDAL:
+            sine = traffic.sinusoidal or SinusoidalTraffic()
+            return patterns.sinusoidal(sine.amplitude, sine.period, halt)
+        case Pattern.CONSTANT:
+            return patterns.constant((traffic.constant or ConstantTraffic()).rps, halt)
+        case Pattern.SPIKES:
+            return patterns.spikes(_spikes(traffic.spikes or SpikesTraffic()), halt)
+        case Pattern.DIURNAL:
+            day = _diurnal(traffic.diurnal or DiurnalTraffic())
+            return patterns.diurnal(day, halt, streams.stream("traffic/noise"))
+        case _:
+            piecewise = traffic.piecewise or PiecewiseTraffic()
+            linear = piecewise.interpolation is Interpolation.LINEAR
+            return patterns.piecewise(rate_points(piecewise, folder), linear, halt)
+
+
+def _spikes(given: SpikesTraffic) -> patterns.Spikes:
+    return patterns.Spikes(given.rps, given.spike_rps, given.every, given.width, given.after)
+
+
+def _diurnal(given: DiurnalTraffic) -> patterns.Diurnal:
+    return patterns.Diurnal(
+        given.rps, given.amplitude, given.period, given.peak, given.noise, given.noise_every
+    )
+
+
+def rate_points(given: PiecewiseTraffic, folder: Path | None) -> list[patterns.RatePoint]:
+    """The points of a piecewise pattern, from the spec or from its file."""
+    if not given.file:
+        return [patterns.RatePoint(point.at, point.rps) for point in given.points]
+    path = "spec.traffic.piecewise.file"
+    points: list[patterns.RatePoint] = []
+    for where, row in _rows(given.file, folder, path):
+        if len(row) != 2:
+            raise TrafficError("a row needs two columns, time and rps", source=where)
+        instant, rate = _instant(row[0], where), _number(row[1], where)
+        if points and instant <= points[-1].instant:
+            raise TrafficError("its time must come after that of the row before", source=where)
+        points.append(patterns.RatePoint(instant, float(rate)))
+    if not points:
+        raise TrafficError(f"{given.file} has no rows", path=path)
+    return points
+
+
+def recorded(given: ReplayTraffic, folder: Path | None) -> Integers:
+    """The instants of a recording, in order."""
+    if given.file:
+        rows = _rows(given.file, folder, "spec.traffic.replay.file")
+        instants = [_instant(row[0], where) for where, row in rows]
+    else:
+        instants = list(given.arrivals)
+    array = np.sort(np.array(instants, dtype=np.int64) - given.origin)
+    if len(array) and array[0] < 0:
+        raise TrafficError("there are arrivals before it", path="spec.traffic.replay.origin")
+    return array
+
+
+def _rows(file: str, folder: Path | None, path: str) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a CSV file with their places; a first row that is no number is a heading."""
+    found = _inside(file, folder, path)
+    try:
+        with found.open(encoding="utf-8-sig", newline="") as stream:
+            for number, row in enumerate(csv.reader(stream), start=1):
+                if number > MOST_ROWS:
+                    raise TrafficError(f"{file} has more than {MOST_ROWS} rows", path=path)
+                if row and not (number == 1 and not _is_number(row[0])):
+                    yield f"{found}:{number}", row
+    except FileNotFoundError:
+        raise TrafficError(f"there is no file {found}", path=path) from None
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise TrafficError(f"{found} cannot be read: {error}", path=path) from error
+
+
+def _inside(file: str, folder: Path | None, path: str) -> Path:
+    """A file in the folder of the TrafficRun; nowhere else."""
+    if folder is None:
+        raise TrafficError("a file can be named only in a TrafficRun that is one itself", path=path)
+    found = (folder / file).resolve()
+    if not found.is_relative_to(folder.resolve()):
+        raise TrafficError(f"{file} is outside the folder of the TrafficRun", path=path)
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        Decimal(text.strip())
+    except InvalidOperation:
+        return False
+    return True
+
+
+def _number(text: str, where: str) -> Decimal:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        raise TrafficError(f"{text!r} is not a number", source=where) from None
+    if not number.is_finite() or not 0 <= number <= 1 << 53:
+        raise TrafficError(f"{text!r} is not a number from 0 to 2**53", source=where)
+    return number
+
+
+def _instant(text: str, where: str) -> int:
+    """Seconds, to the nanosecond."""
+    return int(_number(text, where) * SECOND)

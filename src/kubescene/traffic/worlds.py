@@ -1,0 +1,129 @@
+"""What both modes of a world have in common, and how one is driven.
+
+A world is played with `run_until`; it may be left at any instant and go on later, and it is an
+`EventSource`. `finish` closes it. Whatever is known so far can be read at any time.
+"""
+
+from collections.abc import Iterator
+from heapq import merge
+from typing import NamedTuple
+
+import msgspec
+
+from kubescene.autoscalers.dispatcher import Partition
+from kubescene.traffic.decisions import Decision, SizeDecision
+from kubescene.traffic.entities import Entity, Kind
+from kubescene.traffic.environment import Environment, Schedule
+from kubescene.traffic.movements import Movement, MovementKind, MovementLog
+from kubescene.traffic.records import RequestColumns
+from kubescene.traffic.spec import TrafficSpec
+from kubescene.traffic.stocks import Ticktock
+
+
+class ReplicaCount(NamedTuple):
+    """How many replicas there are in each state, from ``time`` on."""
+
+    time: int
+    desired: int
+    launching: int
+    active: int
+    terminating: int
+
+
+class Utilization(NamedTuple):
+    """The mean share of their CPU that active replicas use, in percent."""
+
+    time: int
+    percent: float
+
+
+class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The life of a replica; instants that did not come are -1. Sizes are those at its end."""
+
+    name: str
+    cpu: int
+    memory: int = 0
+    launched_at: int
+    activated_at: int = -1
+    deactivated_at: int = -1
+    terminated_at: int = -1
+
+
+class Tick(NamedTuple):
+    """An instant at which autoscalers are asked, and for what."""
+
+    instant: int
+    horizontal: bool
+    vertical: bool
+
+
+def ticks(horizontal: int, vertical: int, halt: int) -> Iterator[Tick]:
+    """The multiples of both intervals before ``halt``, each once."""
+    last = -1
+    for instant in merge(range(horizontal, halt, horizontal), range(vertical, halt, vertical)):
+        if instant != last:
+            yield Tick(instant, not instant % horizontal, not instant % vertical)
+        last = instant
+
+
+class World:
+    """An environment with autoscalers, and what is written down of it."""
+
+    def __init__(self, spec: TrafficSpec, partition: Partition, schedule: Schedule) -> None:
+        self.spec = spec
+        self.partition = partition
+        self.log = MovementLog()
+        self.environment = Environment(0, spec.duration, schedule, self.log)
+        self.decisions: list[Decision] = []
+        self.sizes: list[SizeDecision] = []
+        self.counts: list[ReplicaCount] = []
+        self.utilizations: list[Utilization] = []
+        self.ticktock = Ticktock("Autoscaler Ticktock", Entity(Kind.AUTOSCALER), self.ticked)
+
+    @property
+    def now(self) -> int:
+        return self.environment.now
+
+    def begin(self) -> None:
+        """Tell autoscalers that they exist, and start the first replicas."""
+        raise NotImplementedError
+
+    def peek(self) -> int | None:
+        return self.environment.peek()
+
+    def run_until(self, instant: int) -> int:
+        return self.environment.run_until(instant)
+
+    def finish(self, end: int) -> None:
+        """Nothing happens after ``end``."""
+        raise NotImplementedError
+
+    def ticked(self, entity: Entity) -> None:
+        """It is time to ask autoscalers."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> RequestColumns:
+        raise NotImplementedError
+
+    @property
+    def used(self) -> int:
+        """CPU work done so far, in millicore-nanoseconds."""
+        raise NotImplementedError
+
+    def replicas(self) -> list[ReplicaRecord]:
+        raise NotImplementedError
+
+    def count(self, counted: ReplicaCount) -> None:
+        """Write down a change; at one instant the last one counts."""
+        if self.counts and self.counts[-1].time == counted.time:
+            self.counts.pop()
+        if not self.counts or self.counts[-1][1:] != counted[1:]:
+            self.counts.append(counted)
+
+    def schedule_tick(self, instant: int) -> None:
+        ticktock = self.ticktock
+        movement = Movement(
+            MovementKind.AUTOSCALER_TICK, instant, ticktock, ticktock, ticktock.entity
+        )
+        self.environment.add_to_schedule(movement)
