@@ -14,8 +14,9 @@ from kubescene.reports.words import counted
 from kubescene.running import (
     RunRequest,
     cluster_options,
-    examined,
+    expectation_faults,
     registrations,
+    remarks,
     stored,
     without_status,
 )
@@ -64,17 +65,16 @@ def examine(
     if faults:
         rest = sound_part(file, faults)
         faults += object_errors(rest, registered) + controller_errors(rest, registered)
-        return faults, [], None
+        return faults + expectation_errors(rest), [], None
     spec = normalised(file.scenario, file.folder)
+    faults += expectation_errors(spec)
     faults += object_errors(spec, registered)
     faults += controller_errors(spec, registered)
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
     if strict:
         faults += [each.error for each in unsimulated(spec, Cast.of(spec, registered, scheduler))]
         return faults, [], spec
-    warnings = examined(
-        file.scenario, spec, controllers=registered, scheduler=scheduler, strict=False
-    )
+    warnings = remarks(file.scenario, spec, controllers=registered, scheduler=scheduler)
     return faults, warnings, spec
 
 
@@ -96,6 +96,8 @@ def sound_part(file: ScenarioFile, faults: Sequence[ScenarioError]) -> ScenarioS
     sound: JsonObject = {}
     if ("spec", "controllers") not in {path[:2] for path in wrong}:
         sound["controllers"] = spec.get("controllers")
+    if ("spec", "expectations") not in {path[:2] for path in wrong}:
+        sound["expectations"] = spec.get("expectations")
     if not any(may_define(items[n]) for n in bad if isinstance(n, int)):
         sound[listed] = [done_at(n) if n in bad else item for n, item in enumerate(items)]
     return normalised({"spec": sound}, file.folder)
@@ -114,6 +116,10 @@ def done_at(number: int) -> JsonObject:
 
 def object_errors(spec: ScenarioSpec, registered: ControllerRegistrations) -> list[ScenarioError]:
     return [fault.error for fault in object_faults(spec, registered)]
+
+
+def expectation_errors(spec: ScenarioSpec) -> list[ScenarioError]:
+    return [fault.error for fault in expectation_faults(spec.expectations)]
 
 
 def controller_errors(

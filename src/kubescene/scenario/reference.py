@@ -31,6 +31,11 @@ STATUS = (
     ("stepStatus.runningSimulationController", "whose turn it is"),
     ("schedulerStatus", "the same in the words of the KEP's first draft"),
     ("ignoredOperations", "operations that are never played: too late, or after a done operation"),
+    (
+        "expectations",
+        "what came of `spec.expectations`, at a pause and at the end: `name`, `expression`, "
+        "`holds`, and where it does not hold `message` and `error`",
+    ),
     ("scenarioResult.simulatorVersion", "the version of Kubescene"),
     ("scenarioResult.timeline", "what happened, by major step; in files only with `--full-status`"),
 )
