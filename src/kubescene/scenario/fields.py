@@ -283,7 +283,7 @@ SIMULATION = record(
 )
 EXPECTATIONS = items_of(
     "expectations",
-    "What must hold of the result; see [expectations](expectations.md).",
+    "What must hold of the result, looked at when the scenario pauses and when it ends.",
     record(
         "",
         "An expectation: a sentence about the result that is true or false.",
