@@ -28,7 +28,7 @@ from kubescene.results.explanations import ExplanationFile, ExplanationMemory, E
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import ExpectationOutcome, Summary, SummaryFold
 from kubescene.scenario.engine import Engine
-from kubescene.scenario.expectations import Expectation, Hearing
+from kubescene.scenario.expectations import Ending, Expectation, Hearing
 from kubescene.scenario.faults import operations_of, tolerated
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.object_files import ScenarioFolder
@@ -329,11 +329,11 @@ def expectation_faults(expectations: tuple[Expectation, ...]) -> list[Fault]:
     return list(faults_of(expectations))
 
 
-def hearing(expectations: tuple[Expectation, ...], log: TimelineLog, phase: str) -> Hearing:
+def hearing(expectations: tuple[Expectation, ...], log: TimelineLog, ending: Ending) -> Hearing:
     """The judge of the engine."""
     from kubescene.results.expectations import ResultHearing
 
-    return ResultHearing(expectations, log, phase)
+    return ResultHearing(expectations, log, ending)
 
 
 def inputs_of(request: RunRequest) -> list[Path]:

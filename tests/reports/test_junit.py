@@ -128,7 +128,9 @@ def test_every_character_that_xml_refuses_is_replaced() -> None:
     refused = [chr(code) for code in range(0x20) if chr(code) not in "\t\n\r"]
     refused += [chr(0xD800), chr(0xDFFF), chr(0xFFFE), chr(0xFFFF)]
     assert all(legal(each) != each for each in refused)
-    fine = [chr(code) for code in (0x9, 0xA, 0xD, 0x20, 0x7E, 0xA0, 0xD7FF, 0xE000, 0xFFFD, 0x10000)]
+    fine = [
+        chr(code) for code in (0x9, 0xA, 0xD, 0x20, 0x7E, 0xA0, 0xD7FF, 0xE000, 0xFFFD, 0x10000)
+    ]
     assert [legal(each) for each in fine] == fine
 
 

@@ -97,7 +97,8 @@ def junit_xml(suites: Iterable[Suite]) -> bytes:
     for number, suite in enumerate(suites):
         root.append(suite_element(suite, number))
     indent(root)
-    return tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
 
 
 def suite_element(suite: Suite, number: int) -> Element:

@@ -27,7 +27,7 @@ from kubescene.control import LivelockError, Patience, Slot
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.edits import ignored_operations, spec_of
-from kubescene.scenario.expectations import Expectation, Hearing, Judge
+from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
@@ -264,7 +264,8 @@ class Engine:
             return
         asked = self._spec.expectations
         if self._judge is not None and asked and (hearing is None or asked != self._heard):
-            hearing = self._judge(asked, self._recorder.log, str(phase))
+            ending = Ending(str(phase), self.scenario.step, self.world.clock.now())
+            hearing = self._judge(asked, self._recorder.log, ending)
         self._heard = asked
         if hearing is not None and hearing.go_on():
             self._then(self._conclude, phase, hearing)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from kubescene.clock import ScenarioStep
 from kubescene.timeline import Outcome, TimelineLog
 
 
@@ -19,6 +20,15 @@ class Expectation:
     expression: str
     message: str = ""
     message_expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a scenario is about to end, or to pause: its phase, and when."""
+
+    phase: str
+    step: ScenarioStep
+    time: int
 
 
 class Hearing(Protocol):
@@ -34,8 +44,8 @@ class Hearing(Protocol):
         ...
 
 
-Judge: TypeAlias = Callable[[tuple[Expectation, ...], TimelineLog, str], Hearing]
-"""Opens a hearing about what happened in a scenario that ends in this phase."""
+Judge: TypeAlias = Callable[[tuple[Expectation, ...], TimelineLog, Ending], Hearing]
+"""Opens a hearing about what happened in a scenario that is about to end."""
 
 
 def expectations_of(spec: Mapping[str, Any]) -> tuple[Expectation, ...]:

@@ -1,7 +1,7 @@
 """The pytest plugin: scenarios as tests, and clusters for tests.
 
-Every file that ends with ``.scenario.yaml`` is collected: one test that it plays, and one for each of
-its expectations. The scenario is played once, when the first of them runs. The fixture
+Every file that ends with ``.scenario.yaml`` is collected: one test that it plays, and one for each
+of its expectations. The scenario is played once, when the first of them runs. The fixture
 ``kubescene_cluster`` makes clusters::
 
     def test_a_pod_finds_a_node(kubescene_cluster):
@@ -94,7 +94,7 @@ class ClusterMaker:
 # -- scenarios -----------------------------------------------------------------------------------
 
 
-class ScenarioFailure(Exception):
+class ScenarioTestError(Exception):
     """What is wrong, in words for people: shown without a traceback."""
 
 
@@ -138,14 +138,13 @@ class ScenarioTests(pytest.File):
             return None, str(error)
         if run.ok:
             return run.summary, ""
-        error = ScenarioError(run.message, path=run.failed_at)
-        return None, self.file.line(error)
+        return None, self.file.line(ScenarioError(run.message, path=run.failed_at))
 
     def played(self) -> "Summary":
-        """The summary of the run, which happens once; raises `ScenarioFailure`."""
+        """The summary of the run, which happens once; raises `ScenarioTestError`."""
         summary, fault = self._played
         if summary is None:
-            raise ScenarioFailure(f"the scenario failed: {fault}")
+            raise ScenarioTestError(f"the scenario failed: {fault}")
         return summary
 
     def line_of(self, *path: str | int) -> int | None:
@@ -165,10 +164,8 @@ class ScenarioItem(pytest.Item):
 
     parent: ScenarioTests
 
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:
-        if isinstance(excinfo.value, ScenarioFailure):
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, ScenarioTestError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
@@ -193,7 +190,7 @@ class ExpectationItem(ScenarioItem):
     def runtest(self) -> None:
         outcome = self.parent.played().expectations[self._index]
         if not outcome.holds:
-            raise ScenarioFailure(
+            raise ScenarioTestError(
                 f"{self.path.name}: {outcome.name!r} does not hold: {outcome.why}\n"
                 f"expression: {outcome.expression.strip()}"
             )

@@ -11,6 +11,8 @@ from kubescene.scenario.strictness import Fault
 
 SHOWN = 40
 """Characters of an expression, from where it goes wrong."""
+NO_CONTAINER = " (in container '')"
+"""What cel-go adds to the message about an unknown name: there are no containers here."""
 WANTED = {BOOL: ("true or false", "bool(...)"), STRING: ("a text", "string(...)")}
 
 
@@ -54,7 +56,8 @@ def _problems(text: str, wanted: Type, names: Mapping[str, Type]) -> Iterator[tu
     try:
         result = compile_expression(text, names).result
     except CompileError as error:
-        yield error.offset, f"{error.problem}{_hint(error)} ({position(text, error.offset)})"
+        problem = error.problem.removesuffix(NO_CONTAINER)
+        yield error.offset, f"{problem}{_hint(error)} ({position(text, error.offset)})"
         return
     words, conversion = WANTED[wanted]
     if result.is_open:
@@ -66,6 +69,8 @@ def _problems(text: str, wanted: Type, names: Mapping[str, Type]) -> Iterator[tu
 
 def _hint(error: CompileError) -> str:
     """What was meant, or what there is."""
+    if "'(double, int)'" in error.problem or "'(int, double)'" in error.problem:
+        return ": write the number with a point, such as 1.0"
     if not error.unknown:
         return ""
     if meant := get_close_matches(error.unknown, error.known, 1):

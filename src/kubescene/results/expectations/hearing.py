@@ -6,8 +6,8 @@ meanwhile. Only those tables are made that an expression asks for.
 
 from kubescene.cel import DEFAULT_COST, EvaluationError, Program
 from kubescene.results.expectations.compiling import Compiled, compiled
-from kubescene.results.expectations.variables import Findings
-from kubescene.scenario.expectations import Expectation
+from kubescene.results.expectations.findings import Findings
+from kubescene.scenario.expectations import Ending, Expectation
 from kubescene.timeline import Outcome, TimelineLog
 
 COST_PER_ROW = 100
@@ -20,9 +20,11 @@ SHOWN = 1000
 class ResultHearing:
     """Expectations about what a log says. Holds no closures: it is copied with the world."""
 
-    def __init__(self, expectations: tuple[Expectation, ...], log: TimelineLog, phase: str) -> None:
+    def __init__(
+        self, expectations: tuple[Expectation, ...], log: TimelineLog, ending: Ending
+    ) -> None:
         self._expected = tuple(map(compiled, expectations))
-        self._findings = Findings(log, phase)
+        self._findings = Findings(log, ending)
         self._outcomes: list[Outcome] = []
 
     @property
