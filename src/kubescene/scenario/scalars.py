@@ -34,7 +34,7 @@ def _characters(lines: list[str], node: Any) -> Iterator[Character]:
         block = _indented(lines, first + 1, last)
         return _joined(block, "\n" if node.style == "|" else " ")
     flow = _trimmed(lines, node)
-    if node.style is None:
+    if not node.style:
         return _joined(flow, " ")
     return _unescaped(_joined(flow, " "), node.style)
 
