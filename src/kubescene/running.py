@@ -26,8 +26,9 @@ from kubescene.remedies import Remedy
 from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
-from kubescene.results.summary import Summary, SummaryFold
+from kubescene.results.summary import ExpectationOutcome, Summary, SummaryFold
 from kubescene.scenario.engine import Engine
+from kubescene.scenario.expectations import Ending, Expectation, Hearing
 from kubescene.scenario.faults import operations_of, tolerated
 from kubescene.scenario.loading import check_identity, load_scenario
 from kubescene.scenario.object_files import ScenarioFolder
@@ -35,6 +36,7 @@ from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.spec import ScenarioSpec
+from kubescene.scenario.strictness import Fault
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.background_extenders import at_once
@@ -91,6 +93,11 @@ class RunResult:
     @property
     def ok(self) -> bool:
         return self.phase in (ScenarioPhase.SUCCEEDED, ScenarioPhase.PAUSED)
+
+    @property
+    def expectations(self) -> list[ExpectationOutcome]:
+        """What came of ``spec.expectations``, in their order; none if the run failed."""
+        return self.summary.expectations
 
     @property
     def scenario(self) -> JsonObject:
@@ -229,7 +236,7 @@ def staged(
         scheduler=options.scheduler,
         strict=request.strict,
     )
-    return cluster, Engine(cluster, live, recorder, request.results, folder, examine)
+    return cluster, Engine(cluster, live, recorder, request.results, folder, examine, hearing)
 
 
 def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
@@ -289,12 +296,44 @@ def examined(
     scheduler: SchedulerOptions,
     strict: bool,
 ) -> list[str]:
-    """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault."""
-    found = unsimulated(spec, Cast.of(spec, controllers, scheduler))
-    for each in found if strict else ():
+    """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault.
+
+    So are expectations that cannot be looked at in the end.
+    """
+    for fault in expectation_faults(spec.expectations):
+        raise fault.error
+    for each in unsimulated(spec, Cast.of(spec, controllers, scheduler)) if strict else ():
         raise each.error
+    return remarks(scenario, spec, controllers=controllers, scheduler=scheduler)
+
+
+def remarks(
+    scenario: JsonObject,
+    spec: ScenarioSpec,
+    *,
+    controllers: Iterable[str],
+    scheduler: SchedulerOptions,
+) -> list[str]:
+    """What a scenario says in vain."""
     unknown = [str(fault.error) for fault in tolerated(scenario)]
-    return [*unknown, *map(str, found)]
+    return [*unknown, *map(str, unsimulated(spec, Cast.of(spec, controllers, scheduler)))]
+
+
+def expectation_faults(expectations: tuple[Expectation, ...]) -> list[Fault]:
+    """What is wrong with expressions, found before a scenario is played."""
+    if not expectations:
+        return []
+    # The expression language and the tables are loaded by those only who expect something.
+    from kubescene.results.expectations import faults_of
+
+    return list(faults_of(expectations))
+
+
+def hearing(expectations: tuple[Expectation, ...], log: TimelineLog, ending: Ending) -> Hearing:
+    """The judge of the engine."""
+    from kubescene.results.expectations import ResultHearing
+
+    return ResultHearing(expectations, log, ending)
 
 
 def inputs_of(request: RunRequest) -> list[Path]:

@@ -102,6 +102,8 @@ class Checker:
         self._source = source
         self._functions = functions
         self._methods = methods
+        self.used: set[str] = set()
+        """Names that the expression refers to, its own among them."""
 
     def type_of(self, node: Node, names: Names) -> Type:
         return _RULES[type(node)](self, node, names)
@@ -111,10 +113,14 @@ class Checker:
 
     def _name(self, node: Name, names: Names) -> Type:
         if node.name in names:
+            self.used.add(node.name)
             return names[node.name]
         if node.name in TYPE_NAMES:
             return TYPE
-        raise self._error(f"undeclared reference to '{node.name}' (in container '')", node)
+        problem = f"undeclared reference to '{node.name}' (in container '')"
+        raise CompileError(
+            problem, self._source, node.offset, unknown=node.name, known=tuple(names)
+        )
 
     def _select(self, node: Select, names: Names) -> Type:
         operand = self.type_of(node.operand, names)
@@ -128,7 +134,9 @@ class Checker:
         if operand.fields is not None:
             found = operand.field(field)
             if found is None:
-                raise self._error(f"undefined field '{field}'", node)
+                known = tuple(name for name, _ in operand.fields)
+                problem = f"undefined field '{field}'"
+                raise CompileError(problem, self._source, node.offset, unknown=field, known=known)
             return found
         if operand.name == "map":
             return operand.parts[1]

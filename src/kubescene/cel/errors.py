@@ -8,11 +8,24 @@ class CelError(KubesceneError):
 
 
 class CompileError(CelError):
-    """The text is no expression, or one that cannot have a meaning; says where."""
+    """The text is no expression, or one that cannot have a meaning; says where.
 
-    def __init__(self, problem: str, source: str, offset: int) -> None:
+    ``unknown`` is the name or field that nobody has declared, ``known`` those that were.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        source: str,
+        offset: int,
+        *,
+        unknown: str = "",
+        known: tuple[str, ...] = (),
+    ) -> None:
         self.problem = problem
         self.offset = offset
+        self.unknown = unknown
+        self.known = known
         super().__init__(_located(problem, source, offset))
 
 

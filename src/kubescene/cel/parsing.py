@@ -147,7 +147,8 @@ class _Parser:
         if macro is not None:
             return macro(self, opening.offset, operand, *arguments)
         method = self._methods.get(name.text)
-        self._check(method, name.text, opening, len(arguments) + 1)
+        known = (*self._methods, *(name for name, _ in METHOD_MACROS))
+        self._check(method, name.text, opening, len(arguments) + 1, known)
         assert method is not None
         return Call(opening.offset, name.text, method.call, (operand, *arguments), True)
 
@@ -156,14 +157,22 @@ class _Parser:
         if macro is not None:
             return macro(self, opening.offset, *arguments)
         function = self._functions.get(name)
-        self._check(function, name, opening, len(arguments))
+        known = (*self._functions, *(name for name, _ in GLOBAL_MACROS))
+        self._check(function, name, opening, len(arguments), known)
         assert function is not None
         return Call(opening.offset, name, function.call, tuple(arguments), False)
 
-    def _check(self, function: Function | None, name: str, opening: Token, count: int) -> None:
+    def _check(
+        self,
+        function: Function | None,
+        name: str,
+        opening: Token,
+        count: int,
+        known: tuple[str, ...],
+    ) -> None:
         if function is None:
             text = f"undeclared reference to '{name}' (in container '')"
-            raise self.error(text, opening.offset)
+            raise CompileError(text, self._source, opening.offset, unknown=name, known=known)
         if not function.least <= count <= function.most:
             text = f"found no matching overload for '{name}' applied to {count} arguments"
             raise self.error(text, opening.offset)

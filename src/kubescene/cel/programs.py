@@ -22,13 +22,17 @@ _TYPES: Mapping[str, Value] = {name: TypeValue(name) for name in TYPE_NAMES}
 
 
 class Program:
-    """An expression that was checked. Immutable; copies of a world share it."""
+    """An expression that was checked. Immutable; copies of a world share it.
 
-    __slots__ = ("_root", "result", "source")
+    ``names`` are those that it asks for: others need no value.
+    """
 
-    def __init__(self, source: str, root: Node, result: Type) -> None:
+    __slots__ = ("_root", "names", "result", "source")
+
+    def __init__(self, source: str, root: Node, result: Type, names: frozenset[str]) -> None:
         self.source = source
         self.result = result
+        self.names = names
         self._root = root
 
     def evaluate(self, names: Mapping[str, Value], cost: int = DEFAULT_COST) -> Value:
@@ -49,5 +53,6 @@ class Program:
 def compile_expression(source: str, names: Mapping[str, Type]) -> Program:
     """Check an expression that may use these names; raises `CompileError`."""
     root = parse(source, _FUNCTIONS, _METHODS)
-    result = Checker(source, _FUNCTIONS, _METHODS).type_of(root, names)
-    return Program(source, root, result)
+    checker = Checker(source, _FUNCTIONS, _METHODS)
+    result = checker.type_of(root, names)
+    return Program(source, root, result, frozenset(checker.used.intersection(names)))

@@ -107,6 +107,12 @@ def run(
         bool,
         typer.Option("--annotate", help="Annotate pods with the results of every attempt."),
     ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write what came of the expectations here, as JUnit XML."
+        ),
+    ] = None,
     remedies: Annotated[
         bool,
         typer.Option("--remedies", help="Show what it would take to place pods that wait."),
@@ -114,10 +120,14 @@ def run(
 ) -> None:
     """Play a scenario and show what happened.
 
+    Exits with 0 if all is well, 1 if the run failed, 2 if the input is wrong, and 3 if an
+    expectation does not hold.
+
     Example: kubescene run examples/01-first-scenario/scenario.yaml --out out/first
     """
     if server is not None:
         from kubescene.cli.files import read_scenario
+        from kubescene.cli.junit import told_to
         from kubescene.cli.remote import check_local_options, run_on_server
         from kubescene.cli.run import forget_summary, output_path, with_annotations
 
@@ -131,9 +141,11 @@ def run(
         local |= {"--plugin-errors stop": plugin_errors == "stop"}
         check_local_options(local)
         forget_summary(output_path(out))
-        asked = with_annotations(read_scenario(file), wanted=annotate)
-        play = partial(run_on_server, asked, server, out=output_path(out))
-        raise typer.Exit(play(seed=seed, quiet=quiet, delete=delete))
+        with told_to(junit, file) as told:
+            asked = with_annotations(read_scenario(file), wanted=annotate)
+            play = partial(run_on_server, asked, server, out=output_path(out), junit=told)
+            code = play(seed=seed, quiet=quiet, delete=delete)
+        raise typer.Exit(code)
     if delete:
         raise ConfigurationError("--delete goes with --server: a run of its own leaves no Scenario")
     with uncollected():
@@ -153,6 +165,7 @@ def run(
         plugin_errors=plugin_errors,
         remedies=remedies,
         annotate=annotate,
+        junit=junit,
     )
     raise typer.Exit(run_scenario(file, arguments))
 

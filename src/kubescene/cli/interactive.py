@@ -25,7 +25,7 @@ from kubescene.scenario.engine import Engine
 from kubescene.scenario.faults import find_faults, operations_of
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
-from kubescene.timeline import TimelineLog
+from kubescene.timeline import Outcome, TimelineLog
 from kubescene.timeline.explanations import ExplanationRecorder
 
 HELP = """\
@@ -173,6 +173,9 @@ class Session:
         self._say(f"{scenario.phase} at step {scenario.step}: {phase}{who}")
         if scenario.message:
             self._say(scenario.message)
+        for each in unmet(self.engine):
+            why = ": ".join(filter(None, (each.message, each.error)))
+            self._say(f"expectation {each.name!r} does not hold: {why}")
 
     def _state(self, _: str) -> None:
         self._where()
@@ -212,8 +215,14 @@ def play_by_hand(request: RunRequest) -> int:
     console = Console()
     session = Session(request, console)
     session.run(prompted() if sys.stdin.isatty() else sys.stdin)
-    failed = session.engine.scenario.phase is ScenarioPhase.FAILED
-    return 1 if failed else 0
+    if session.engine.scenario.phase is ScenarioPhase.FAILED:
+        return 1
+    return 3 if unmet(session.engine) else 0
+
+
+def unmet(engine: Engine) -> list[Outcome]:
+    """The expectations that do not hold where the scenario stands."""
+    return [each for each in engine.scenario.expectations if not each.holds]
 
 
 def prompted() -> Any:

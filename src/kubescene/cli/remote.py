@@ -11,7 +11,8 @@ from rich.console import Console
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
 from kubescene.cli.files import ScenarioFile, complain, one_line
-from kubescene.cli.run import amounts_of
+from kubescene.cli.junit import JunitFile
+from kubescene.cli.run import amounts_of, complain_of_unmet
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.client.http.rows import Row
@@ -21,6 +22,7 @@ from kubescene.errors import (
     ApiError,
     BadRequestError,
     ConfigurationError,
+    InvalidError,
     NotFoundError,
     ScenarioError,
     UnreachableError,
@@ -30,12 +32,13 @@ from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import refuse_to_overwrite, write_results
 from kubescene.running import with_seed, without_status
+from kubescene.scenario.checking import told
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.types import JsonObject
 
 ACTOR = Actor("kubescene-run")
 PAGES = "/simulator/v1/scenarios"
-FINE, RUN_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FINE, RUN_FAILED, BAD_INPUT, UNMET, INTERRUPTED = 0, 1, 2, 3, 130
 ASK_EVERY = SECOND
 """How often a busy server is asked for its counts; one that says nothing is asked as well."""
 ENDS = (ScenarioPhase.SUCCEEDED, ScenarioPhase.FAILED, ScenarioPhase.PAUSED)
@@ -107,6 +110,7 @@ def run_on_server(
     seed: int | None,
     quiet: bool,
     delete: bool,
+    junit: JunitFile,
 ) -> int:
     """Play a scenario there; returns the exit code that a run of its own would have."""
     scenario = file.scenario
@@ -115,10 +119,12 @@ def run_on_server(
     client = HttpClient(url, ACTOR)
     run = RemoteRun(client, url.rstrip("/"), scenario["metadata"]["name"])
     errors = Console(stderr=True, quiet=quiet)
-    create(run, with_seed(without_status(scenario), seed))
+    create(run, with_seed(without_status(scenario), seed), file)
     try:
         code = Follower(run, errors, amounts_of(scenario)).follow()
-        return code if code is not None else finish(run, file, out, quiet=quiet, delete=delete)
+        if code is not None:
+            return code
+        return finish(run, file, out, quiet=quiet, delete=delete, junit=junit)
     except KeyboardInterrupt:
         say(errors, interrupted(run, delete=delete))
         return INTERRUPTED
@@ -137,7 +143,7 @@ def check_local_options(given: Mapping[str, object]) -> None:
         )
 
 
-def create(run: RemoteRun, scenario: JsonObject) -> None:
+def create(run: RemoteRun, scenario: JsonObject, file: ScenarioFile) -> None:
     """Hand the scenario over; what the server answers is said in words that help."""
     try:
         run.client.create(scenario)
@@ -150,6 +156,10 @@ def create(run: RemoteRun, scenario: JsonObject) -> None:
         raise ConfigurationError(f"{run.url}: {error.message}") from error
     except UnreachableError:
         raise
+    except InvalidError as error:
+        if faults := [fault.error for fault in told(error) if fault.path]:
+            raise ScenarioError(file.line(faults[0])) from error
+        raise ConfigurationError(f"{run.url} refused the scenario: {error.message}") from error
     except ApiError as error:
         raise ConfigurationError(f"{run.url} refused the scenario: {error.message}") from error
 
@@ -220,10 +230,17 @@ class Follower:
 
 
 def finish(
-    run: RemoteRun, file: ScenarioFile, out: Path | None, *, quiet: bool, delete: bool
+    run: RemoteRun,
+    file: ScenarioFile,
+    out: Path | None,
+    *,
+    quiet: bool,
+    delete: bool,
+    junit: JunitFile,
 ) -> int:
     """The summary, the files, and what becomes of the object."""
     console, counts, summary = Console(quiet=quiet), run.counts(), run.summary()
+    junit.tell(summary, file.scenario)
     if not counts.bad_input:
         print_summary(summary, console)
     if out is not None:
@@ -236,8 +253,9 @@ def finish(
         complain([file.line(ScenarioError(counts.message, path=counts.failed_at))], "kubescene: ")
     elif quiet:
         complain(map(one_line, summary.warnings), f"kubescene: {file.name}: warning: ")
+    complain_of_unmet(file, summary)
     if counts.phase != ScenarioPhase.FAILED:
-        return FINE
+        return UNMET if summary.unmet else FINE
     return BAD_INPUT if counts.bad_input else RUN_FAILED
 
 

@@ -11,11 +11,13 @@ from rich.console import Console
 
 from kubescene.cli.controllers import controllers_named
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
+from kubescene.cli.junit import JunitFile, told_to
 from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import Amounts, ProgressReporter
 from kubescene.reports.remedies import NONE_FOUND, print_best
 from kubescene.reports.terminal import print_summary
+from kubescene.results import Summary
 from kubescene.results.output import SUMMARY_FILE
 from kubescene.running import Run, RunRequest, run, with_simulation
 from kubescene.scenario.faults import operations_of
@@ -24,7 +26,7 @@ from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.guarding import PluginErrors
 from kubescene.types import JsonObject
 
-FINE, RUN_FAILED, BAD_INPUT = 0, 1, 2
+FINE, RUN_FAILED, BAD_INPUT, UNMET = 0, 1, 2, 3
 REMEDIED = 5
 """So many waiting pods are asked about in a summary: each costs a copy of the world."""
 INTERRUPTED = 128 + signal.SIGINT
@@ -47,6 +49,7 @@ class RunArguments:
     plugin_errors: Literal["fail", "stop"] = "fail"
     remedies: bool = False
     annotate: bool = False
+    junit: Path | None = None
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -62,9 +65,21 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     out = output_path(arguments.out)
     forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
-    file = with_annotations(read_scenario(path), wanted=arguments.annotate)
-    if arguments.interactive:
-        return by_hand(file, arguments, out)
+    with told_to(arguments.junit, path) as junit:
+        file = with_annotations(read_scenario(path), wanted=arguments.annotate)
+        if arguments.interactive:
+            return by_hand(file, arguments, out)
+        return by_itself(file, arguments, out, results, junit)
+
+
+def by_itself(
+    file: ScenarioFile,
+    arguments: RunArguments,
+    out: Path | None,
+    results: ResultsStrategy,
+    junit: JunitFile,
+) -> int:
+    """Play a scenario from its beginning to its end."""
     quiet = arguments.quiet
     errors = Console(stderr=True, quiet=quiet)
     progress = ProgressReporter(errors, amounts_of(file.scenario))
@@ -85,10 +100,12 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
             )
     except ScenarioError as error:
         complain([file.line(error)], "kubescene: ")
+        junit.tell_fault(file.name, file.line(error))
         return BAD_INPUT
     except KeyboardInterrupt:
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
+    junit.tell(result.summary, file.scenario)
     code = report(result, file, out, quiet=quiet)
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)
@@ -108,6 +125,8 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
 
     if out is not None:
         raise ConfigurationError("--interactive writes no results: leave --out away")
+    if arguments.junit is not None:
+        raise ConfigurationError("--interactive writes no results: leave --junit away")
     if file.path is None:
         raise ConfigurationError("--interactive reads commands from standard input: name a file")
     request = RunRequest(
@@ -133,7 +152,18 @@ def report(result: Run, file: ScenarioFile, out: Path | None, *, quiet: bool) ->
         complain([file.line(error)], "kubescene: ")
     elif quiet:
         complain(map(one_line, result.summary.warnings), f"kubescene: {file.name}: warning: ")
+    complain_of_unmet(file, result.summary)
     return exit_code(result)
+
+
+def complain_of_unmet(file: ScenarioFile, summary: Summary) -> None:
+    """A line on standard error for each expectation that does not hold, also if it is quiet."""
+    listed = [each.name for each in summary.expectations]
+    for each in summary.unmet:
+        path = ("spec", "expectations", listed.index(each.name))
+        why = f": {each.why}" if each.why else ""
+        error = ScenarioError(f"expectation {each.name!r} does not hold{why}", path=path)
+        complain([file.line(error)], "kubescene: ")
 
 
 def report_remedies(result: Run) -> None:
@@ -192,5 +222,5 @@ def amounts_of(scenario: JsonObject) -> Amounts:
 
 def exit_code(result: Run) -> int:
     if result.ok:
-        return FINE
+        return UNMET if result.summary.unmet else FINE
     return BAD_INPUT if result.bad_input else RUN_FAILED

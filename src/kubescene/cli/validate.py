@@ -14,8 +14,9 @@ from kubescene.reports.words import counted
 from kubescene.running import (
     RunRequest,
     cluster_options,
-    examined,
+    expectation_faults,
     registrations,
+    remarks,
     stored,
     without_status,
 )
@@ -64,18 +65,17 @@ def examine(
     if faults:
         rest = sound_part(file, faults)
         found = (fault.error for fault in object_faults(rest, registered, is_whole=False))
-        faults += [*found, *controller_errors(rest, registered)]
+        faults += [*found, *controller_errors(rest, registered), *expectation_errors(rest)]
         return faults, [], None
     spec = normalised(file.scenario, file.folder)
+    faults += expectation_errors(spec)
     faults += [fault.error for fault in object_faults(spec, registered)]
     faults += controller_errors(spec, registered)
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
     if strict:
         faults += [each.error for each in unsimulated(spec, Cast.of(spec, registered, scheduler))]
         return faults, [], spec
-    warnings = examined(
-        file.scenario, spec, controllers=registered, scheduler=scheduler, strict=False
-    )
+    warnings = remarks(file.scenario, spec, controllers=registered, scheduler=scheduler)
     return faults, warnings, spec
 
 
@@ -97,6 +97,8 @@ def sound_part(file: ScenarioFile, faults: Sequence[ScenarioError]) -> ScenarioS
     sound: JsonObject = {}
     if ("spec", "controllers") not in {path[:2] for path in wrong}:
         sound["controllers"] = spec.get("controllers")
+    if ("spec", "expectations") not in {path[:2] for path in wrong}:
+        sound["expectations"] = spec.get("expectations")
     if not any(may_define(items[n]) for n in bad if isinstance(n, int)):
         sound[listed] = [done_at(n) if n in bad else item for n, item in enumerate(items)]
     return normalised({"spec": sound}, file.folder)
@@ -111,6 +113,10 @@ def may_define(operation: Any) -> bool:
 def done_at(number: int) -> JsonObject:
     """Keeps the place of an operation that cannot be read."""
     return {"id": f"@{number}", "step": 1, "doneOperation": {}}
+
+
+def expectation_errors(spec: ScenarioSpec) -> list[ScenarioError]:
+    return [fault.error for fault in expectation_faults(spec.expectations)]
 
 
 def controller_errors(

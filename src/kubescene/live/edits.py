@@ -10,9 +10,13 @@ from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC
 from kubescene.errors import ScenarioError
 from kubescene.registry.admission import AdmissionRequest
+from kubescene.running import expectation_faults
 from kubescene.scenario.edits import UNDER_WAY, complaints_about, passed, spec_of
+from kubescene.scenario.expectations import expectations_of
+from kubescene.scenario.fields import EXPECTATIONS
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.spec import parse_spec
+from kubescene.scenario.strictness import misfits
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
@@ -37,12 +41,28 @@ class ScenarioEdits:
         return request.obj
 
     def validate(self, request: AdmissionRequest) -> None:
-        if request.resource_type.gvk != SCENARIO or request.subresource or request.old is None:
+        if request.resource_type.gvk != SCENARIO or request.subresource:
             return
-        if request.verb == "update" and self._live is not None:
+        if request.verb in ("create", "update"):
+            self._check_expectations(request)
+        if request.verb == "update" and request.old is not None and self._live is not None:
             old, new = spec_of(request.old), spec_of(request.obj)
             if old != new:
                 self._check(request, self._live, old, new)
+
+    def _check_expectations(self, request: AdmissionRequest) -> None:
+        """Refuse expressions that could not be looked at in the end, unless they were there."""
+        spec = spec_of(request.obj)
+        if not spec.get("expectations") or any(misfits(spec["expectations"], EXPECTATIONS)):
+            return
+        if request.old is not None and spec == spec_of(request.old):
+            return
+        errors = ErrorList()
+        for fault in expectation_faults(expectations_of(spec)):
+            index, field = int(fault.path[2]), str(fault.path[3])
+            place = SPEC.child("expectations").index(index).child(field)
+            errors.invalid(place, spec["expectations"][index][field], fault.message)
+        raise_if_invalid(errors, request.resource_type, request.name)
 
     def _check(
         self, request: AdmissionRequest, live: "LiveScenarios", old: JsonObject, new: JsonObject

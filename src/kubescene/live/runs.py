@@ -8,7 +8,7 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import Summary, SummaryFold
-from kubescene.running import cluster_options, examined
+from kubescene.running import cluster_options, examined, hearing
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
@@ -41,7 +41,9 @@ class LiveRun:
             recorder,
             ExplanationRecorder(self.explanations.explain),
         )
-        self.engine = Engine(cluster, self.scenario, recorder, results, examine=self._examine)
+        self.engine = Engine(
+            cluster, self.scenario, recorder, results, examine=self._examine, judge=hearing
+        )
 
     @property
     def name(self) -> str:
@@ -98,6 +100,8 @@ class LiveRun:
         """The short account so far; one that was paused and goes on says so."""
         summary = self._fold.finish(self.name, seed=self._options.seed)
         summary.phase, summary.message = str(self.phase), self.scenario.message
+        if not self.scenario.expectations:
+            summary.expectations = []
         return summary
 
     def counts(self, step: int | None = None) -> dict[str, int]:

@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kubescene.results import NodeUse, Summary
+from kubescene.results import ExpectationOutcome, NodeUse, Summary
 
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
 BAR_WIDTH = 12
@@ -34,6 +34,8 @@ def sections(summary: Summary) -> Iterable[RenderableType]:
         yield pending_table(summary)
     if summary.ignored:
         yield ignored_line(summary)
+    if summary.expectations:
+        yield expectations_text(summary)
 
 
 def warnings_text(summary: Summary) -> RenderableType:
@@ -47,6 +49,25 @@ def ignored_line(summary: Summary) -> Text:
     names = ", ".join(shown)
     why = "since the scenario was done or their step had passed"
     return Text(f"\nNever played, {why}: {names}{more}", style="yellow")
+
+
+def expectations_text(summary: Summary) -> RenderableType:
+    """Last, since it is what a verdict looks for. Those that do not hold are all shown."""
+    of, unmet = len(summary.expectations), len(summary.unmet)
+    verdict = f"{unmet} of {of} do not hold" if unmet else f"all {of} hold"
+    held = [each for each in summary.expectations if each.holds]
+    shown = [*summary.unmet, *held[:ROWS_SHOWN]]
+    lines = [expectation_line(each) for each in summary.expectations if each in shown]
+    more = [Text(f"  and {of - len(shown)} more that hold", style="dim")] if of > len(shown) else []
+    return Group(Text(f"\nExpectations: {verdict}", style="bold"), *lines, *more)
+
+
+def expectation_line(outcome: ExpectationOutcome) -> RenderableType:
+    style, mark = ("green", "holds  ") if outcome.holds else ("red", "FAILS  ")
+    table = Table.grid()
+    text = f"{outcome.name}: {outcome.why}" if outcome.why else outcome.name
+    table.add_row(Text(f"  {mark}", style=style), Text(text))
+    return table
 
 
 def headline(summary: Summary) -> RenderableType:

@@ -1,6 +1,7 @@
 """What a run tells: read from the timeline alone, so that every kind of run is analysed alike."""
 
 from kubescene.results.summary import (
+    ExpectationOutcome,
     NodeUse,
     PendingPod,
     Placement,
@@ -9,4 +10,12 @@ from kubescene.results.summary import (
     summarize,
 )
 
-__all__ = ["NodeUse", "PendingPod", "Placement", "StepSummary", "Summary", "summarize"]
+__all__ = [
+    "ExpectationOutcome",
+    "NodeUse",
+    "PendingPod",
+    "Placement",
+    "StepSummary",
+    "Summary",
+    "summarize",
+]

@@ -14,6 +14,7 @@ from kubescene.results.pod_resources import PodRequests, known_resources
 from kubescene.timeline import (
     Advanced,
     Done,
+    ExpectationsEvaluated,
     Fact,
     NotSimulated,
     ObjectCreated,
@@ -21,6 +22,7 @@ from kubescene.timeline import (
     ObjectFact,
     ObjectPatched,
     OperationsIgnored,
+    Outcome,
     PodAttempt,
     PodPreempted,
     PodScheduled,
@@ -31,6 +33,8 @@ from kubescene.version import __version__
 
 FINAL_PHASES = ("Succeeded", "Failed")
 """Of pods that are through: what they asked for is free again."""
+FAILED = "Failed"
+"""A scenario that failed has no result to expect anything of."""
 PLACEMENTS_KEPT = 1000
 """The newest are kept; the timeline has them all."""
 
@@ -83,6 +87,22 @@ class NodeUse:
     requested: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectationOutcome:
+    """Whether an expectation holds; if not, what to tell people, and why it has no value."""
+
+    name: str
+    expression: str
+    holds: bool
+    message: str = ""
+    error: str = ""
+
+    @property
+    def why(self) -> str:
+        """In one text; empty where it holds."""
+        return ": ".join(filter(None, (self.message, self.error)))
+
+
 @dataclass(slots=True)
 class Summary:
     """Everything the terminal and ``summary.json`` show. Holds no wall-clock time."""
@@ -104,6 +124,13 @@ class Summary:
     """Ids of operations that were never played: too late, or after the scenario was done."""
     warnings: list[str] = field(default_factory=list)
     """What the scenario uses and nobody acts on."""
+    expectations: list[ExpectationOutcome] = field(default_factory=list)
+    """What came of ``spec.expectations``; none if the scenario failed."""
+
+    @property
+    def unmet(self) -> list[ExpectationOutcome]:
+        """The expectations that do not hold."""
+        return [each for each in self.expectations if not each.holds]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -149,9 +176,10 @@ class SummaryFold:
             self._summary.ignored += fact.operations
         elif isinstance(fact, NotSimulated):
             self._summary.warnings += fact.warnings
+        elif isinstance(fact, ExpectationsEvaluated):
+            self._summary.expectations = list(map(outcome, fact.outcomes))
         elif isinstance(fact, ScenarioEnded):
-            self._summary.phase, self._summary.message = fact.phase, fact.message
-            self._ended = fact.time
+            self._ended_as(fact)
 
     def counts(self, until: int | None = None) -> dict[str, int]:
         """What operations wrote, how many pods were bound, how many attempts failed.
@@ -169,6 +197,7 @@ class SummaryFold:
         """The account so far, a value of its own: the fold may go on."""
         summary = replace(self._summary, scenario=scenario, seed=seed)
         summary.ignored, summary.warnings = [*summary.ignored], [*summary.warnings]
+        summary.expectations = [*summary.expectations]
         if self._started is not None:
             summary.started = format_micro_time(self._started)
             summary.ended = format_micro_time(self._ended)
@@ -178,6 +207,12 @@ class SummaryFold:
         waiting = self._waiting | {key: untried(key, pod) for key, pod in self._untried.items()}
         summary.pending = [waiting[key] for key in sorted(waiting)]
         return summary
+
+    def _ended_as(self, fact: ScenarioEnded) -> None:
+        self._summary.phase, self._summary.message = fact.phase, fact.message
+        self._ended = fact.time
+        if fact.phase == FAILED:
+            self._summary.expectations = []
 
     def _count(self, fact: Fact) -> StepSummary:
         self._summary.events += 1
@@ -254,6 +289,10 @@ class SummaryFold:
                 for resource, amount in requests.items():
                     use.requested[resource] = use.requested.get(resource, 0) + amount
         return [uses[name] for name in sorted(uses)]
+
+
+def outcome(told: Outcome) -> ExpectationOutcome:
+    return ExpectationOutcome(told.name, told.expression, told.holds, told.message, told.error)
 
 
 def untried(key: PodKey, pod: ObjectState) -> PendingPod:

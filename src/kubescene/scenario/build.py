@@ -31,6 +31,7 @@ class ScenarioBuilder:
         self._operations: list[JsonObject] = []
         self._controllers: JsonObject = {}
         self._simulation: JsonObject = {}
+        self._expectations: list[JsonObject] = []
 
     def step(self, major: int) -> Self:
         """The major step that later operations belong to."""
@@ -112,6 +113,12 @@ class ScenarioBuilder:
         self._simulation |= simulation
         return self
 
+    def expect(self, name: str, expression: str, message: str = "") -> Self:
+        """What must hold of the result, in CEL; ``message`` is told where it does not."""
+        told = {"message": message} if message else {}
+        self._expectations.append({"name": name, "expression": expression, **told})
+        return self
+
     def build(self) -> JsonObject:
         """The Scenario object."""
         spec: JsonObject = {"operations": list(self._operations)}
@@ -121,6 +128,8 @@ class ScenarioBuilder:
             spec["controllers"] = dict(self._controllers)
         if self._simulation:
             spec["simulation"] = dict(self._simulation)
+        if self._expectations:
+            spec["expectations"] = list(self._expectations)
         return {
             "apiVersion": SCENARIO.api_version,
             "kind": SCENARIO.kind,

@@ -27,6 +27,7 @@ from kubescene.control import LivelockError, Patience, Slot
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.edits import ignored_operations, spec_of
+from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
@@ -34,9 +35,11 @@ from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario, World
 from kubescene.timeline import (
+    ExpectationsEvaluated,
     KepView,
     NotSimulated,
     OperationsIgnored,
+    Outcome,
     StepPhaseChange,
     TimelineRecorder,
 )
@@ -68,11 +71,17 @@ class Engine:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         folder: ScenarioFolder | None = None,
         examine: Examine | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        """``examine`` says what is remarkable about a spec before it is played, or refuses it."""
+        """``examine`` says what is remarkable about a spec before it is played, or refuses it.
+
+        ``judge`` looks at the end whether the spec's expectations hold; without one nobody does.
+        """
         self.world = world
         self._folder = folder
         self._examine = examine
+        self._judge = judge
+        self._heard: tuple[Expectation, ...] = ()
         self.failed_at: tuple[str | int, ...] = ()
         self.scenario = scenario
         self.bad_input = False
@@ -115,9 +124,10 @@ class Engine:
         self.world.guard(OpenGate())
 
     def resume(self) -> bool:
-        """Go on with a paused scenario if its author has added operations; whether there are any.
+        """Go on with a paused scenario if its author has changed it; whether there is work.
 
-        What they added for steps that have passed is listed as ignored.
+        Operations that they added for steps that have passed are listed as ignored. Other
+        expectations are looked at anew.
         """
         if not self._is_paused():
             return False
@@ -128,6 +138,8 @@ class Engine:
         if self._spec.next_major(self.scenario.step.major) is not None:
             self._then(self._next_step)
             self._then(self._go_on)
+        elif self._spec.expectations != self._heard:
+            self._then(self._conclude, ScenarioPhase.PAUSED, None)
         elif self.scenario.ignored != ignored:
             self._then(self.scenario.write)
         return bool(self._tasks)
@@ -217,6 +229,7 @@ class Engine:
     def _go_on(self) -> None:
         self.world.guard(self)
         self.scenario.phase = ScenarioPhase.RUNNING
+        self.scenario.expectations = ()
         self.scenario.write()
 
     def _begin(self, warnings: tuple[str, ...]) -> None:
@@ -238,18 +251,48 @@ class Engine:
             self.stop()
 
     def _succeed(self) -> None:
-        """What stands after the done operation is never played, and its author shall know."""
+        self._conclude(ScenarioPhase.SUCCEEDED, None)
+
+    def _conclude(self, phase: ScenarioPhase, hearing: Hearing | None) -> None:
+        """Look whether the expectations hold, piece by piece, then end.
+
+        The author may change them meanwhile, or add to a scenario that is about to pause.
+        """
         self._reread()
+        if phase is ScenarioPhase.PAUSED and self._spec.next_major(self.scenario.step.major):
+            self._then(self._next_step)
+            return
+        asked = self._spec.expectations
+        if self._judge is not None and asked and (hearing is None or asked != self._heard):
+            ending = Ending(str(phase), self.scenario.step, self.world.clock.now())
+            hearing = self._judge(asked, self._recorder.log, ending)
+        self._heard = asked
+        if hearing is not None and hearing.go_on():
+            self._then(self._conclude, phase, hearing)
+            return
+        self._tell_outcomes(() if hearing is None or not asked else hearing.outcomes)
+        if phase is ScenarioPhase.SUCCEEDED:
+            self._note_ignored()
+        self._end(phase)
+
+    def _tell_outcomes(self, outcomes: tuple[Outcome, ...]) -> None:
+        self.scenario.expectations = outcomes
+        if outcomes:
+            self._recorder.record(ExpectationsEvaluated, ENGINE, outcomes=outcomes)
+
+    def _note_ignored(self) -> None:
+        """What stands after the done operation is never played, and its author shall know."""
         major = self.scenario.step.major
         ignored = ignored_operations(self._spec, major, self._played, is_over=True)
         if late := tuple(each.id for each in ignored):
             self._recorder.record(OperationsIgnored, ENGINE, operations=late)
         self.scenario.ignored = ignored
-        self._end(ScenarioPhase.SUCCEEDED)
 
     def _end(self, phase: ScenarioPhase, message: str = "") -> None:
         self._tasks.clear()
         self.scenario.phase = phase
+        if phase is ScenarioPhase.FAILED:
+            self.scenario.expectations = ()
         self.scenario.message = message
         self._publish()
         self.scenario.write()
@@ -263,7 +306,7 @@ class Engine:
         self._reread()
         major = self._spec.next_major(self.scenario.step.major)
         if major is None:
-            self._end(ScenarioPhase.PAUSED)
+            self._conclude(ScenarioPhase.PAUSED, None)
             return
         operations = self._spec.at(major)
         self._played.update((each.id, each) for each in operations)

@@ -131,8 +131,6 @@ def _spec_faults(
     name, items = operations_of(scenario)
     if spec.get("operations") and spec.get("events"):
         yield Fault(("spec", "events"), "operations and events are both set: keep one of them")
-    if spec.get("expectations"):
-        yield Fault(("spec", "expectations"), "they are not evaluated yet: remove them")
     start = DEFAULT_START
     if not any(path[:2] == ("spec", "simulation") for path in malformed):
         try:
@@ -152,6 +150,8 @@ def _spec_faults(
             sound.append(index)
     yield from (fault.under("spec", name) for fault in _id_faults(assigned_ids(scenario)))
     yield from (fault.under("spec", name) for fault in _time_faults(items, sound, start))
+    if not any(path[:2] == ("spec", "expectations") for path in malformed):
+        yield from (fault.under("spec", "expectations") for fault in _twins(spec))
 
 
 def operation_faults(
@@ -314,6 +314,17 @@ def controller_names(spec: Mapping[str, Any]) -> dict[tuple[str, str], list[str]
         for group, value in groups.items()
         for part in ("enabled", "disabled")
     }
+
+
+def _twins(spec: Mapping[str, Any]) -> Iterator[Fault]:
+    """Expectations of the same name: nobody could tell which one does not hold."""
+    seen: dict[str, int] = {}
+    for index, each in enumerate(spec.get("expectations") or ()):
+        name = each["name"]
+        if name in seen:
+            message = f"the name {name!r} is used twice, at index {seen[name]} and {index}"
+            yield Fault((index, "name"), f"{message}: every expectation needs its own")
+        seen.setdefault(name, index)
 
 
 def _id_faults(ids: Sequence[str]) -> Iterator[Fault]:

@@ -285,12 +285,17 @@ SIMULATION = record(
 )
 EXPECTATIONS = items_of(
     "expectations",
-    "What must hold of the result. Not evaluated yet: a scenario that has some is refused.",
+    "What must hold of the result, looked at when the scenario pauses and when it ends.",
     record(
         "",
-        "An expectation.",
-        text("name", "Its name.", required=True),
-        text("expression", "What must hold, in CEL.", required=True),
+        "An expectation: a sentence about the result that is true or false.",
+        text("name", "Its name, which no other expectation has.", required=True),
+        text("expression", "What must hold, in CEL: true or false.", required=True),
+        text("message", "What to tell people where it does not hold."),
+        text(
+            "messageExpression",
+            "The same in CEL: a text. Where it has no value, `message` is told.",
+        ),
     ),
 )
 

@@ -1,10 +1,12 @@
 """Where the parts of a scenario file stand: a way through the document as line and column.
 
-Only asked when something is wrong, so the file is read once more, for its marks alone.
+Only asked when something is wrong, so the file is read once more, for its marks alone. A way may
+end with a number inside a text, such as an expression: the place of that character.
 """
 
 from typing import Any
 
+from kubescene.scenario.scalars import place_in_scalar
 from kubescene.scenario.strictness import Step
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -26,11 +28,13 @@ class Places:
             self._root = compose(self._text)
         node, mark = self._root, self._root.start_mark
         for step in path:
+            if node.id == "scalar" and isinstance(step, int):
+                return place_in_scalar(self._text, node, step) or _counted(mark)
             found = _member(node, step)
             if found is None:
                 break
             mark, node = found
-        return mark.line + 1, mark.column + 1
+        return _counted(mark)
 
     def name(self, source: str, path: tuple[Step, ...]) -> str:
         """``FILE:LINE:COLUMN``, as far as it is known."""
@@ -45,6 +49,10 @@ def compose(text: bytes) -> Any:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     documents = [each for each in yaml.compose_all(text, Loader=loader) if each is not None]
     return next(each for each in documents if each.tag != "tag:yaml.org,2002:null")
+
+
+def _counted(mark: Any) -> tuple[int, int]:
+    return mark.line + 1, mark.column + 1
 
 
 def _member(node: Any, step: Step) -> tuple[Any, Any] | None:

@@ -14,7 +14,8 @@ What a scenario file may hold. Everything that is not listed here is a fault, un
 an operation say `fieldValidation: Warn` or `Ignore`. A field that is null counts as absent.
 `kubescene validate FILE` lists all faults with line and column; `kubescene schema` prints the same
 table as JSON Schema for editors. What a run writes is in
-[the run directory](run-directory.md).
+[the run directory](run-directory.md), what expressions may speak of in
+[expectations](expectations.md).
 """
 
 FILLED_IN = ("Set by the API", "Accepted empty", "As in Kubernetes; ")
@@ -31,6 +32,11 @@ STATUS = (
     ("stepStatus.runningSimulationController", "whose turn it is"),
     ("schedulerStatus", "the same in the words of the KEP's first draft"),
     ("ignoredOperations", "operations that are never played: too late, or after a done operation"),
+    (
+        "expectations",
+        "what came of `spec.expectations`, at a pause and at the end: `name`, `expression`, "
+        "`holds`, and where it does not hold `message` and `error`",
+    ),
     ("scenarioResult.simulatorVersion", "the version of Kubescene"),
     ("scenarioResult.timeline", "what happened, by major step; in files only with `--full-status`"),
 )

@@ -12,6 +12,7 @@ from collections.abc import Sized
 from typing import NamedTuple, SupportsBytes
 
 import orjson
+from msgspec import to_builtins
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
@@ -23,6 +24,7 @@ from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
 from kubescene.store.store import replaced
+from kubescene.timeline import Outcome
 from kubescene.types import JsonObject
 from kubescene.version import __version__
 
@@ -50,6 +52,7 @@ class ScenarioResource:
         self.step_phase: StepPhase | None = None
         self.controller = ""
         self.ignored: tuple[IgnoredOperation, ...] = ()
+        self.expectations: tuple[Outcome, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
@@ -147,7 +150,13 @@ class ScenarioResource:
 
     def _state(self) -> "State":
         return State(
-            self.phase, self.message, self.step, self.step_phase, self.controller, self.ignored
+            self.phase,
+            self.message,
+            self.step,
+            self.step_phase,
+            self.controller,
+            self.ignored,
+            self.expectations,
         )
 
     def _status(self) -> JsonObject:
@@ -204,6 +213,7 @@ class State(NamedTuple):
     step_phase: StepPhase | None
     controller: str
     ignored: tuple[IgnoredOperation, ...]
+    expectations: tuple[Outcome, ...]
 
 
 class StatusPart:
@@ -233,4 +243,6 @@ def status_of(state: State) -> JsonObject:
         }
     if state.ignored:
         status["ignoredOperations"] = [each._asdict() for each in state.ignored]
+    if state.expectations:
+        status["expectations"] = to_builtins(state.expectations)
     return status

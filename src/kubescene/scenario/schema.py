@@ -70,8 +70,24 @@ def status_schema() -> JsonObject:
                     },
                 ),
             ),
-            "expectations": listed("The outcomes of spec.expectations.", fields("An outcome.")),
+            "expectations": listed(
+                "What came of spec.expectations, at a pause and at the end; none if it failed.",
+                outcome_schema(),
+            ),
             "scenarioResult": result_schema(),
+        },
+    )
+
+
+def outcome_schema() -> JsonObject:
+    return fields(
+        "The outcome of one expectation.",
+        {
+            "name": text("The expectation's name."),
+            "expression": text("What it says."),
+            "holds": {"type": "boolean", "description": "Whether its expression is true."},
+            "message": text("What its author wants to be told where it does not hold."),
+            "error": text("Why its expression has no value; it does not hold then."),
         },
     )
 

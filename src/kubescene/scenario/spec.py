@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from kubescene.scenario.expectations import Expectation, expectations_of
 from kubescene.scenario.faults import (
     assigned_ids,
     controller_names,
@@ -91,13 +92,14 @@ class Operation:
 
 @dataclass(frozen=True)
 class ScenarioSpec:
-    """Operations in list order, and who plays."""
+    """Operations in list order, who plays, and what must hold of the result."""
 
     operations: tuple[Operation, ...]
     simulation_controllers: tuple[str, ...] = (DEFAULT_SIMULATION_CONTROLLER,)
     disabled: frozenset[str] = frozenset()
     presimulation_enabled: tuple[str, ...] | None = None
     simulation: Simulation = field(default_factory=Simulation)
+    expectations: tuple[Expectation, ...] = ()
 
     @cached_property
     def by_step(self) -> dict[int, tuple[Operation, ...]]:
@@ -156,6 +158,7 @@ def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Sc
     return ScenarioSpec(
         operations=tuple(replace(each, listed=listed) for each in operations),
         simulation=parse_simulation(spec.get("simulation")),
+        expectations=expectations_of(spec),
         **_controllers(spec),
     )
 

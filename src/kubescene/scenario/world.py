@@ -15,7 +15,7 @@ from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
 from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
-from kubescene.timeline import Instruments
+from kubescene.timeline import Instruments, Outcome
 from kubescene.types import JsonObject
 
 
@@ -75,6 +75,7 @@ class LiveScenario(Protocol):
     step_phase: StepPhase | None
     controller: str
     ignored: tuple[IgnoredOperation, ...]
+    expectations: tuple[Outcome, ...]
     timeline: SupportsBytes
     """``status.scenarioResult.timeline``, published with the next `write`."""
 

@@ -14,9 +14,11 @@ from kubescene.timeline.attempts import (
 from kubescene.timeline.facts import (
     Advanced,
     Done,
+    ExpectationsEvaluated,
     Fact,
     NotSimulated,
     OperationsIgnored,
+    Outcome,
     ScenarioEnded,
     UnknownFact,
 )
@@ -37,6 +39,7 @@ from kubescene.timeline.views import KepTimeline, KepView, Timeline
 __all__ = [
     "Advanced",
     "Done",
+    "ExpectationsEvaluated",
     "Explanation",
     "Fact",
     "FilterGroup",
@@ -51,6 +54,7 @@ __all__ = [
     "ObjectPatched",
     "ObjectWrite",
     "OperationsIgnored",
+    "Outcome",
     "PodAttempt",
     "PodEnded",
     "PodFact",

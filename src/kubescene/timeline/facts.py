@@ -121,6 +121,29 @@ class ScenarioEnded(Fact, frozen=True, kw_only=True):
     message: str = ""
 
 
+class Outcome(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What came of an expectation.
+
+    One that does not hold has a ``message`` for people; ``error`` says why its expression has no
+    value, in which case it does not hold either.
+    """
+
+    name: str
+    expression: str
+    holds: bool
+    message: str = ""
+    error: str = ""
+
+
+class ExpectationsEvaluated(Fact, frozen=True, kw_only=True):
+    """What the scenario expects of its result was looked at, in the order of its author.
+
+    Just before the scenario ends. If it pauses and goes on, what is said at the next end counts.
+    """
+
+    outcomes: tuple[Outcome, ...]
+
+
 class OperationsIgnored(Fact, frozen=True, kw_only=True):
     """Operations that are never played, by their ids, because their step has passed."""
 

@@ -1,0 +1,69 @@
+"""What came out, as far as an expression asks: read from the log a piece at a time."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kubescene.results.expectations.variables import VARIABLES
+from kubescene.results.fact_entries import FactEntries
+from kubescene.results.ledger import Ledger
+from kubescene.results.sources import LogSource
+from kubescene.scenario.expectations import Ending
+from kubescene.timeline import TimelineLog
+
+PIECE = 500
+"""Facts: a few milliseconds."""
+
+
+class EndingRun(LogSource):
+    """A run that is about to end: its last fact is not written yet."""
+
+    def __init__(self, log: TimelineLog, ending: Ending) -> None:
+        super().__init__(log)
+        self._ending = ending
+        self._read_so_far = Ledger()
+
+    @property
+    def phase(self) -> str:
+        return self._ending.phase
+
+    def _read(self) -> Ledger:
+        return self._read_so_far
+
+    def end(self, ledger: Ledger) -> None:
+        """All is read. Time may have passed since the last fact."""
+        ledger.at(self._ending.step, self._ending.time)
+        ledger.close()
+        self._read_so_far = ledger
+
+
+class Findings:
+    """The variables of one hearing; each is made when an expression asks for it."""
+
+    def __init__(self, log: TimelineLog, ending: Ending) -> None:
+        self._log = log
+        self._length = len(log)
+        self._position = 0
+        self._entries = FactEntries()
+        self._run = EndingRun(log, ending)
+        self._made: dict[str, Any] = {}
+
+    def read_on(self) -> bool:
+        """Read some facts; whether there was something to read."""
+        if self._position > self._length:
+            return False
+        until = min(self._position + PIECE, self._length)
+        for fact in self._log.read(self._position, until):
+            self._entries.add(fact)
+        self._position = until
+        if until == self._length:
+            self._position += 1
+            self._run.end(self._entries.ledger)
+        return True
+
+    def values(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: self._value(name) for name in sorted(names)}
+
+    def _value(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = VARIABLES[name].make(self._run)
+        return self._made[name]

@@ -1,0 +1,202 @@
+"""What an expression may speak of: the tables and measures of a run, by the names of their columns.
+
+Types come from the rows, so a misspelled column is found before anything is played. Counts of facts
+are left out: that an expectation was looked at is a fact, too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.inspect import (
+    BoolType,
+    DictType,
+    Field,
+    FloatType,
+    IntType,
+    NoneType,
+    StrType,
+    StructType,
+    UnionType,
+    type_info,
+)
+
+from kubescene.cel import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of, object_of
+from kubescene.results import measures, rows
+from kubescene.results.ledger_entries import DELETED, PENDING
+from kubescene.results.measures.measure import Measure
+from kubescene.results.sources import RunSource
+
+LEFT_OUT: Mapping[type[msgspec.Struct], tuple[str, ...]] = {rows.StepRow: ("facts",)}
+EVERYWHERE = ("cpu", "memory", "pods")
+"""Resources of which every run has measures."""
+SECOND = 10**9
+
+Make = Callable[[RunSource], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name that expressions may use, and how its value is made of a run."""
+
+    name: str
+    about: str
+    type: Type
+    make: Make
+
+
+# -- types ---------------------------------------------------------------------------------------
+
+
+def row_type(name: str, row: type[msgspec.Struct]) -> Type:
+    """The type of a table's rows."""
+    return object_of(name, {each.encode_name: cel_type(each.type) for each in columns(row)})
+
+
+def columns(row: type[msgspec.Struct]) -> list[Field]:
+    """The columns of a row that expressions may use."""
+    found = type_info(row)
+    assert isinstance(found, StructType)
+    return [each for each in found.fields if each.encode_name not in LEFT_OUT.get(row, ())]
+
+
+def cel_type(told: msgspec.inspect.Type) -> Type:
+    """The type of a column; a value that may be absent is null, which fits every type."""
+    if isinstance(told, UnionType):
+        present = [each for each in told.types if not isinstance(each, NoneType)]
+        return cel_type(present[0]) if len(present) == 1 else DYN
+    if isinstance(told, DictType):
+        return map_of(cel_type(told.key_type), cel_type(told.value_type))
+    return PLAIN[type(told)]
+
+
+PLAIN: Mapping[type, Type] = {BoolType: BOOL, FloatType: DOUBLE, IntType: INT, StrType: STRING}
+
+
+def measures_type() -> Type:
+    """By name, so that a misspelled one is found; also by key, for resources of the run's own."""
+    names = [
+        name
+        for measure in measures.ALL
+        for name in (
+            [measure.name]
+            if isinstance(measure, Measure)
+            else [measure.name.replace("RESOURCE", each) for each in EVERYWHERE]
+        )
+    ]
+    return Type("map", (STRING, DYN), tuple((name, DYN) for name in names))
+
+
+POD = row_type("pod", rows.PodRow)
+NODE = row_type("node", rows.NodeRow)
+STEP = row_type("step", rows.StepRow)
+ATTEMPT = row_type("attempt", rows.AttemptRow)
+PREEMPTION = row_type("preemption", rows.PreemptionRow)
+USE = row_type("use", rows.UtilizationRow)
+ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
+    POD: rows.PodRow,
+    NODE: rows.NodeRow,
+    STEP: rows.StepRow,
+    ATTEMPT: rows.AttemptRow,
+    PREEMPTION: rows.PreemptionRow,
+    USE: rows.UtilizationRow,
+}
+
+
+# -- values --------------------------------------------------------------------------------------
+
+
+def plain(table: Iterable[msgspec.Struct]) -> list[Any]:
+    """Rows as the expression language knows them."""
+    made: list[Any] = msgspec.to_builtins(list(table))
+    return made
+
+
+def pods(run: RunSource) -> list[Any]:
+    return plain(row for row in rows.pod_rows(run.ledger) if row.state != DELETED)
+
+
+def pods_by_name(run: RunSource) -> dict[str, Any]:
+    return {f"{each['namespace']}/{each['name']}": each for each in pods(run)}
+
+
+def pending(run: RunSource) -> list[Any]:
+    return plain(row for row in rows.pod_rows(run.ledger) if row.state == PENDING)
+
+
+def deleted_pods(run: RunSource) -> list[Any]:
+    return plain(row for row in rows.pod_rows(run.ledger) if row.state == DELETED)
+
+
+def nodes(run: RunSource) -> list[Any]:
+    return plain(row for row in rows.node_rows(run.ledger) if row.present)
+
+
+def nodes_by_name(run: RunSource) -> dict[str, Any]:
+    return {each["name"]: each for each in nodes(run)}
+
+
+def removed_nodes(run: RunSource) -> list[Any]:
+    return plain(row for row in rows.node_rows(run.ledger) if not row.present)
+
+
+def steps(run: RunSource) -> list[Any]:
+    return plain(rows.step_rows(run.ledger))
+
+
+def steps_by_number(run: RunSource) -> dict[int, Any]:
+    return {each["step"]: each for each in steps(run)}
+
+
+def attempts(run: RunSource) -> list[Any]:
+    return plain(rows.attempt_rows(run))
+
+
+def preemptions(run: RunSource) -> list[Any]:
+    return plain(rows.preemption_rows(run.ledger))
+
+
+def utilization(run: RunSource) -> list[Any]:
+    return plain(rows.utilization_rows(run.ledger))
+
+
+def duration(run: RunSource) -> float:
+    return run.ledger.duration / SECOND
+
+
+def phase(run: RunSource) -> str:
+    return run.phase
+
+
+ALL = (
+    Variable("pods", "The pods that exist.", list_of(POD), pods),
+    Variable(
+        "pod",
+        'The same by `NAMESPACE/NAME`: `pod["default/web-1"]`.',
+        map_of(STRING, POD),
+        pods_by_name,
+    ),
+    Variable("pending", "The pods that have no node.", list_of(POD), pending),
+    Variable("deleted_pods", "The pods that are gone.", list_of(POD), deleted_pods),
+    Variable("nodes", "The nodes that exist.", list_of(NODE), nodes),
+    Variable("node", 'The same by name: `node["node-1"]`.', map_of(STRING, NODE), nodes_by_name),
+    Variable("removed_nodes", "The nodes that are gone.", list_of(NODE), removed_nodes),
+    Variable("steps", "The major steps that were played, in order.", list_of(STEP), steps),
+    Variable("step", "The same by number: `step[2]`.", map_of(INT, STEP), steps_by_number),
+    Variable("attempts", "Every attempt of a scheduler.", list_of(ATTEMPT), attempts),
+    Variable("preemptions", "Pods that had to leave for others.", list_of(PREEMPTION), preemptions),
+    Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
+    Variable(
+        "measures",
+        "Numbers that a run comes down to: `measures.pods_pending`. One that has no value, such as "
+        "a share of nothing, is no key. Those of other resources than cpu, memory and pods: "
+        '`measures["allocation_example_com_gpu"]`.',
+        measures_type(),
+        measures.measures,
+    ),
+    Variable("duration_s", "Seconds of virtual time that passed.", DOUBLE, duration),
+    Variable("phase", "`Succeeded`, or `Paused` if there was no done operation.", STRING, phase),
+)
+VARIABLES: Mapping[str, Variable] = {each.name: each for each in ALL}
+TYPES: Mapping[str, Type] = {each.name: each.type for each in ALL}
