@@ -45,6 +45,8 @@ class Why(StrEnum):
     """Equal totals in both runs: the order of the search decided."""
     UNEXPLAINED = "Unexplained"
     """The attempt was not explained in one of the runs, or in both."""
+    UNTRIED = "Untried"
+    """No scheduler tried it in one of the runs: it was gated, gone, or for nobody."""
     UNKNOWN = "Unknown"
     """Nothing that was explained differs: an attempt failed after a node was found."""
 
@@ -86,7 +88,7 @@ class Attribution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     """Why a pod went elsewhere. ``parts`` are those that it took, the named plugin's first.
 
     ``weight_alone`` says that the new weight of the plugin would have been enough, with everything
-    as it was in A. ``sides`` are the runs without an explanation.
+    as it was in A. ``sides`` are the runs without an explanation, or without an attempt.
     """
 
     why: Why

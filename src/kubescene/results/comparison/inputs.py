@@ -7,8 +7,11 @@ how much a run keeps changes nothing in it.
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from kubescene.results.comparison.json_differences import Difference, differences, members, shown
 from kubescene.results.comparison.schedulers import scheduler_differences
+from kubescene.results.sources import RunSource
 from kubescene.types import JsonObject
 
 SCHEDULER_CONFIG = "schedulerConfig"
@@ -16,15 +19,43 @@ APART = ("seed", "explain", SCHEDULER_CONFIG)
 """Of ``spec.simulation``: compared in their own way, or of no consequence."""
 
 
+class Inputs(msgspec.Struct, frozen=True):
+    """All that differs, the scheduler first. ``plugins`` are those configured differently."""
+
+    differences: tuple[Difference, ...]
+    operations_differ: bool
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def plugins(self) -> frozenset[str]:
+        return frozenset(each.plugin for each in self.differences if each.plugin)
+
+
+def inputs_of(a: RunSource, b: RunSource) -> Inputs:
+    """What two runs were given, as far as they tell."""
+    found = [
+        *differences(a.version, b.version, "version of Kubescene"),
+        *differences(a.scenario, b.scenario, "scenario"),
+        *differences(a.seed, b.seed, "seed"),
+    ]
+    if a.spec is None or b.spec is None:
+        missing = [source.place for source in (a, b) if source.spec is None]
+        warning = f"{' and '.join(missing)}: the scenario is not there, so it is not compared"
+        return Inputs(tuple(found), operations_differ=a.scenario != b.scenario, warnings=(warning,))
+    given = [each.get("operations") or [] for each in (a.spec, b.spec)]
+    operations = [*operation_differences(given[0], given[1])]
+    found += [*spec_differences(a.spec, b.spec), *operations]
+    return Inputs(tuple(found), operations_differ=bool(operations))
+
+
 def spec_differences(a: JsonObject, b: JsonObject) -> Iterator[Difference]:
-    """How the specs of two Scenarios differ: scheduler, settings, then the operations."""
+    """How the specs of two Scenarios differ, apart from operations: scheduler, then settings."""
     simulation_a, simulation_b = members(a.get("simulation")), members(b.get("simulation"))
     config_a, config_b = (each.get(SCHEDULER_CONFIG) for each in (simulation_a, simulation_b))
     yield from scheduler_differences(config_a, config_b)
     yield from differences(_settings(simulation_a), _settings(simulation_b), "spec.simulation")
-    rest = [_without(each, ("simulation", "operations")) for each in (a, b)]
-    yield from differences(*rest, "spec")
-    yield from operation_differences(a.get("operations") or [], b.get("operations") or [])
+    rest_a, rest_b = (_without(each, ("simulation", "operations")) for each in (a, b))
+    yield from differences(rest_a, rest_b, "spec")
 
 
 def _settings(simulation: JsonObject) -> JsonObject:

@@ -12,12 +12,16 @@ ABSENT = "absent"
 LONGEST = 80
 
 
-class Difference(msgspec.Struct, frozen=True, rename="camel"):
-    """``what`` differs: it is ``a`` in run A and ``b`` in run B, in words."""
+class Difference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """``what`` differs: it is ``a`` in run A and ``b`` in run B, in words.
+
+    ``plugin`` is the scheduler plugin that it concerns, if it is one.
+    """
 
     what: str
     a: str
     b: str
+    plugin: str = ""
 
 
 class _Absent:

@@ -64,7 +64,8 @@ def _of_profile(name: str, a: JsonObject, b: JsonObject) -> Iterator[Difference]
     of_a, of_b = _plugins(a), _plugins(b)
     for plugin in dict.fromkeys((*of_a, *of_b)):
         what = f"{name}: {plugin}"
-        yield from _of_plugin(what, of_a.get(plugin, OFF), of_b.get(plugin, OFF))
+        for each in _of_plugin(what, of_a.get(plugin, OFF), of_b.get(plugin, OFF)):
+            yield msgspec.structs.replace(each, plugin=plugin)
 
 
 class _Plugin(msgspec.Struct, frozen=True):
