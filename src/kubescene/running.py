@@ -38,7 +38,7 @@ from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.strictness import Fault
 from kubescene.scenario.unsimulated import Cast, unsimulated
-from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.background_extenders import at_once
 from kubescene.scheduler.sources import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
@@ -228,7 +228,8 @@ def staged(
     cluster = Cluster(options, controllers=controllers)
     recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
     cluster.observe(recorder, *instruments)
-    live = ScenarioResource(cluster.store, stored(scenario, cluster))
+    played = with_scheduler(scenario, request.scheduler, options.scheduler)
+    live = ScenarioResource(cluster.store, stored(played, cluster))
     folder = None if request.folder is None else ScenarioFolder(request.folder)
     examine = partial(
         examined,
@@ -412,6 +413,18 @@ def with_seed(scenario: JsonObject, seed: int | None) -> JsonObject:
     if not -(2**63) <= seed < 2**63:
         raise ScenarioError(f"a seed must be a whole number of 64 bits, not {seed}", where="seed")
     return with_simulation(scenario, seed=seed)
+
+
+def with_scheduler(
+    scenario: JsonObject, asked: SchedulerOptions, played: SchedulerOptions
+) -> JsonObject:
+    """The Scenario with the configuration that it is played with, where others asked for one.
+
+    So its result can be played again, and whoever compares runs sees what it was played with.
+    """
+    if asked.configuration is None and asked.profiles == SchedulerOptions().profiles:
+        return scenario
+    return with_simulation(scenario, schedulerConfig=configuration.describe(played))
 
 
 def with_simulation(scenario: JsonObject, **settings: Any) -> JsonObject:

@@ -18,6 +18,8 @@ from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions,
 from kubescene.scheduler.adding import with_plugin
 from kubescene.testing import make_node, make_pod
 
+HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
 
 def scenario() -> ScenarioBuilder:
     objects = make_node("n").cpu("1"), make_pod("a").cpu("2"), make_pod("b").cpu("500m")
@@ -61,7 +63,13 @@ def test_a_run_that_was_played_with_something_else_is_not_mistaken(tmp_path: Pat
     kubescene.run(scenario(), out=tmp_path, scheduler=with_plugin(SchedulerOptions(), Never))
     asked = explain("a", "--run", tmp_path)
     assert isinstance(asked.exception, ConfigurationError)
-    assert "goes another way: name the --plugin" in str(asked.exception)
+    assert 'FilterPlugin "Never" does not exist; name the --plugin' in str(asked.exception)
+
+
+def test_a_run_of_a_configured_scheduler_is_played_again_without_naming_it(tmp_path: Path) -> None:
+    no_fit = {"plugins": {"multiPoint": {"disabled": [{"name": "NodePorts"}]}}}
+    kubescene.run(scenario(), out=tmp_path, scheduler={**HEADER, "profiles": [no_fit]})
+    assert explain("a", "--run", tmp_path).exit_code == 0
 
 
 def test_a_summary_names_the_best_remedy(tmp_path: Path) -> None:

@@ -15,13 +15,18 @@ from rich.console import Console
 from kubescene.cli.controllers import controllers_named
 from kubescene.cli.run import amounts_of
 from kubescene.cli.scheduler import scheduler_with
-from kubescene.errors import ConfigurationError
+from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
 from kubescene.results.output import RESULT_FILE, TIMELINE_FILE
 from kubescene.running import Run, run
 from kubescene.scenario.loading import load_scenario
 from kubescene.scheduler.guarding import PluginErrors
 from kubescene.timeline.files import Header, TimelineWriter
+
+HINT = (
+    "name the --plugin, --controller, --feature-gates and --folder it was played with, and use the "
+    "same version of kubescene"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +68,22 @@ def replay(directory: Path, given: PlayedWith) -> Run:
     errors = Console(stderr=True)
     errors.print(f"playing {directory} again, to ask its last world", style="dim", highlight=False)
     with ProgressReporter(errors, amounts_of(scenario)) as progress:
-        played = run(
-            {name: value for name, value in scenario.items() if name != "status"},
-            instruments=(progress,),
-            scheduler=scheduler_with(
-                given.plugins, given.scheduler_config, given.feature_gates, PluginErrors.FAIL
-            ),
-            reconcilers=controllers_named(given.controllers),
-            folder=given.folder,
-        )
+        try:
+            played = run(
+                {name: value for name, value in scenario.items() if name != "status"},
+                instruments=(progress,),
+                scheduler=scheduler_with(
+                    given.plugins, given.scheduler_config, given.feature_gates, PluginErrors.FAIL
+                ),
+                reconcilers=controllers_named(given.controllers),
+                folder=given.folder,
+            )
+        except ScenarioError as error:
+            raise ConfigurationError(
+                f"{directory} cannot be played again: {error}; {HINT}"
+            ) from error
     if digest_of(played) != digest_of_file(directory / TIMELINE_FILE):
-        raise ConfigurationError(
-            f"played again, {directory} goes another way: name the --plugin, --controller, "
-            "--scheduler-config, --feature-gates and --folder it was played with, and use the same "
-            "version of kubescene"
-        )
+        raise ConfigurationError(f"played again, {directory} goes another way: {HINT}")
     return played
 
 

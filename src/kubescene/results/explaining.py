@@ -34,7 +34,7 @@ class NodeVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
-    Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
+    Those scores are weighted; ``weights`` says by how much. Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
     ``preemption`` tells whether others could make room, ``extenders`` what those said, ``waits``
     what the pod waited for with a node promised, ``traceback`` where a plugin raised.
     """
@@ -44,6 +44,7 @@ class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_default
     node: str
     message: str
     plugins: tuple[str, ...] = ()
+    weights: tuple[int, ...] = ()
     verdicts: tuple[NodeVerdict, ...] = ()
     evaluated: int = 0
     feasible: int = 0
@@ -208,6 +209,7 @@ def _explained(
     return msgspec.structs.replace(
         told,
         plugins=tuple(row.scores),
+        weights=tuple(column.weight for column in row.scores.values()),
         verdicts=verdicts,
         evaluated=len(verdicts),
         feasible=len(row.feasible),
