@@ -111,6 +111,9 @@ def run(
         bool,
         typer.Option("--remedies", help="Show what it would take to place pods that wait."),
     ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="With --out: write report.html there, too.")
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -128,7 +131,7 @@ def run(
         }
         local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
-        local |= {"--plugin-errors stop": plugin_errors == "stop"}
+        local |= {"--plugin-errors stop": plugin_errors == "stop", "--report": report}
         check_local_options(local)
         forget_summary(output_path(out))
         asked = with_annotations(read_scenario(file), wanted=annotate)
@@ -153,6 +156,7 @@ def run(
         plugin_errors=plugin_errors,
         remedies=remedies,
         annotate=annotate,
+        report=report,
     )
     raise typer.Exit(run_scenario(file, arguments))
 
@@ -248,6 +252,23 @@ def explain(
     if run is not None:
         raise typer.Exit(explain_run(question, run))
     raise typer.Exit(explain_served(question, server or "", scenario))
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The --out directory of a run.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write there instead of RUN/report.html; - prints it."),
+    ] = None,
+) -> None:
+    """Make one page of a run that can be passed around: complete in itself, it fetches nothing.
+
+    Example: kubescene report out/first-scenario
+    """
+    from kubescene.cli.report import report_run
+
+    raise typer.Exit(report_run(run, out))
 
 
 @app.command()

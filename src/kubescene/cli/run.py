@@ -47,6 +47,7 @@ class RunArguments:
     plugin_errors: Literal["fail", "stop"] = "fail"
     remedies: bool = False
     annotate: bool = False
+    report: bool = False
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -60,6 +61,10 @@ class RunArguments:
 def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
     out = output_path(arguments.out)
+    if arguments.report and out is None:
+        raise ConfigurationError(
+            "--report writes into the directory of results: give it with --out"
+        )
     forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
     file = with_annotations(read_scenario(path), wanted=arguments.annotate)
@@ -89,6 +94,11 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     except KeyboardInterrupt:
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
+    if arguments.report and out is not None and not result.bad_input:
+        # Nobody pays for the page who does not want it.
+        from kubescene.cli.report import write_beside
+
+        write_beside(result, out)
     code = report(result, file, out, quiet=quiet)
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)

@@ -12,8 +12,6 @@ from kubescene.reports.html.collecting import contents_of
 from kubescene.reports.html.page import page
 from kubescene.results.sources import open_run
 
-REPORT_FILE = "report.html"
-
 
 def report_html(run: object) -> str:
     """The page of a run: a directory, a `Run`, or whatever else results are read from."""

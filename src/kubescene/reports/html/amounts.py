@@ -18,12 +18,8 @@ def told_amount(resource: str, amount: int) -> str:
 
 
 def told_bytes(amount: int) -> str:
-    value, unit = float(amount), BINARY[0]
-    for unit in BINARY:  # noqa: B007
-        if abs(value) < 1024:
-            break
-        value /= 1024
-    return f"{value:.4g} {unit}"
+    unit = min(max(amount.bit_length() - 1, 0) // 10, len(BINARY) - 1)
+    return f"{amount / 1024**unit:,.4g} {BINARY[unit]}"
 
 
 def percent(part: int, whole: int) -> float:

@@ -17,6 +17,7 @@ from kubescene.results.sources import RunSource
 
 PODS = 150
 WAITING = 60
+ALIKE = 3
 PREEMPTORS = 40
 LATE = 30
 VERDICTS = 250_000
@@ -79,8 +80,8 @@ def chosen(ledger: Ledger) -> Iterator[PodEntry]:
 
 
 def one_of_each(waiting: Iterable[PodEntry]) -> Iterator[PodEntry]:
-    """The first of every group, then the second of every group, and so on."""
-    groups = [pods for _, pods in grouped(waiting)]
+    """The first of every group, then the second of every group, and so on: a few of each."""
+    groups = [pods[:ALIKE] for _, pods in grouped(waiting)]
     return (pod for row in zip_longest(*groups) for pod in row if pod is not None)
 
 

@@ -192,7 +192,7 @@ def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
 
 def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]:
     """Pods that left a node for the same pod at the same step are one preemption."""
-    reasons = {(each.pod, each.step): each.preemption for each in decisions if each.preemption}
+    reasons = {(each.pod, each.nominated): each.criterion for each in decisions if each.nominated}
     groups: dict[tuple[str, str, str], list[PreemptionEntry]] = {}
     for each in ledger.preemptions:
         groups.setdefault((each.preemptor, each.node, str(each.step)), []).append(each)
@@ -202,12 +202,7 @@ def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]
             preemptor=preemptor,
             node=node,
             victims=tuple(each.pod for each in victims),
-            criterion=criterion_of(reasons.get((preemptor, step), "")),
+            criterion=reasons.get((preemptor, node), ""),
         )
         for (preemptor, node, step), victims in groups.items()
     ]
-
-
-def criterion_of(told: str) -> str:
-    """Why the node was chosen, out of what is told about a preemption."""
-    return told.rpartition(" (")[2].partition(";")[0] if told.endswith(")") else ""

@@ -17,7 +17,7 @@ class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How all of them are written."""
 
 
-class Headline(Struct):
+class Headline(Struct, frozen=True):
     """What was played, by what, and how it ended."""
 
     scenario: str
@@ -32,7 +32,7 @@ class Headline(Struct):
     steps: int = 0
 
 
-class Figure(Struct):
+class Figure(Struct, frozen=True):
     """A number of the headline, in words; ``share`` draws a gauge, ``tone`` colours it."""
 
     name: str
@@ -42,7 +42,7 @@ class Figure(Struct):
     tone: str = ""
 
 
-class Measure(Struct):
+class Measure(Struct, frozen=True):
     """One measure of the run; ``about`` is its definition in a sentence."""
 
     name: str
@@ -51,7 +51,7 @@ class Measure(Struct):
     about: str = ""
 
 
-class Step(Struct):
+class Step(Struct, frozen=True):
     """One major step. ``what`` are its operations in words, the first few of them."""
 
     step: int
@@ -68,7 +68,7 @@ class Step(Struct):
     what: tuple[str, ...] = ()
 
 
-class Heat(Struct):
+class Heat(Struct, frozen=True):
     """Nodes over steps. ``levels`` has for each resource the rows of all nodes, one byte a cell.
 
     A cell is two per percent of what the node offers, at most `MOST`, or `ABSENT`. ``columns`` are
@@ -84,14 +84,14 @@ class Heat(Struct):
     whole: tuple[tuple[int, ...], ...] = ()
 
 
-class Reason(Struct):
+class Reason(Struct, frozen=True):
     """A part of a scheduler's message: so many nodes said this."""
 
     nodes: int
     text: str
 
 
-class Waiting(Struct):
+class Waiting(Struct, frozen=True):
     """Pods that wait at the end for the same reason."""
 
     message: str
@@ -105,7 +105,7 @@ class Waiting(Struct):
     """Which of the decisions explains one of them."""
 
 
-class LateBinding(Struct):
+class LateBinding(Struct, frozen=True):
     """A pod that had to wait before it was bound."""
 
     pod: str
@@ -116,7 +116,7 @@ class LateBinding(Struct):
     bound: str
 
 
-class Preempted(Struct):
+class Preempted(Struct, frozen=True):
     """Who had to leave for whom."""
 
     step: str
@@ -126,7 +126,7 @@ class Preempted(Struct):
     criterion: str = ""
 
 
-class Expectation(Struct):
+class Expectation(Struct, frozen=True):
     """One of the scenario's expectations and what became of it."""
 
     name: str
@@ -135,7 +135,7 @@ class Expectation(Struct):
     message: str = ""
 
 
-class Row(Struct):
+class Row(Struct, frozen=True):
     """A node that fitted: its scores, weighted, one per plugin."""
 
     node: str
@@ -143,7 +143,7 @@ class Row(Struct):
     scores: tuple[int, ...] = ()
 
 
-class Refusal(Struct):
+class Refusal(Struct, frozen=True):
     """Nodes that one plugin refused for one reason."""
 
     plugin: str
@@ -152,7 +152,7 @@ class Refusal(Struct):
     nodes: tuple[str, ...]
 
 
-class Trial(Struct):
+class Trial(Struct, frozen=True):
     """A node on which preemption was tried."""
 
     node: str
@@ -161,7 +161,7 @@ class Trial(Struct):
     violations: int = 0
 
 
-class Decision(Struct):
+class Decision(Struct, frozen=True):
     """One attempt at one pod, with why it is worth a look (``tags``) and what was said about it."""
 
     pod: str
@@ -179,13 +179,14 @@ class Decision(Struct):
     rows: tuple[Row, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     preemption: str = ""
+    criterion: str = ""
     trials: tuple[Trial, ...] = ()
     told: tuple[str, ...] = ()
     """What extenders said and what the pod waited for, a line each."""
     traceback: str = ""
 
 
-class NodeAtEnd(Struct):
+class NodeAtEnd(Struct, frozen=True):
     """A node as the run left it: percent of what it offers, and the amounts in words."""
 
     name: str
@@ -194,7 +195,7 @@ class NodeAtEnd(Struct):
     amounts: tuple[str, ...] = ()
 
 
-class Contents(Struct):
+class Contents(Struct, frozen=True):
     """The whole page."""
 
     headline: Headline

@@ -21,13 +21,14 @@ def digested(
 ) -> Decision:
     """``number`` of ``attempts`` at the pod, which may wait to the end (``last_waits``)."""
     fitting = [each for each in attempt.verdicts if not each.rejected_by]
+    preemption = attempt.preemption or PreemptionRecord()
     return Decision(
         pod=attempt.pod,
         step=attempt.step,
         attempt=number,
         attempts=attempts,
         node=attempt.node,
-        nominated=attempt.preemption.node if attempt.preemption is not None else "",
+        nominated=preemption.node,
         message=attempt.message,
         tags=tags_of(attempt, fitting, number=number, waits=last_waits),
         explained=attempt.explained,
@@ -36,8 +37,9 @@ def digested(
         plugins=attempt.plugins,
         rows=rows_of(fitting, attempt.node),
         refusals=refusals_of(attempt),
-        preemption=told_preemption(attempt.preemption),
-        trials=trials_of(attempt.preemption),
+        preemption="" if attempt.preemption is None else told_preemption(preemption),
+        criterion=preemption.criterion,
+        trials=trials_of(preemption),
         told=(*told_extenders(attempt.extenders), *map(told_wait, attempt.waits)),
         traceback=attempt.traceback,
     )
@@ -91,9 +93,7 @@ def refusals_of(attempt: ExplainedAttempt) -> tuple[Refusal, ...]:
     )
 
 
-def told_preemption(record: PreemptionRecord | None) -> str:
-    if record is None:
-        return ""
+def told_preemption(record: PreemptionRecord) -> str:
     if not record.node:
         return record.message or "failed"
     victims = ", ".join(record.victims[:VICTIMS])
@@ -104,10 +104,8 @@ def told_preemption(record: PreemptionRecord | None) -> str:
     )
 
 
-def trials_of(record: PreemptionRecord | None) -> tuple[Trial, ...]:
+def trials_of(record: PreemptionRecord) -> tuple[Trial, ...]:
     """Nodes on which it was tried: the chosen one, those that could, those that could not."""
-    if record is None:
-        return ()
     tried = sorted(record.tried, key=lambda each: (each.node != record.node, not each.victims))
     return tuple(_trial(each, record.node) for each in tried[:TRIALS])
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from kubescene.markup import Child, Markup, h, table
 from kubescene.reports.html.amounts import told_duration
-from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, Waiting
+from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, Step, Waiting
 from kubescene.reports.words import counted
 
 PODS_NAMED = 12
@@ -120,23 +120,10 @@ def steps(contents: Contents) -> Markup | None:
     """The table of steps; the scripts draw the same above it."""
     if not contents.steps:
         return None
-    columns = ("step", "what was asked for", "time", "minor steps", "bound", "unschedulable")
-    columns += ("preempted", "deleted", "waiting", "nodes")
-    rows: list[tuple[Child, ...]] = [
-        (
-            s.step,
-            h("ul", (h("li", each) for each in s.what), class_="plain"),
-            s.time,
-            s.minor,
-            amount(s.bound),
-            amount(s.failed, "bad"),
-            amount(s.preempted, "odd"),
-            amount(s.deleted),
-            amount(s.waiting, "wait"),
-            amount(s.nodes),
-        )
-        for s in contents.steps
-    ]
+    timed = any(each.time for each in contents.steps)
+    told = ("minor steps", "bound", "unschedulable", "preempted", "deleted", "waiting", "nodes")
+    columns = ("step", "what was asked for", *(("time",) if timed else ()), *told)
+    rows = [step_row(each, timed=timed) for each in contents.steps]
     numbers = [name for name in columns if name not in ("what was asked for", "time")]
     drawn = h("div", h("noscript", "The drawings of this page need scripts."), id="drawing")
     listed = table(columns, rows, numbers=numbers, class_="steps")
@@ -144,6 +131,21 @@ def steps(contents: Contents) -> Markup | None:
     body = h("details", h("summary", "Steps in words"), h("div", listed, class_="wide"), open=few)
     note = f"{counted(len(rows), 'major step')}; choose one to see what happened"
     return section("steps", "Steps and nodes", note, drawn, body)
+
+
+def step_row(step: Step, *, timed: bool) -> tuple[Child, ...]:
+    return (
+        step.step,
+        h("ul", (h("li", each) for each in step.what), class_="plain"),
+        *((h("span", step.time, class_="when"),) if timed else ()),
+        step.minor,
+        amount(step.bound),
+        amount(step.failed, "bad"),
+        amount(step.preempted, "odd"),
+        amount(step.deleted),
+        amount(step.waiting, "wait"),
+        amount(step.nodes),
+    )
 
 
 def amount(number: int, tone: str = "") -> Markup:

@@ -30,13 +30,14 @@ class Drawing {
       options.map(([value, text]) => h("option", { value }, text))));
     let order = "name", view = "nodes";
     const arrange = () => { heat.arrange(order, view); this.row = Math.min(this.row, heat.rows - 1); this.redo(); };
-    const legend = h("span", { class: "legend" }, ["bound", "unschedulable", "deleted", "waiting"].map((name, place) =>
-      h("span", {}, h("i", { class: `i-${["bound", "failed", "gone", "waiting"][place]}` }), name)));
+    const happening = [["bound", "bound"], ["failed", "unschedulable"], ["deleted", "deleted"], ["waiting", "waiting"]];
+    const legend = h("span", { class: "legend" }, happening.filter(([name]) => this.steps.some((step) => step[name])).map(([name, text]) =>
+      h("span", {}, h("i", { class: `i-${name}` }), text)));
     if (!heat.nodes.length) return h("div", { class: "controls" }, legend);
     return h("div", { class: "controls" },
       choice("show", heat.resources.map((name, place) => [place, name]), (value) => { heat.resource = Number(value); arrange(); }),
       heat.nodes.length > 1 && choice("order", [["name", "by name"], ["fullest", "fullest first"]], (value) => { order = value; arrange(); }),
-      heat.nodes.length > 20 && choice("as", [["nodes", "nodes"], ["crowds", "how many nodes are how full"]], (value) => { view = value; arrange(); }),
+      heat.nodes.length > 20 && choice("as", [["nodes", "nodes"], ["crowds", "counts by fullness"]], (value) => { view = value; arrange(); }),
       legend, this.scale());
   }
 
@@ -44,7 +45,8 @@ class Drawing {
     const canvas = h("canvas", { width: 100, height: 10 });
     const paint = canvas.getContext("2d");
     for (let x = 0; x <= 100; x++) { paint.fillStyle = ramp(x); paint.fillRect(x, 0, 1, 10); }
-    return h("span", { class: "legend" }, h("span", {}, "0", canvas, "100 % requested"), h("span", {}, h("i", { class: "i-failed" }), "over"));
+    return h("span", { class: "legend" }, h("span", {}, "0", canvas, "100 % requested"),
+      this.heat.levels.some((rows) => rows.some((level) => level > 200 && level !== ABSENT)) && h("span", {}, h("i", { class: "i-failed" }), "over"));
   }
 
   redo() { this.draw(); this.tell(); }
@@ -232,15 +234,13 @@ class Drawing {
 
   summary(column, row) {
     const step = this.steps[column];
-    if (row < 0) return [h("b", {}, `step ${step.step}`), h("div", {}, happened(step)), ...this.wholes(column)];
+    if (row < 0) return [h("b", {}, `step ${step.step}`), h("div", {}, happened(step)), ...this.wholes(column).map(([name, share]) => h("div", {}, `${name}: ${percent(share)}`))];
     return [h("b", {}, this.heat.label(row)), h("div", {}, `step ${step.step}, ${this.value(column, row)}`)];
   }
 
   wholes(column) {
-    return this.heat.resources.map((name, place) => {
-      const level = this.heat.whole[place][column];
-      return level === ABSENT ? null : h("div", {}, `${name}: ${percent(level / 2)} of all`);
-    }).filter(Boolean);
+    const levels = this.heat.resources.map((name, place) => [name, this.heat.whole[place][column]]);
+    return levels.filter(([, level]) => level !== ABSENT).map(([name, level]) => [`${name}, all nodes`, level / 2]);
   }
 
   value(column, row) {
@@ -256,27 +256,30 @@ class Drawing {
     const step = this.steps[this.column];
     const left = h("div", {}, h("h3", {}, step.first === step.step ? `Step ${step.step}` : `Steps ${step.first} to ${step.step}`, h("small", {}, step.time || "")),
       h("ul", { class: "plain" }, (step.what || []).map((each) => h("li", {}, each))), h("p", {}, happened(step)));
-    this.readout.replaceChildren(left, this.row < 0 ? h("div", {}, this.wholes(this.column)) : this.cellDetail());
+    this.readout.replaceChildren(left, this.row < 0 ? bars(this.wholes(this.column)) : this.cellDetail());
   }
 
   cellDetail() {
     const { heat, row, column } = this;
     const behind = heat.behind(row, column);
-    const shown = behind.slice(0, LISTED).map(({ node, share }) => h("div", { title: heat.nodes[node] },
-      h("span", {}, heat.nodes[node]), bar(share, share > 100 ? "bad" : ""), h("span", {}, percent(share))));
+    const shown = behind.slice(0, LISTED).map(({ node, share }) => [heat.nodes[node], share]);
     const single = heat.view === "nodes" && heat.groups[row].length === 1;
     return h("div", {}, h("h3", {}, heat.label(row)), h("p", {}, this.value(column, row)),
-      single ? this.offers(heat.groups[row][0]) : h("div", { class: "bars" }, shown),
+      single ? this.offers(heat.groups[row][0]) : bars(shown),
       behind.length > LISTED && h("p", { class: "more" }, `and ${number(behind.length - LISTED)} more`));
   }
 
   offers(node) {
-    const all = this.heat.resources.map((name, place) => {
-      const level = this.heat.levels[place][node * this.heat.columns.length + this.column];
-      return level === ABSENT ? null : h("div", {}, h("span", {}, `${name} of ${this.heat.offer(place, node)}`), bar(level / 2, level > 200 ? "bad" : ""), h("span", {}, percent(level / 2)));
-    });
-    return h("div", { class: "bars" }, all.filter(Boolean));
+    const levels = this.heat.levels.map((rows) => rows[node * this.heat.columns.length + this.column]);
+    const named = levels.map((level, place) => [`${this.heat.resources[place]} of ${this.heat.offer(place, node)}`, level / 2]);
+    return bars(named.filter((_, place) => levels[place] !== ABSENT));
   }
+}
+
+// Names with bars and their percent.
+function bars(rows) {
+  return h("div", { class: "bars" }, rows.map(([name, share]) => h("div", { title: name },
+    h("span", {}, name), bar(share, share > 100 ? "bad" : ""), h("span", {}, percent(share)))));
 }
 
 function happened(step) {

@@ -1,7 +1,7 @@
 // Nodes over steps as numbers: which rows there are, and what each cell holds.
 
 const ABSENT = 255;
-const ROWS = 240;
+const ROWS = 280;
 const BUCKETS = ["over 100 %", "90 to 100 %", "80 to 90 %", "70 to 80 %", "60 to 70 %", "50 to 60 %", "40 to 50 %",
   "30 to 40 %", "20 to 30 %", "10 to 20 %", "up to 10 %", "empty"];
 
