@@ -11,6 +11,7 @@ Characters that turn or hide text (direction marks, controls) are shown by their
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import islice
 from typing import TypeAlias
 
 VOID = frozenset({"br", "col", "hr", "link", "meta"})
@@ -84,3 +85,33 @@ def table(
         for row in rows
     )
     return h("table", h("thead", head), h("tbody", body), **attributes)
+
+
+def excerpt(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Child]],
+    *,
+    title: str = "",
+    rest: str = "and more",
+    numbers: Iterable[str] = (),
+) -> Markup:
+    """The first rows of a table for a notebook; ``rest`` says that there are more.
+
+    Not more rows are read than needed to know that. Notebooks have style sheets of their own, so
+    cells say themselves to which side they are set.
+    """
+    right = frozenset(numbers)
+    sides = [f"text-align: {'right' if each in right else 'left'}" for each in columns]
+    shown = list(islice(rows, ROWS_SHOWN + 1))
+    head = h("tr", (h("th", each, style=side) for each, side in zip(columns, sides, strict=True)))
+    body = (
+        h("tr", (h("td", each, style=side) for each, side in zip(row, sides, strict=True)))
+        for row in shown[:ROWS_SHOWN]
+    )
+    return h(
+        "div",
+        h("p", h("b", title)) if title else None,
+        h("table", h("thead", head), h("tbody", body)),
+        h("p", h("i", rest)) if len(shown) > ROWS_SHOWN else None,
+        style="overflow-x: auto",
+    )
