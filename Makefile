@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test check bench lock format clean help kubectl
+.PHONY: demo test check bench lock format clean help kubectl chromium
 
 help: ## Show the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -13,12 +13,17 @@ help: ## Show the targets.
 demo: $(VENV)/.core ## Play the first example.
 	$(BIN)/kubescene run $(EXAMPLE) --out out/first-scenario
 
-test: $(VENV)/.dev kubectl ## Run all tests.
+test: $(VENV)/.dev kubectl chromium ## Run all tests.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 kubectl: # The conformance tests need one; where there is none, Go can build it.
 	@command -v kubectl >/dev/null || test -x .tools/bin/kubectl || scripts/install-kubectl \
 	  || echo "No kubectl and no way to build one: its conformance tests will be skipped."
+
+chromium: # The report is tested in a real browser; where there is none, apt may have one.
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null || scripts/install-chromium \
+	  || echo "No browser and no way to install one: the tests of the report in it will be skipped."
 
 check: $(VENV)/.dev ## Lint, types, layers, spelling.
 	$(BIN)/ruff check .

@@ -56,7 +56,7 @@ from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap, survives_wipe
-from kubescene.remedies import Remedy, find_remedies
+from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.sources import SchedulerSource
 from kubescene.scheduler.sources import scheduler_options as scheduler_from
@@ -358,7 +358,7 @@ class Cluster:
         """
         return deepcopy(self)
 
-    def remedies(self, pod: str) -> list[Remedy]:
+    def remedies(self, pod: str) -> Remedies:
         """What it would take to place a waiting pod, ``NAMESPACE/NAME``: the cheapest first.
 
         Every change was tried in a fork, and the pod was placed; see `kubescene.remedies`.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -22,8 +22,8 @@ from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.remedies import Remedy
-from kubescene.results.explaining import ExplainedAttempt, attempts_of
+from kubescene.remedies import Remedies
+from kubescene.results.explaining import Attempts, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import ExpectationOutcome, Summary, SummaryFold
@@ -45,6 +45,9 @@ from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecord
 from kubescene.timeline.explanations import ExplanationRecorder, Sink
 from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
+
+if TYPE_CHECKING:
+    from kubescene.results.tables import Table
 
 USER = Actor("kubescene-run")
 
@@ -110,7 +113,27 @@ class RunResult:
         """The events as KEP-140 shows them."""
         return Timeline(self.log)
 
-    def explain(self, pod: str) -> list[ExplainedAttempt]:
+    @property
+    def tables(self) -> Mapping[str, "Table[Any]"]:
+        """Pods, nodes, steps, attempts, preemptions, utilisation and measures, by name."""
+        from kubescene.results.tables import tables
+
+        return tables(self)
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """The numbers that the run comes down to, by name."""
+        from kubescene.results.measures import measures
+
+        return measures(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the run as one page that can be passed around."""
+        from kubescene.reports.html import write_report
+
+        return write_report(self, path)
+
+    def explain(self, pod: str) -> Attempts:
         """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``), node by node."""
         return attempts_of(self.log, self.explanations, pod)
 
@@ -118,6 +141,9 @@ class RunResult:
         name, bound = self.summary.scenario, self.summary.placements_total
         facts = len(self.log)
         return f"<{type(self).__name__} {name}: {self.phase}, {facts} facts, {bound} bound>"
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -129,7 +155,7 @@ class Run(RunResult):
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a Run holds a living cluster: send its `result` to other processes")
 
-    def remedies(self, pod: str) -> list[Remedy]:
+    def remedies(self, pod: str) -> Remedies:
         """What it would take to place a pod that waits in the end: the cheapest change first."""
         return self.cluster.remedies(pod)
 

@@ -117,6 +117,9 @@ def run(
         bool,
         typer.Option("--remedies", help="Show what it would take to place pods that wait."),
     ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="With --out: write report.html there, too.")
+    ] = False,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -138,7 +141,7 @@ def run(
         }
         local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
-        local |= {"--plugin-errors stop": plugin_errors == "stop"}
+        local |= {"--plugin-errors stop": plugin_errors == "stop", "--report": report}
         check_local_options(local)
         forget_summary(output_path(out))
         with told_to(junit, file) as told:
@@ -166,6 +169,7 @@ def run(
         remedies=remedies,
         annotate=annotate,
         junit=junit,
+        report=report,
     )
     raise typer.Exit(run_scenario(file, arguments))
 
@@ -261,6 +265,23 @@ def explain(
     if run is not None:
         raise typer.Exit(explain_run(question, run))
     raise typer.Exit(explain_served(question, server or "", scenario))
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The --out directory of a run.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write there instead of RUN/report.html; - prints it."),
+    ] = None,
+) -> None:
+    """Make one page of a run that can be passed around: complete in itself, it fetches nothing.
+
+    Example: kubescene report out/first-scenario
+    """
+    from kubescene.cli.report import report_run
+
+    raise typer.Exit(report_run(run, out))
 
 
 @app.command()

@@ -50,6 +50,7 @@ class RunArguments:
     remedies: bool = False
     annotate: bool = False
     junit: Path | None = None
+    report: bool = False
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -63,6 +64,10 @@ class RunArguments:
 def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
     out = output_path(arguments.out)
+    if arguments.report and out is None:
+        raise ConfigurationError(
+            "--report writes into the directory of results: give it with --out"
+        )
     forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
     with told_to(arguments.junit, path) as junit:
@@ -106,6 +111,11 @@ def by_itself(
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
     junit.tell(result.summary, file.scenario)
+    if arguments.report and out is not None and not result.bad_input:
+        # Nobody pays for the page who does not want it.
+        from kubescene.cli.report import write_beside
+
+        write_beside(result, out)
     code = report(result, file, out, quiet=quiet)
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)

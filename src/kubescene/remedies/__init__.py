@@ -6,13 +6,14 @@ placed is offered. This package knows a world with a scheduler in it, not what i
 """
 
 from kubescene.remedies.applying import apply_remedy
-from kubescene.remedies.remedy import Edit, Remedy, RemedyKind
+from kubescene.remedies.remedy import Edit, Remedies, Remedy, RemedyKind
 from kubescene.remedies.searching import MAX_TRIALS, OF_A_KIND, find_remedies
 
 __all__ = [
     "MAX_TRIALS",
     "OF_A_KIND",
     "Edit",
+    "Remedies",
     "Remedy",
     "RemedyKind",
     "apply_remedy",

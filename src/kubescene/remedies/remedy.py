@@ -63,9 +63,21 @@ class Remedy(msgspec.Struct, frozen=True, rename="camel"):
         return f"<{self.text}: {self.pod} fits {self.node}, cost {self.cost}>"
 
 
-def in_order(remedies: list[Remedy]) -> list[Remedy]:
+class Remedies(list[Remedy]):
+    """Remedies of one pod, the cheapest first; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        from kubescene.markup import excerpt, h
+
+        if not self:
+            return h("p", "no single change was found that would place it")
+        rows = ((each.text, each.node, each.cost) for each in self)
+        return excerpt(("change", "then it fits", "cost"), rows, numbers=("cost",))
+
+
+def in_order(remedies: list[Remedy]) -> Remedies:
     """The cheapest first."""
-    return sorted(remedies, key=_place)
+    return Remedies(sorted(remedies, key=_place))
 
 
 def _place(remedy: Remedy) -> tuple[int, int]:

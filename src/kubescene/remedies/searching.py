@@ -14,7 +14,7 @@ from kubescene.control import Slot
 from kubescene.errors import ConfigurationError
 from kubescene.remedies.labels import labels
 from kubescene.remedies.nodes import nodes
-from kubescene.remedies.remedy import Remedy, in_order
+from kubescene.remedies.remedy import Remedies, Remedy, in_order
 from kubescene.remedies.requests import requests
 from kubescene.remedies.terms import terms
 from kubescene.remedies.tolerations import tolerations
@@ -45,7 +45,7 @@ class World(Protocol):
 
 def find_remedies(
     world: World, pod: str, *, most: int = MAX_TRIALS, go_on: Callable[[], bool] | None = None
-) -> list[Remedy]:
+) -> Remedies:
     """The single changes after which a waiting pod, ``NAMESPACE/NAME``, fits; none if none does.
 
     Each was tried in a fork of the world, where the scheduler placed the pod. Other pods that wait

@@ -66,8 +66,22 @@ class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_default
         outcome = f"bound to {self.node}" if self.node else self.message
         return f"<attempt at {self.pod}, step {self.step}: {outcome}>"
 
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import attempt_html
 
-def read_attempts(run: str | Path, pod: str) -> list[ExplainedAttempt]:
+        return attempt_html(self)
+
+
+class Attempts(list[ExplainedAttempt]):
+    """The attempts at one pod, in order; a notebook shows them as tables."""
+
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import attempts_html
+
+        return attempts_html(self)
+
+
+def read_attempts(run: str | Path, pod: str) -> Attempts:
     """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``) in a run's directory."""
     name, folder = qualified(pod), Path(run)
     timeline, explanations = folder / TIMELINE_FILE, folder / EXPLANATIONS_FILE
@@ -82,7 +96,7 @@ def is_mentioned(run: str | Path, pod: str) -> bool:
         return data.find(_named(qualified(pod))) >= 0
 
 
-def attempts_of(log: TimelineLog, explanations: Explanations, pod: str) -> list[ExplainedAttempt]:
+def attempts_of(log: TimelineLog, explanations: Explanations, pod: str) -> Attempts:
     """The same from a log."""
     name = qualified(pod)
     facts = log.of_object("Pod", *name.split("/", 1))
@@ -96,9 +110,9 @@ def qualified(pod: str) -> str:
 
 def explained_attempts(
     attempts: Iterable[PodAttempt | PodLine], explanations: Explanations, pod: str
-) -> list[ExplainedAttempt]:
+) -> Attempts:
     """Every attempt, together with its explanation if there is one."""
-    found = []
+    found = Attempts()
     lines = explanations.of(pod)
     for attempt in attempts:
         row = _row(explanations, lines[0]) if lines else None

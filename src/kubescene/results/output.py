@@ -7,6 +7,8 @@
     DIR/explanations.jsonl   every explained attempt: nodes, filters, scores; written during the run
     DIR/pods.index           where each pod's lines stand in the two files above
     DIR/summary.json         the short account; written last, so its presence means a complete run
+
+``kubescene report`` adds ``report.html``; one of an earlier run is removed with its summary.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +38,10 @@ TIMELINE_FILE = "timeline.jsonl"
 EXPLANATIONS_FILE = "explanations.jsonl"
 SUMMARY_FILE = "summary.json"
 INDEX_FILE = "pods.index"
-FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, SUMMARY_FILE, INDEX_FILE)
+REPORT_FILE = "report.html"
+FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, SUMMARY_FILE, INDEX_FILE, REPORT_FILE)
+OUTDATED = (SUMMARY_FILE, INDEX_FILE, REPORT_FILE)
+"""What tells of a whole run: it goes before another one is written."""
 
 
 class OutputDirectory(Instrument):
@@ -49,7 +54,7 @@ class OutputDirectory(Instrument):
         refuse_to_overwrite(inputs, self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            for name in (SUMMARY_FILE, INDEX_FILE):
+            for name in OUTDATED:
                 (self.path / name).unlink(missing_ok=True)
             self._timeline: BinaryIO = (self.path / TIMELINE_FILE).open("wb")
             self._explanations: BinaryIO = self.explanations_path.open("wb")
@@ -162,7 +167,8 @@ def write_results(
     """The same files of a scenario that a server has played."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        (path / SUMMARY_FILE).unlink(missing_ok=True)
+        for name in OUTDATED:
+            (path / name).unlink(missing_ok=True)
         (path / TIMELINE_FILE).write_bytes(timeline)
         (path / EXPLANATIONS_FILE).write_bytes(explanations)
         sizes = IndexHeader(timeline_bytes=len(timeline), explanations_bytes=len(explanations))

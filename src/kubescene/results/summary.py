@@ -103,7 +103,7 @@ class ExpectationOutcome:
         return ": ".join(filter(None, (self.message, self.error)))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Summary:
     """Everything the terminal and ``summary.json`` show. Holds no wall-clock time."""
 
@@ -134,6 +134,15 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def __repr__(self) -> str:
+        bound, waiting = self.placements_total, len(self.pending)
+        return f"<Summary of {self.scenario}: {self.phase}, {bound} bound, {waiting} waiting>"
+
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import summary_html
+
+        return summary_html(self)
 
 
 def summarize(facts: Iterable[Fact], *, scenario: str, seed: int = 0) -> Summary:

@@ -48,7 +48,7 @@ class Table(Generic[Row]):
         """A polars frame; amounts of other resources are JSON text."""
         pl = polars_module()
         types = {int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
-        kinds = {name: types.get(kind, pl.String) for name, kind in self._kinds().items()}
+        kinds = {name: types.get(kind, pl.String) for name, kind in self.kinds().items()}
         values = [self._cells(row) for row in self]
         frame: polars.DataFrame = pl.DataFrame(values, schema=kinds, orient="row")
         return frame
@@ -68,7 +68,7 @@ class Table(Generic[Row]):
     def parquet(self, path: str | Path) -> None:
         self.frame().write_parquet(path)
 
-    def _kinds(self) -> dict[str, type]:
+    def kinds(self) -> dict[str, type]:
         """The plain type of each column, whether or not it may be absent."""
         hints = get_type_hints(self.row_type)
         return {name: _plain(hints[name]) for name in self.columns}
@@ -78,6 +78,11 @@ class Table(Generic[Row]):
 
     def __repr__(self) -> str:
         return f"<Table {self.name}: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import table_html
+
+        return table_html(self)
 
 
 def _plain(hint: Any) -> type:

@@ -58,6 +58,27 @@ class Timeline:
     def __repr__(self) -> str:
         return f"<Timeline of {len(self)} events>"
 
+    def _repr_html_(self) -> str:
+        from kubescene.markup import excerpt
+
+        shown = (self._log[position] for position in self._positions())
+        rows = (
+            (number, str(fact.step), type(fact).__name__, _about(fact), fact.actor)
+            for number, fact in enumerate(shown)
+        )
+        rest = f"of {len(self)} events: timeline[10] is one of them"
+        return excerpt(("", "step", "event", "object", "actor"), rows, rest=rest)
+
+
+def _about(fact: Fact) -> str:
+    """The objects that a fact is about, and where a pod went."""
+    names = [
+        f"{each.kind} {'/'.join(filter(None, (each.namespace, each.name)))}"
+        for each in fact.objects()
+    ]
+    node = getattr(fact, "node", "")
+    return ", ".join(names) + (f" on {node}" if node else "")
+
 
 class KepView:
     """The events of a log from ``start`` on, for a status that is read again and again.

@@ -1,0 +1,17 @@
+// The page comes to life: everything else is written in the document already.
+
+const told = JSON.parse(byId("data").textContent);
+let drawing = null;
+setUpTheme(() => drawing && drawing.draw());
+if (byId("drawing")) drawing = new Drawing(byId("drawing"), new Heat(told.heat || {}), told.steps || []);
+if (byId("explorer")) {
+  const explorer = new Explorer(byId("explorer"), told.decisions);
+  for (const button of document.querySelectorAll("[data-decision]")) {
+    button.addEventListener("click", () => {
+      explorer.choose(Number(button.dataset.decision));
+      byId("decisions").scrollIntoView();
+      explorer.detail.focus({ preventScroll: true });
+    });
+  }
+}
+addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details")) each.open = true; });

@@ -1,0 +1,208 @@
+"""From a run to what its page shows."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kubescene.api.resource_requests import CPU, MEMORY, PODS
+from kubescene.clock import format_micro_time
+from kubescene.reports.html.amounts import natural, percent, seconds, told_amount, told_duration
+from kubescene.reports.html.choosing import decisions_of
+from kubescene.reports.html.contents import (
+    Contents,
+    Decision,
+    Expectation,
+    Figure,
+    Headline,
+    Measure,
+    NodeAtEnd,
+    Preempted,
+    Step,
+)
+from kubescene.reports.html.heating import heat_of
+from kubescene.reports.html.operations import operations_by_step
+from kubescene.reports.html.waits import (
+    GROUPS,
+    LATE,
+    grouped,
+    late_of,
+    told_group,
+    told_late,
+    waiting_of,
+)
+from kubescene.reports.words import counted
+from kubescene.results.ledger import Ledger
+from kubescene.results.ledger_entries import BOUND, NodeEntry, PreemptionEntry
+from kubescene.results.measures import measure_rows
+from kubescene.results.sources import RunSource
+
+NODES = 15
+PREEMPTIONS = 100
+IGNORED = 40
+STEPS = 500
+CUT_SHORT = "The run was cut short: what follows is what happened until then."
+
+
+def contents_of(source: RunSource) -> Contents:
+    """Everything, from one reading of the run and of some explanations."""
+    ledger = source.ledger
+    waiting = grouped(waiting_of(ledger))
+    late = late_of(ledger)
+    decisions = decisions_of(source)
+    explained = {each.pod: place for place, each in reversed([*enumerate(decisions)])}
+    nodes, heat = ledger.standing(), heat_of(ledger)
+    preemptions = preemptions_of(ledger, decisions)
+    return Contents(
+        headline=headline_of(source),
+        figures=tuple(figures_of(ledger)),
+        measures=tuple(measures_of(source)),
+        expectations=expectations_of(source),
+        steps=steps_of(source),
+        heat=heat,
+        nodes=tuple(node_at_end(node, heat.resources) for node in fullest(nodes)),
+        nodes_total=len(nodes),
+        waiting=tuple(
+            told_group(message, pods, explained.get(pods[0].pod))
+            for message, pods in waiting[:GROUPS]
+        ),
+        waiting_total=sum(len(pods) for _, pods in waiting),
+        waiting_groups=len(waiting),
+        late=tuple(map(told_late, late[:LATE])),
+        late_total=len(late),
+        preemptions=tuple(preemptions[:PREEMPTIONS]),
+        preemptions_total=len(preemptions),
+        decisions=tuple(decisions),
+        decisions_total=sum(pod.attempts for pod in ledger.pods),
+        warnings=(*source.warnings, *ledger.warnings),
+        ignored=tuple(ledger.ignored[:IGNORED]),
+        ignored_total=len(ledger.ignored),
+    )
+
+
+def headline_of(source: RunSource) -> Headline:
+    ledger = source.ledger
+    began = ledger.started_time
+    return Headline(
+        scenario=source.scenario or "a run",
+        phase=source.phase,
+        message=ledger.message if source.phase else CUT_SHORT,
+        seed=source.seed,
+        version=source.version,
+        started="" if began is None else told_moment(began),
+        duration_s=seconds(ledger.duration),
+        facts=sum(step.facts for step in ledger.steps),
+        steps=len(ledger.steps),
+    )
+
+
+def told_moment(time: int) -> str:
+    """A virtual time to the second, as people write it."""
+    return format_micro_time(time)[:19].replace("T", " ")
+
+
+def figures_of(ledger: Ledger) -> Iterator[Figure]:
+    """The numbers that people ask for first."""
+    pending, bound = len(waiting_of(ledger)), ledger.states[BOUND]
+    gone = len(ledger.pods) - pending - bound
+    yield Figure(
+        "Pods bound", f"{bound:,}", f"{gone:,} more came and went" if gone else "at the end"
+    )
+    note = f"of {len(ledger.pods):,} that came" if pending else "every pod has a node"
+    yield Figure("Pods waiting", f"{pending:,}", note, tone="bad" if pending else "")
+    totals = ledger.totals
+    left = len({node.name for node in ledger.nodes}) - totals.nodes
+    yield Figure("Nodes", f"{totals.nodes:,}", f"{left:,} more were removed" if left > 0 else "")
+    for resource, name in ((CPU, "CPU requested"), (MEMORY, "Memory requested")):
+        asked, whole = totals.requested.get(resource, 0), totals.allocatable.get(resource, 0)
+        if whole:
+            told = f"{told_amount(resource, asked)} of {told_amount(resource, whole)}"
+            share = percent(asked, whole)
+            yield Figure(name, f"{share:.1f} %", told, share / 100, "bad" if share > 100 else "")
+    failed = sum(step.failed_attempts for step in ledger.steps)
+    attempts = failed + sum(step.scheduled for step in ledger.steps)
+    yield Figure("Attempts", f"{attempts:,}", f"{failed:,} of them found no node" if failed else "")
+    if ledger.preemptions:
+        preemptors = len({each.preemptor for each in ledger.preemptions})
+        note = f"for {counted(preemptors, 'other')}"
+        yield Figure("Pods preempted", f"{len(ledger.preemptions):,}", note, tone="odd")
+    longest = max((pod.pending_until(ledger.time) for pod in ledger.pods), default=0)
+    if longest:
+        yield Figure("Longest wait", told_duration(seconds(longest)), "virtual time")
+
+
+def measures_of(source: RunSource) -> Iterator[Measure]:
+    for row in measure_rows(source):
+        value = row.value
+        told = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        yield Measure(row.measure, told, row.unit, row.meaning)
+
+
+def expectations_of(source: RunSource) -> tuple[Expectation, ...]:
+    """What the scenario expected and what became of it, where the run says so."""
+    told: Sequence[Any] = getattr(source, "expectations", ())
+    return tuple(Expectation(each.name, each.holds, each.expression, each.message) for each in told)
+
+
+def steps_of(source: RunSource) -> tuple[Step, ...]:
+    """All steps; of a very long run those that the table still can show, the last ones."""
+    ledger = source.ledger
+    asked = operations_by_step(source.spec)
+    began = ledger.started_time or 0
+    moving = ledger.duration > 0
+    return tuple(
+        Step(
+            step=step.major,
+            time=f"+{told_duration(seconds(step.ended_time - began))}" if moving else "",
+            minor=step.minor,
+            operations=step.operations,
+            writes=step.controller_writes,
+            bound=step.scheduled,
+            failed=step.failed_attempts,
+            deleted=step.deleted,
+            preempted=step.preempted,
+            waiting=step.pending,
+            nodes=step.totals.nodes,
+            what=asked.get(step.major, ()),
+        )
+        for step in ledger.steps
+    )
+
+
+def fullest(nodes: list[NodeEntry]) -> list[NodeEntry]:
+    """All of them by name if they are few, else those with the most asked of them."""
+    if len(nodes) <= NODES:
+        return sorted(nodes, key=lambda node: natural(node.name))
+    return sorted(nodes, key=lambda node: -node_share(node, CPU))[:NODES]
+
+
+def node_share(node: NodeEntry, resource: str) -> float:
+    asked = node.room.pods if resource == PODS else node.room.requested.get(resource, 0)
+    return percent(asked, node.allocatable.get(resource, 0))
+
+
+def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
+    asked = {**node.room.requested, PODS: node.room.pods}
+    amounts = (
+        f"{told_amount(name, asked.get(name, 0))} of "
+        f"{told_amount(name, node.allocatable.get(name, 0))}"
+        for name in resources
+    )
+    shares = tuple(node_share(node, name) for name in resources)
+    return NodeAtEnd(node.name, node.room.pods, shares, tuple(amounts))
+
+
+def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]:
+    """Pods that left a node for the same pod at the same step are one preemption."""
+    reasons = {(each.pod, each.nominated): each.criterion for each in decisions if each.nominated}
+    groups: dict[tuple[str, str, str], list[PreemptionEntry]] = {}
+    for each in ledger.preemptions:
+        groups.setdefault((each.preemptor, each.node, str(each.step)), []).append(each)
+    return [
+        Preempted(
+            step=step,
+            preemptor=preemptor,
+            node=node,
+            victims=tuple(each.pod for each in victims),
+            criterion=reasons.get((preemptor, node), ""),
+        )
+        for (preemptor, node, step), victims in groups.items()
+    ]

@@ -1,0 +1,220 @@
+"""What the page shows, as plain data: collected from a run, embedded for the scripts.
+
+Everything is bounded here, so the page stays small whatever the run was; ``..._total`` say how many
+there are.
+"""
+
+import msgspec
+
+ABSENT = 255
+"""A cell of the heat map where there was no such node."""
+LEVELS_PER_PERCENT = 2
+MOST = 250
+"""The largest level: 125 % or more."""
+
+
+class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How all of them are written."""
+
+
+class Headline(Struct, frozen=True):
+    """What was played, by what, and how it ended."""
+
+    scenario: str
+    phase: str
+    message: str = ""
+    seed: int = 0
+    version: str = ""
+    started: str = ""
+    ended: str = ""
+    duration_s: float = 0
+    facts: int = 0
+    steps: int = 0
+
+
+class Figure(Struct, frozen=True):
+    """A number of the headline, in words; ``share`` draws a gauge, ``tone`` colours it."""
+
+    name: str
+    value: str
+    note: str = ""
+    share: float | None = None
+    tone: str = ""
+
+
+class Measure(Struct, frozen=True):
+    """One measure of the run; ``about`` is its definition in a sentence."""
+
+    name: str
+    value: str
+    unit: str = ""
+    about: str = ""
+
+
+class Step(Struct, frozen=True):
+    """One major step. ``what`` are its operations in words, the first few of them."""
+
+    step: int
+    time: str = ""
+    minor: int = 0
+    operations: int = 0
+    writes: int = 0
+    bound: int = 0
+    failed: int = 0
+    deleted: int = 0
+    preempted: int = 0
+    waiting: int = 0
+    nodes: int = 0
+    what: tuple[str, ...] = ()
+
+
+class Heat(Struct, frozen=True):
+    """Nodes over steps. ``levels`` has for each resource the rows of all nodes, one byte a cell.
+
+    A cell is two per percent of what the node offers, at most `MOST`, or `ABSENT`. ``columns`` are
+    the major steps shown, which are not all if there are very many. ``allocatable`` is by resource
+    and node, in the units of ``units``; ``whole`` is the share of all that the cluster offers.
+    """
+
+    columns: tuple[int, ...] = ()
+    resources: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    levels: tuple[bytes, ...] = ()
+    allocatable: tuple[tuple[str, ...], ...] = ()
+    whole: tuple[tuple[int, ...], ...] = ()
+
+
+class Reason(Struct, frozen=True):
+    """A part of a scheduler's message: so many nodes said this."""
+
+    nodes: int
+    text: str
+
+
+class Waiting(Struct, frozen=True):
+    """Pods that wait at the end for the same reason."""
+
+    message: str
+    total: int
+    pods: tuple[str, ...]
+    attempts: int = 0
+    nodes: int = 0
+    reasons: tuple[Reason, ...] = ()
+    rest: str = ""
+    decision: int | None = None
+    """Which of the decisions explains one of them."""
+
+
+class LateBinding(Struct, frozen=True):
+    """A pod that had to wait before it was bound."""
+
+    pod: str
+    node: str
+    waited: str
+    attempts: int
+    created: str
+    bound: str
+
+
+class Preempted(Struct, frozen=True):
+    """Who had to leave for whom."""
+
+    step: str
+    preemptor: str
+    node: str
+    victims: tuple[str, ...]
+    criterion: str = ""
+
+
+class Expectation(Struct, frozen=True):
+    """One of the scenario's expectations and what became of it."""
+
+    name: str
+    holds: bool
+    expression: str = ""
+    message: str = ""
+
+
+class Row(Struct, frozen=True):
+    """A node that fitted: its scores, weighted, one per plugin."""
+
+    node: str
+    total: int | None = None
+    scores: tuple[int, ...] = ()
+
+
+class Refusal(Struct, frozen=True):
+    """Nodes that one plugin refused for one reason."""
+
+    plugin: str
+    reasons: str
+    total: int
+    nodes: tuple[str, ...]
+
+
+class Trial(Struct, frozen=True):
+    """A node on which preemption was tried."""
+
+    node: str
+    verdict: str
+    victims: tuple[str, ...] = ()
+    violations: int = 0
+
+
+class Decision(Struct, frozen=True):
+    """One attempt at one pod, with why it is worth a look (``tags``) and what was said about it."""
+
+    pod: str
+    step: str
+    attempt: int = 1
+    attempts: int = 1
+    node: str = ""
+    nominated: str = ""
+    message: str = ""
+    tags: tuple[str, ...] = ()
+    explained: bool = False
+    evaluated: int = 0
+    feasible: int = 0
+    plugins: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    preemption: str = ""
+    criterion: str = ""
+    trials: tuple[Trial, ...] = ()
+    told: tuple[str, ...] = ()
+    """What extenders said and what the pod waited for, a line each."""
+    traceback: str = ""
+
+
+class NodeAtEnd(Struct, frozen=True):
+    """A node as the run left it: percent of what it offers, and the amounts in words."""
+
+    name: str
+    pods: int
+    shares: tuple[float, ...] = ()
+    amounts: tuple[str, ...] = ()
+
+
+class Contents(Struct, frozen=True):
+    """The whole page."""
+
+    headline: Headline
+    figures: tuple[Figure, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    steps: tuple[Step, ...] = ()
+    heat: Heat = Heat()
+    nodes: tuple[NodeAtEnd, ...] = ()
+    nodes_total: int = 0
+    waiting: tuple[Waiting, ...] = ()
+    waiting_total: int = 0
+    waiting_groups: int = 0
+    late: tuple[LateBinding, ...] = ()
+    late_total: int = 0
+    preemptions: tuple[Preempted, ...] = ()
+    preemptions_total: int = 0
+    decisions: tuple[Decision, ...] = ()
+    decisions_total: int = 0
+    warnings: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    ignored_total: int = 0

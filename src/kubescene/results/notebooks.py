@@ -1,0 +1,104 @@
+"""Results as a notebook shows them: bounded, escaped, in the notebook's own colours.
+
+The types of this package have a ``_repr_html_`` that leads here, so that nobody imports this who
+has no notebook.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from kubescene.markup import ROWS_SHOWN, Child, Markup, excerpt, h
+from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
+from kubescene.results.summary import Summary
+from kubescene.results.tables import Table
+
+ATTEMPTS_SHOWN = 10
+BOX = "kubescene"
+
+
+def table_html(shown: Table[Any]) -> Markup:
+    """The first rows of a table of results."""
+    rows = ([cell(getattr(row, name)) for name in shown.columns] for row in shown)
+    rest = "and more: .rows has all, .frame() makes a polars frame, as do .csv() and .json()"
+    numbers = [name for name, kind in shown.kinds().items() if kind in (int, float)]
+    return excerpt(shown.columns, rows, title=shown.name, rest=rest, numbers=numbers)
+
+
+def cell(value: object) -> Child:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if value is None or isinstance(value, str):
+        return value
+    return str(value)
+
+
+def attempt_html(attempt: ExplainedAttempt) -> Markup:
+    """What came of an attempt, and what was said about each node."""
+    outcome = f"bound to {attempt.node}" if attempt.node else attempt.message
+    title = h("p", h("b", attempt.pod), f" at step {attempt.step}: {outcome}")
+    counts = f"{attempt.feasible} of {attempt.evaluated} nodes that were looked at fit"
+    if not attempt.explained:
+        kept = "scores were not kept: spec.simulation.explain: Full keeps them"
+        return h("div", title, h("p", f"{counts}; {kept}"), class_=BOX)
+    columns = ("node", *attempt.plugins, *(("total",) if attempt.plugins else ()), "verdict")
+    rows = (verdict_row(attempt, each) for each in attempt.verdicts)
+    left = len(attempt.verdicts) - ROWS_SHOWN
+    listed = excerpt(columns, rows, rest=f"and {left} more nodes", numbers=columns[1:-1])
+    return h("div", title, listed, h("p", counts), room_made(attempt), class_=BOX)
+
+
+def verdict_row(attempt: ExplainedAttempt, verdict: NodeVerdict) -> Sequence[Child]:
+    scores: Iterable[Child] = (
+        map(str, verdict.scores) if verdict.scores else [""] * len(attempt.plugins)
+    )
+    total = ["" if verdict.total is None else str(verdict.total)] if attempt.plugins else []
+    said = f"{verdict.rejected_by}: {verdict.reasons}" if verdict.rejected_by else "fits"
+    return verdict.node, *scores, *total, "chosen" if verdict.node == attempt.node else said
+
+
+def room_made(attempt: ExplainedAttempt) -> Markup | None:
+    record = attempt.preemption
+    if record is None:
+        return None
+    if not record.node:
+        return h("p", f"preemption: {record.message or 'failed'}")
+    victims = ", ".join(islice(record.victims, ATTEMPTS_SHOWN))
+    why = f" ({record.criterion})" if record.criterion else ""
+    return h("p", f"preemption: {record.node} makes room by losing {victims}{why}")
+
+
+def attempts_html(attempts: Sequence[ExplainedAttempt]) -> Markup:
+    """The newest attempts at a pod, from the earliest of them."""
+    if not attempts:
+        return h("p", "no attempt")
+    left = len(attempts) - ATTEMPTS_SHOWN
+    before = h("p", h("i", f"{left} attempts before")) if left > 0 else None
+    return h("div", before, map(attempt_html, attempts[-ATTEMPTS_SHOWN:]), class_=BOX)
+
+
+def summary_html(summary: Summary) -> Markup:
+    """The short account of a run."""
+    return h("div", summary_parts(summary), class_=BOX)
+
+
+def summary_parts(summary: Summary) -> Iterator[Markup]:
+    counts = f"{summary.placements_total} bound, {len(summary.pending)} waiting, "
+    counts += f"{len(summary.nodes)} nodes, seed {summary.seed}"
+    yield h("p", h("b", summary.scenario), " ", summary.phase or "not over", h("br"), counts)
+    if summary.message:
+        yield h("p", summary.message)
+    columns = ("step", "operations", "minor steps", "bound", "unschedulable", "deleted")
+    steps = (
+        (s.major, s.operations, s.minor_steps, s.scheduled, s.failed_attempts, s.deleted)
+        for s in summary.steps
+    )
+    left = len(summary.steps) - ROWS_SHOWN
+    yield excerpt(columns, steps, rest=f"and {left} more steps", numbers=columns)
+    if summary.pending:
+        waiting = ((each.pod, each.attempts, each.message) for each in summary.pending)
+        left = len(summary.pending) - ROWS_SHOWN
+        rest = f"and {left} more pods wait"
+        yield excerpt(("pod that waits", "tried", "why"), waiting, rest=rest, numbers=("tried",))
+    for warning in summary.warnings[:ROWS_SHOWN]:
+        yield h("p", h("i", "not simulated: "), warning)

@@ -1,0 +1,385 @@
+"""What the report shows of a run, compared with the run itself."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import kubescene
+from kubescene.markup import visible
+from kubescene.reports.html import report_html
+from kubescene.reports.html.amounts import natural, told_amount, told_duration
+from kubescene.reports.html.choosing import picked
+from kubescene.reports.html.collecting import contents_of
+from kubescene.reports.html.contents import ABSENT, Contents
+from kubescene.reports.html.heating import columns_of, level
+from kubescene.reports.html.operations import told_operation
+from kubescene.reports.html.waits import parted
+from kubescene.results.ledger_entries import StepEntry
+from kubescene.results.reading import read_summary
+from kubescene.results.sources import open_run
+from kubescene.results.tables import tables
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+from reported_runs import HOSTILE, example, failing, hostile, many_nodes
+
+
+def contents(run: Path) -> Contents:
+    return contents_of(open_run(run))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return example("first-scenario", tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return many_nodes(60, 9, tmp_path_factory.mktemp("many"))
+
+
+def test_the_headline_is_that_of_the_run(first: Path) -> None:
+    told = contents(first).headline
+    assert (told.scenario, told.phase, told.seed, told.steps) == (
+        "first-scenario",
+        "Succeeded",
+        0,
+        5,
+    )
+
+
+def test_a_failed_run_says_why(tmp_path: Path) -> None:
+    told = contents(failing(tmp_path)).headline
+    assert told.phase == "Failed"
+    assert 'nodes "nobody" not found' in told.message
+    assert "nodes &quot;nobody&quot; not found" in report_html(tmp_path)
+
+
+def test_a_run_that_was_cut_short_says_so(first: Path, tmp_path: Path) -> None:
+    whole = (first / "timeline.jsonl").read_bytes()
+    (tmp_path / "timeline.jsonl").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "explanations.jsonl").write_bytes((first / "explanations.jsonl").read_bytes())
+    page = report_html(tmp_path)
+    assert "cut short" in re.findall(r'<span class="phase bad">(.*?)</span>', page)[0]
+    assert "what happened until then" in page
+
+
+def test_steps_count_what_the_summary_counts(first: Path) -> None:
+    shown, told = contents(first).steps, read_summary(first).steps
+    assert [(s.step, s.minor, s.bound, s.failed, s.deleted) for s in shown] == [
+        (s.major, s.minor_steps, s.scheduled, s.failed_attempts, s.deleted) for s in told
+    ]
+
+
+def test_steps_say_what_was_asked_for(first: Path) -> None:
+    steps = {each.step: each.what for each in contents(first).steps}
+    assert steps[1] == ("create 3 × Node node-$(INDEX)", "create Node batch-0")
+    assert steps[4] == ("patch ReplicaSet web",)
+    assert steps[5][-1] == "done"
+
+
+def test_every_cell_of_the_heat_map_is_the_utilisation_of_its_node(many: Path) -> None:
+    heat = contents(many).heat
+    assert heat.columns == tuple(range(1, 10))
+    rows = tables(many)["utilization"].rows
+    place = {name: number for number, name in enumerate(heat.nodes)}
+    cpu = heat.levels[heat.resources.index("cpu")]
+    pods = heat.levels[heat.resources.index("pods")]
+    assert len(rows) == len(cpu) == 60 * 9
+    for row in rows:
+        cell = place[row.node] * 9 + row.step - 1
+        assert cpu[cell] / 2 == pytest.approx(100 * row.cpu_utilization, abs=0.25)
+        assert pods[cell] / 2 == pytest.approx(100 * row.pods / row.pods_allocatable, abs=0.25)
+
+
+def test_a_node_that_is_gone_has_no_colour(first: Path) -> None:
+    heat = contents(first).heat
+    row = heat.nodes.index("batch-0")
+    cells = heat.levels[0][row * 5 : row * 5 + 5]
+    assert [each == ABSENT for each in cells] == [False, False, False, False, True]
+
+
+def test_nodes_stand_in_the_order_people_count(many: Path) -> None:
+    assert contents(many).heat.nodes[:3] == ("node-0", "node-1", "node-2")
+    assert sorted(["n-10", "n-9", "m-1x"], key=natural) == ["m-1x", "n-9", "n-10"]
+
+
+def test_what_is_over_all_is_not_shown_as_all() -> None:
+    assert [level(each) for each in (0, 50, 99.9, 100, 100.1, 104, 900)] == [
+        0,
+        100,
+        200,
+        200,
+        201,
+        208,
+        250,
+    ]
+
+
+def test_the_columns_of_a_long_run_are_thinned_and_end_with_the_last_step() -> None:
+    steps = [StepEntry(major, 0) for major in range(1, 1001)]
+    shown = columns_of(steps, cells=10)
+    assert len(shown) <= 400
+    assert shown[-1] == 1000
+    assert columns_of(steps[:30], cells=10) == tuple(range(1, 31))
+    assert len(columns_of(steps, cells=30_000)) == 50
+    assert columns_of([], cells=0) == ()
+
+
+def test_who_waits_is_who_is_pending(first: Path) -> None:
+    told = contents(first)
+    (group,) = told.waiting
+    (pending,) = read_summary(first).pending
+    assert (group.pods, group.message) == ((pending.pod,), pending.message)
+    assert [(part.nodes, part.text) for part in group.reasons] == [
+        (3, "Insufficient cpu"),
+        (1, "Insufficient memory"),
+    ]
+    assert group.decision is not None
+    assert told.decisions[group.decision].pod == pending.pod
+
+
+def test_pods_with_the_same_message_are_one_group(tmp_path: Path) -> None:
+    builder = ScenarioBuilder("crowd").create(make_node("n").cpu("1"))
+    builder.step(2).create(make_pod("big-$(INDEX)").cpu("4"), count=50)
+    builder.create(make_pod("picky").select(disk="ssd")).create(make_pod("gated").gate("later"))
+    builder.create(make_pod("foreign").scheduler("other"))
+    kubescene.run(builder.done(), out=tmp_path)
+    groups = contents(tmp_path).waiting
+    assert [(each.total, each.pods[0]) for each in groups] == [
+        (50, "default/big-0"),
+        (1, "default/picky"),
+        (1, "default/gated"),
+        (1, "default/foreign"),
+    ]
+    assert len(groups[0].pods) == 40
+    assert groups[2].message == "it waits for its scheduling gates: later"
+    assert "schedulerName 'other'" in groups[3].message
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("0/3 nodes are available: 3 Insufficient cpu.", (3, ["3 Insufficient cpu"], "")),
+        (
+            "0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient cpu. "
+            "preemption: 0/4 nodes are available: 4 No victims.",
+            (
+                4,
+                ["3 Insufficient cpu", "1 node(s) had untolerated taint {a: b}"],
+                "preemption: 0/4 nodes are available: 4 No victims.",
+            ),
+        ),
+        ("0/2 nodes are available: 2 pairs, 3 in all.", (2, ["3 in all", "2 pairs"], "")),
+        ("0/2 nodes are available: some reason.", (0, [], "")),
+        ("gated", (0, [], "")),
+    ],
+)
+def test_a_message_is_taken_apart_only_if_it_can_be_put_together(
+    message: str, expected: tuple[int, list[str], str]
+) -> None:
+    nodes, parts, rest = parted(message)
+    assert (nodes, [f"{part.nodes} {part.text}" for part in parts], rest) == expected
+
+
+def test_a_pod_that_waited_first_is_named(first: Path) -> None:
+    told = contents(first)
+    (late,) = told.late
+    assert (late.pod, late.waited, late.attempts) == ("default/search", "1 step", 2)
+
+
+def test_all_decisions_of_a_small_run_are_shown_with_their_scores(first: Path) -> None:
+    told = contents(first)
+    assert len(told.decisions) == told.decisions_total == 11
+    run = open_run(first)
+    for decision in told.decisions:
+        attempt = run.explain(decision.pod)[decision.attempt - 1]
+        assert (decision.step, decision.node) == (attempt.step, attempt.node)
+        best = [each for each in attempt.verdicts if not each.rejected_by]
+        assert [(row.node, row.total, row.scores) for row in decision.rows] == [
+            (each.node, each.total, each.scores) for each in best
+        ]
+        refused = sum(group.total for group in decision.refusals)
+        assert refused == len(attempt.verdicts) - len(best)
+
+
+def test_the_most_urgent_decisions_come_first(first: Path) -> None:
+    tags = [each.tags for each in contents(first).decisions]
+    assert tags[0] == ("waits",)
+    assert tags[1] == ("refused",)
+    assert not tags[-1]
+
+
+def test_a_large_run_shows_some_of_its_decisions(many: Path) -> None:
+    told = contents(many)
+    assert told.decisions_total == 160
+    assert len(told.decisions) == 80
+    assert all(len(each.rows) <= 10 for each in told.decisions)
+    assert all(each.rows[0].node == each.node for each in told.decisions)
+
+
+def test_of_many_attempts_at_a_pod_three_are_shown() -> None:
+    assert picked([]) == []
+    assert picked([False] * 3) == [1, 2, 3]
+    assert picked([False] * 9) == [1, 9]
+    assert picked([True, False, True, True, False, True]) == [1, 4, 6]
+
+
+def test_a_preemption_names_who_left_for_whom_and_why_there(tmp_path: Path) -> None:
+    (told,) = contents(example("preemption", tmp_path)).preemptions
+    assert (told.preemptor, told.node, told.step) == ("default/urgent", "node-0", "3.1")
+    assert len(told.victims) == 2
+    assert told.criterion
+    page = report_html(tmp_path)
+    assert all(victim in page for victim in told.victims)
+    assert f"<td>{told.criterion}</td>" in page
+
+
+def test_what_nobody_acts_on_is_said(tmp_path: Path) -> None:
+    builder = ScenarioBuilder("vain").create(make_node("n"))
+    builder.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j"},
+            "spec": {
+                "template": {
+                    "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+                }
+            },
+        }
+    )
+    kubescene.run(builder.done(), out=tmp_path)
+    told = contents(tmp_path)
+    assert told.warnings == tuple(read_summary(tmp_path).warnings) != ()
+    assert "Not simulated" in report_html(tmp_path)
+
+
+def test_the_page_of_a_run_is_that_of_its_directory(tmp_path: Path) -> None:
+    (scenario,) = Path(__file__).parents[2].glob("examples/*-zone-lost/scenario.yaml")
+    run = kubescene.run(scenario, out=tmp_path)
+    assert report_html(run) == report_html(run.result) == report_html(tmp_path)
+
+
+def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
+    kubescene.run(ScenarioBuilder("nothing").done(), out=tmp_path)
+    page = report_html(tmp_path)
+    assert "<h1>nothing</h1>" in page
+    assert 'id="waiting"' not in page
+
+
+def test_ten_thousand_nodes_stay_small(tmp_path: Path) -> None:
+    page = report_html(many_nodes(10_000, 1, tmp_path))
+    assert len(page.encode()) < 700_000
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "words"),
+    [
+        ("cpu", 0, "0"),
+        ("cpu", 1500, "1.5"),
+        ("cpu", 1_000_000, "1,000"),
+        ("memory", 0, "0 B"),
+        ("memory", 1536 * 1024**2, "1.5 GiB"),
+        ("memory", 1023, "1,023 B"),
+        ("memory", 2**80, "1.049e+06 EiB"),
+        ("ephemeral-storage", 2**30, "1 GiB"),
+        ("example.com/gpu", 12345, "12,345"),
+    ],
+)
+def test_amounts_in_words(resource: str, amount: int, words: str) -> None:
+    assert told_amount(resource, amount) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (0.25, "250 ms"),
+        (1.5, "1.5 s"),
+        (59.99, "60 s"),
+        (60, "1 min"),
+        (3725, "1 h 2 min"),
+        (90000, "1 d 1 h"),
+    ],
+)
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert told_duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        (
+            {
+                "createOperation": {
+                    "count": 9,
+                    "object": {"kind": "Pod", "metadata": {"name": "w", "namespace": "x"}},
+                }
+            },
+            "create 9 × Pod x/w",
+        ),
+        ({"advanceOperation": {"duration": "1m"}}, "let time pass: 1m"),
+        (
+            {"deleteOperation": {"typeMeta": {"kind": "Node"}, "objectMeta": {"name": "n"}}},
+            "delete Node n",
+        ),
+        ({"doneOperation": {}}, "done"),
+        ({"createOperation": {}}, "create"),
+    ],
+)
+def test_operations_in_words(operation: dict[str, object], words: str) -> None:
+    assert told_operation(operation) == words
+
+
+def data_of(page: str) -> dict[str, object]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    found: dict[str, object] = json.loads(text)
+    return found
+
+
+def test_names_that_mean_harm_are_text_in_the_page(tmp_path: Path) -> None:
+    page = report_html(hostile(tmp_path))
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "<img" not in page
+    assert "<!--" not in page.replace("<!doctype", "")
+    assert "\u2028" not in data_text(page)
+    assert "\u202e" not in page
+    assert HOSTILE.replace("\u202e", "\\u202e") in contents_nodes(page)
+
+
+def data_text(page: str) -> str:
+    return page.partition('id="data">')[2].partition("</script>")[0]
+
+
+def contents_nodes(page: str) -> list[str]:
+    heat = data_of(page)["heat"]
+    assert isinstance(heat, dict)
+    return list(heat["nodes"])
+
+
+def test_harmful_names_read_back_as_they_are(tmp_path: Path) -> None:
+    told = contents(hostile(tmp_path))
+    assert HOSTILE in told.heat.nodes
+    assert any(HOSTILE in each.pod for each in told.decisions)
+    assert visible(HOSTILE) != HOSTILE
+
+
+def test_the_policy_names_the_one_script_and_the_one_style(first: Path) -> None:
+    page = report_html(first)
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
+    assert "default-src &#x27;none&#x27;" in policy
+    assert "unsafe" not in policy
+    assert len(re.findall(r"sha256-[\w+/=]{44}", policy)) == 2
+    assert " style=" not in page
+    assert not re.search(r" on\w+=", re.sub(r"<script.*?</script>", "", page, flags=re.S))
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+
+
+def test_levels_are_one_byte_a_cell(first: Path) -> None:
+    heat = data_of(report_html(first))["heat"]
+    assert isinstance(heat, dict)
+    assert [len(base64.b64decode(each)) for each in heat["levels"]] == [4 * 5] * 3
