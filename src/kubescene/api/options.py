@@ -54,11 +54,14 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """A subresource that the write came through, such as ``scale``: owners are noted with it."""
     blueprint: Blueprint | None = None
     """What this write has in common with others that carry the same blueprint."""
+    is_lasting: bool = False
+    """Whether the writer promises not to change the body any more: it need not be copied."""
     warn: Callable[[str], None] | None = None
     """Takes what admission has to say about a request that it lets pass."""
 
 
 NO_OPTIONS = WriteOptions()
+LASTING = WriteOptions(is_lasting=True)
 
 
 @dataclass(frozen=True, slots=True)

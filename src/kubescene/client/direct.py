@@ -39,6 +39,11 @@ def owner_of(record: Record) -> str:
     return record.owner
 
 
+def is_promised(options: WriteOptions) -> bool:
+    """Whether the writer will not change any more what it hands over."""
+    return options.is_lasting or options.blueprint is not None
+
+
 class DirectClient:
     """Reader, Writer and Watcher of one actor over an embedded registry."""
 
@@ -94,7 +99,7 @@ class DirectClient:
     # -- Writer ----------------------------------------------------------------------------
 
     def create(self, obj: JsonObject, *, options: WriteOptions = NO_OPTIONS) -> Record:
-        obj = obj if options.blueprint is not None else own_copy(obj)
+        obj = obj if is_promised(options) else own_copy(obj)
         return self._registry.create(self._actor, obj, options=self._named(options))
 
     def update(
@@ -118,7 +123,7 @@ class DirectClient:
             self._registry.type_of(ref.gvk),
             ref.namespace,
             ref.name,
-            patch if options.blueprint is not None else own_copy(patch),
+            patch if is_promised(options) else own_copy(patch),
             patch_type,
             subresource=subresource,
             options=self._named(options),

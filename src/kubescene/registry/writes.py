@@ -54,7 +54,7 @@ class WriteRequest(msgspec.Struct, frozen=True):
             body=self.body,
             patch_type=self.patch_type,
             origin=self.options.origin,
-            is_lasting=self.options.blueprint is not None,
+            is_lasting=self.options.is_lasting or self.options.blueprint is not None,
         )
 
 

@@ -107,6 +107,7 @@ def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
         options.force,
         options.through,
         options.blueprint,
+        options.is_lasting,
         options.warn,
     )
 

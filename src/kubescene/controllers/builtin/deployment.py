@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
-from kubescene.api.options import DeleteOptions
+from kubescene.api.options import LASTING, DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
@@ -344,7 +344,8 @@ def tell(rollout: Rollout, status: JsonObject, writes: Sequence[Write] = ()) -> 
     if revision and annotations_of(deployment).get(REVISION_ANNOTATION) != revision:
         patch["metadata"] = {"annotations": {REVISION_ANNOTATION: revision}}
     if patch:
-        writes = [*writes, Patch(ObjectRef.to(deployment), patch, subresource="status")]
+        ref = ObjectRef.to(deployment)
+        writes = [*writes, Patch(ref, patch, subresource="status", options=LASTING)]
     return Plan(writes) if writes else NOTHING
 
 

@@ -6,16 +6,20 @@ thousand. Label sets are counted as groups: there are few of them, however many 
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
 
+from kubescene.api.parts import pod_members, status_of
+from kubescene.api.records import Record
 from kubescene.clock import parse_time
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 
+STATUSES_KEPT = 1024
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
@@ -39,6 +43,25 @@ def owned_pod(pod: JsonObject, labels: Labels | None = None) -> OwnedPod:
         ready_since=ready_since(status),
         labels=label_pairs(metadata.get("labels") or {}) if labels is None else labels,
     )
+
+
+def owned_record(record: Record, labels: Labels | None = None) -> OwnedPod:
+    """The same from a pod's record, decoded only where it shares its status with nobody."""
+    members = pod_members(record.payload)
+    if members is None:
+        return owned_pod(record.decode(), labels)
+    finished, deleting = record.phase in TERMINAL_PHASES, record.deleting
+    return OwnedPod(
+        active=not finished and not deleting,
+        terminating=deleting and not finished,
+        ready_since=_ready_in(members[2]),
+        labels=label_pairs(record.labels) if labels is None else labels,
+    )
+
+
+@lru_cache(STATUSES_KEPT)
+def _ready_in(status: bytes) -> int | None:
+    return ready_since(status_of(status))
 
 
 def label_pairs(labels: Mapping[str, str]) -> Labels:
@@ -74,6 +97,7 @@ class PodTally:
         self.active = 0
         self.ready = 0
         self.terminating = 0
+        self.owner: ObjectKey | None = None
         self.changes = 0
         """Goes up with every change of the counts."""
         self.active_labels: Counter[Labels] = Counter()

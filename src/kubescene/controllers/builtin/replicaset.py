@@ -10,7 +10,7 @@ import msgspec
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
-from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
@@ -20,7 +20,7 @@ from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_ranking import deletion_order
-from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod
+from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod, owned_record
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
@@ -104,8 +104,9 @@ class ReplicaSetReconciler:
                 self._tallies[previous.owner].remove(key)
                 note(concerned, owner_key(change.previous_object))
         if record.owner and change.type is not ChangeType.DELETED:
-            self._tallies[record.owner].put(key, owned_pod(change.object))
-            note(concerned, owner_key(change.object))
+            tally = self._tallies[record.owner]
+            tally.put(key, owned_record(record))
+            note(concerned, self._owner_of(change, tally))
         return concerned
 
     def _observe_owned(
@@ -117,10 +118,15 @@ class ReplicaSetReconciler:
         known = tally.pods.get(key)
         same_labels = known is not None and record.labels == previous.labels
         labels = known.labels if known is not None and same_labels else None
-        pod = change.object
-        tally.put(key, owned_pod(pod, labels))
-        owner = owner_key(pod)
+        tally.put(key, owned_record(record, labels))
+        owner = self._owner_of(change, tally)
         return () if owner is None else (owner,)
+
+    def _owner_of(self, change: Change, tally: PodTally) -> ObjectKey | None:
+        """The ReplicaSet that manages a pod: the same for all of one tally."""
+        if tally.owner is None:
+            tally.owner = owner_key(change.object)
+        return tally.owner
 
     # -- deciding --------------------------------------------------------------------------
 
@@ -195,7 +201,7 @@ class ReplicaSetReconciler:
             return Plan(requeue_after=recheck)
         removed = {name: None for name in old if name not in status}
         patch = {"status": {**removed, **status}}
-        write = Patch(ObjectRef.to(replica_set), patch, subresource="status")
+        write = Patch(ObjectRef.to(replica_set), patch, subresource="status", options=LASTING)
         return Plan((write,), requeue_after=recheck)
 
     def _remember(
