@@ -117,8 +117,10 @@ class GarbageCollector:
             self._note_deletion(change)
 
     def _observe_metadata(self, change: Change) -> None:
-        references = change.object["metadata"].get("ownerReferences")
         dependent = self._graph.dependents.get(change.record.uid)
+        if dependent is None and not change.record.mentions(_OWNER_REFERENCES):
+            return
+        references = change.object["metadata"].get("ownerReferences")
         if (references or dependent) and not is_known(references, dependent):
             self._relate(change, dependent)
 
