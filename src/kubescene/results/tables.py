@@ -116,6 +116,7 @@ def _tables(source: RunSource, prices: Prices | None) -> Iterator[Table[Any]]:
     yield Table("pods", rows.PodRow, lambda: rows.pod_rows(source.ledger))
     yield Table("nodes", rows.NodeRow, lambda: rows.node_rows(source.ledger))
     yield Table("steps", rows.StepRow, lambda: rows.step_rows(source.ledger))
+    yield Table("allocation", rows.AllocationRow, lambda: rows.allocation_rows(source.ledger))
     yield Table("attempts", rows.AttemptRow, lambda: rows.attempt_rows(source))
     yield Table("preemptions", rows.PreemptionRow, lambda: rows.preemption_rows(source.ledger))
     yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))
