@@ -79,9 +79,8 @@ class EventSource(RunSource):
 
     def _strange(self, event: Any, error: Exception) -> ConfigurationError:
         name = event.get("id") if isinstance(event, Mapping) else event
-        return ConfigurationError(
-            f"{self.place}: event {name!r} is not as KEP-140 has it: {type(error).__name__}: {error}"
-        )
+        why = f"{type(error).__name__}: {error}"
+        return ConfigurationError(f"{self.place}: event {name!r} is not as KEP-140 has it: {why}")
 
     def _time_passed(self) -> int:
         """Until when, at least: time goes on after an advance, whether or not anything happens."""
