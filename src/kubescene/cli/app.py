@@ -285,6 +285,51 @@ def report(
 
 
 @app.command()
+def results(
+    run: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="The --out directory of a run.")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="The same as RUN.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that has played a scenario.")
+    ] = None,
+    scenario: Annotated[
+        str, typer.Option(help="With --server: which scenario, if there are several.")
+    ] = "",
+    table: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="measures, pods, nodes, steps, allocation, utilization, attempts or preemptions.",
+        ),
+    ] = "measures",
+    format: Annotated[
+        Literal["table", "csv", "json", "parquet"], typer.Option(help="How to show it.")
+    ] = "table",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to a file, not to the terminal.")
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What nodes cost in an hour; without it no cost."),
+    ] = None,
+) -> None:
+    """Show what a run comes down to: measures, pods, nodes, steps and other tables.
+
+    Example: kubescene results out/first --table pods --format csv
+    """
+    from kubescene.cli.results import Origin, Wish, show_results
+
+    if run is not None and directory is not None:
+        raise ConfigurationError("name the run once: RUN and --run mean the same")
+    origin = Origin(run=run or directory, server=server, scenario=scenario)
+    wish = Wish(table=table, format=format, out=out, prices=prices)
+    raise typer.Exit(show_results(origin, wish))
+
+
+@app.command()
 def convert(
     sources: Annotated[
         list[Path],

@@ -54,7 +54,7 @@ class RemoteWorld:
 
     def attempts(self, pod: str, scenario: str) -> tuple[list[ExplainedAttempt], bool]:
         """The attempts at a pod in a scenario, and whether the pod is known at all."""
-        name = scenario or self._only_scenario()
+        name = scenario or only_scenario(self._client, self._url, NOT_KEPT)
         try:
             page = self._client.read_page(f"{SIMULATOR}/scenarios/{name}/explain", pod=pod)
         except NotFoundError as error:
@@ -70,11 +70,13 @@ class RemoteWorld:
             raise ConfigurationError(f"{self._url}: {error.message}") from None
         return msgspec.json.decode(page, type=Proposed)
 
-    def _only_scenario(self) -> str:
-        names = sorted(each["metadata"]["name"] for each in self._client.list(SCENARIO))
-        if not names:
-            raise ConfigurationError(f"{self._url} {NOT_KEPT}")
-        if len(names) > 1:
-            listed = ", ".join(names)
-            raise ConfigurationError(f"{self._url} has several: name one by --scenario ({listed})")
-        return str(names[0])
+
+def only_scenario(client: HttpClient, url: str, without: str) -> str:
+    """The name of a server's one scenario; ``without`` says what it means to have none."""
+    names = sorted(each["metadata"]["name"] for each in client.list(SCENARIO))
+    if not names:
+        raise ConfigurationError(f"{url} {without}")
+    if len(names) > 1:
+        listed = ", ".join(names)
+        raise ConfigurationError(f"{url} has several: name one by --scenario ({listed})")
+    return str(names[0])

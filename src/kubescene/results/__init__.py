@@ -1,4 +1,10 @@
-"""What a run tells: read from the timeline alone, so that every kind of run is analysed alike."""
+"""What a run tells: read from the timeline alone, so that every kind of run is analysed alike.
+
+>>> from kubescene.results import open_run
+>>> open_run("out").measures()["allocation_cpu"]  # doctest: +SKIP
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from kubescene.results.summary import (
     ExpectationOutcome,
@@ -10,12 +16,64 @@ from kubescene.results.summary import (
     summarize,
 )
 
+if TYPE_CHECKING:
+    from kubescene.results.calculations import (
+        Moment,
+        allocation_rate,
+        by_pod,
+        iterate,
+        node_utilization,
+        scheduling_results,
+    )
+    from kubescene.results.prices import Prices, read_prices
+    from kubescene.results.sources import RunSource, open_run
+    from kubescene.results.tables import Table
+
 __all__ = [
     "ExpectationOutcome",
+    "Moment",
     "NodeUse",
     "PendingPod",
     "Placement",
+    "Prices",
+    "RunSource",
     "StepSummary",
     "Summary",
+    "Table",
+    "allocation_rate",
+    "by_pod",
+    "iterate",
+    "node_utilization",
+    "open_run",
+    "read_prices",
+    "scheduling_results",
     "summarize",
 ]
+
+_HOMES = {
+    "Moment": "calculations",
+    "Prices": "prices",
+    "RunSource": "sources",
+    "Table": "tables",
+    "allocation_rate": "calculations",
+    "by_pod": "calculations",
+    "iterate": "calculations",
+    "node_utilization": "calculations",
+    "open_run": "sources",
+    "read_prices": "prices",
+    "scheduling_results": "calculations",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: a plain run needs none of it.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kubescene.results' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"kubescene.results.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -98,6 +98,11 @@ class Ledger:
         current.facts += 1
         current.minor = max(current.minor, step[1])
 
+    def wait_until(self, time: int) -> None:
+        """Time went on to at least then, and nothing happened."""
+        if time > self.time and self._current is not None:
+            self._pass(time)
+
     def close(self) -> None:
         """The last step is at rest."""
         self._rest()

@@ -94,6 +94,11 @@ class Room:
         self.requested: dict[str, int] = {PODS: 0}
         """Every pod takes one of the ``pods``, too."""
 
+    @property
+    def pods(self) -> int:
+        """How many take room of it."""
+        return self.requested.get(PODS, 0)
+
     def add(self, requests: Amounts, sign: int) -> None:
         self.requested[PODS] += sign
         add_amounts(self.requested, requests, sign)
@@ -147,6 +152,11 @@ class NodeUse:
         self.allocatable = allocatable
         self.requested = requested
 
+    @property
+    def pods(self) -> int:
+        """How many take room of it."""
+        return self.requested.get(PODS, 0)
+
 
 class Totals:
     """Sums over the nodes that exist."""
@@ -157,6 +167,11 @@ class Totals:
         self.nodes = 0
         self.allocatable: dict[str, int] = {}
         self.requested: dict[str, int] = {PODS: 0}
+
+    @property
+    def pods(self) -> int:
+        """How many take room of them."""
+        return self.requested[PODS]
 
     def copy(self) -> "Totals":
         copy = Totals()

@@ -142,9 +142,13 @@ def told(lines: Iterable[bytes], place: str) -> Iterator[Known | Other]:
         try:
             yield decoded(line)
         except msgspec.DecodeError as error:
-            raise ConfigurationError(
-                f"{place}, line {number}: {error}: the file is damaged; play the scenario again"
-            ) from error
+            raise damaged(place, number, error) from error
+
+
+def damaged(place: str, number: int, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"{place}, line {number}: {error}: the file is damaged; play the scenario again"
+    )
 
 
 class LineEntries:
@@ -168,18 +172,22 @@ class LineEntries:
             ScenarioEnded: self._ended,
         }
 
+    def read(self, lines: Iterable[bytes], place: str) -> Ledger:
+        """The ledger of the lines after the header; `ConfigurationError` names a damaged one."""
+        for number, line in enumerate(lines, 2):
+            try:
+                self.add(decoded(line))
+            except (msgspec.DecodeError, ValueError) as error:
+                raise damaged(place, number, error) from error
+        self.ledger.close()
+        return self.ledger
+
     def add(self, line: Known | Other) -> None:
+        """Enter what a line tells; `ValueError` or `msgspec.DecodeError` if it makes no sense."""
         self.ledger.at(ScenarioStep(*line.step), line.time)
         enter = self._enter.get(type(line))
         if enter is not None:
             enter(line)
-
-    def all(self, lines: Iterable[Known | Other]) -> Ledger:
-        """The ledger of a whole run."""
-        for line in lines:
-            self.add(line)
-        self.ledger.close()
-        return self.ledger
 
     def _created(self, line: ObjectCreated) -> None:
         self._written(line, self.ledger.pod_created)

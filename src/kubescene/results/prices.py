@@ -65,9 +65,7 @@ def prices_from(given: Mapping[str, Any], where: str) -> Prices:
         prices = msgspec.convert(given, Prices)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{where}: {error}") from error
-    for name, price in {**prices.hourly, "default": prices.default or 0}.items():
+    for name, price in [*prices.hourly.items(), ("default", prices.default or 0)]:
         if not 0 <= price < float("inf"):
-            raise ConfigurationError(
-                f"{where}: the price of {name} must be at least 0, not {price}"
-            )
+            raise ConfigurationError(f"{where}: the price of {name} cannot be {price}")
     return prices

@@ -75,7 +75,6 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
     minor_steps: int
     started_s: float
     ended_s: float
-    facts: int
     operations: int
     controller_writes: int
     pods_created: int
@@ -92,6 +91,17 @@ class StepRow(msgspec.Struct, frozen=True, kw_only=True):
     memory_requested: int
     memory_allocatable: int
     memory_allocation: float | None
+
+
+class AllocationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One resource of the whole cluster at the end of one major step."""
+
+    step: int
+    time_s: float
+    resource: str
+    requested: int
+    allocatable: int
+    allocation: float | None
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,7 +262,6 @@ def step_row(step: StepEntry, clock: Clockwork) -> StepRow:
         minor_steps=step.minor,
         started_s=clock.seconds(step.started_time),
         ended_s=clock.seconds(step.ended_time),
-        facts=step.facts,
         operations=step.operations,
         controller_writes=step.controller_writes,
         pods_created=step.created_pods,
@@ -270,6 +279,22 @@ def step_row(step: StepEntry, clock: Clockwork) -> StepRow:
         memory_allocatable=allocatable.get(MEMORY, 0),
         memory_allocation=ratio(memory, allocatable.get(MEMORY, 0)),
     )
+
+
+def allocation_rows(ledger: Ledger) -> Iterator[AllocationRow]:
+    """Every resource that nodes offer at the end of every step, by step and name."""
+    clock = Clockwork(ledger)
+    for step in ledger.steps:
+        requested, allocatable = step.totals.requested, step.totals.allocatable
+        for resource in sorted(allocatable):
+            yield AllocationRow(
+                step=step.major,
+                time_s=clock.seconds(step.ended_time),
+                resource=resource,
+                requested=requested.get(resource, 0),
+                allocatable=allocatable[resource],
+                allocation=ratio(requested.get(resource, 0), allocatable[resource]),
+            )
 
 
 def attempt_rows(source: RunSource) -> Iterator[AttemptRow]:

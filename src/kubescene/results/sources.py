@@ -60,14 +60,13 @@ class RunSource(ABC):
     """One run that can be read, also again.
 
     ``place`` is where it comes from, for messages. ``scenario``, ``seed`` and ``version`` are what
-    was played and by which Kubescene. ``warnings`` say what is wrong with the source itself.
+    was played and by which Kubescene.
     """
 
     place: str
     scenario: str
     seed: int
     version: str
-    warnings: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -78,6 +77,11 @@ class RunSource(ABC):
     @abstractmethod
     def complete(self) -> bool:
         """Whether the run came to its end, or paused, and all of that can be read."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the source itself."""
+        return ()
 
     @property
     @abstractmethod
@@ -192,13 +196,17 @@ def open_run(where: object) -> RunSource:
     A run directory or the timeline file in it, a `Run` or `RunResult`, a `TimelineLog`, or a
     Scenario object whose status has a timeline. A source is itself.
     """
-    # Those who have a run in memory need no files.
-    from kubescene.results.stored_sources import open_path
-
     if isinstance(where, RunSource):
         return where
     if isinstance(where, str | Path):
+        # Those who have a run in memory need no files.
+        from kubescene.results.stored_sources import open_path
+
         return open_path(where)
+    if isinstance(where, Mapping):
+        from kubescene.results.event_sources import EventSource
+
+        return EventSource(where)
     if isinstance(where, TimelineLog):
         return LogSource(where)
     if isinstance(where, Played):

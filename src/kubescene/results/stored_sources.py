@@ -1,15 +1,15 @@
-"""Runs that were written down: a run directory, a timeline file, or the pages of a server.
+"""Runs that were written down: a run directory, or a timeline file.
 
-What is there can be read while the run goes on, and after one that was cut short: up to the last
-complete line, with a warning.
+They can be read while the run goes on, and after one that was cut short: up to the last complete
+line, with a warning.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
+import orjson
 
 from kubescene.errors import ConfigurationError
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
@@ -19,32 +19,31 @@ from kubescene.results.line_entries import (
     LineEntries,
     Other,
     PodScheduled,
+    damaged,
     told,
 )
 from kubescene.results.output import RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
 from kubescene.results.sources import AttemptTold, RunSource
 from kubescene.timeline import Fact
 from kubescene.timeline.files import read_header
-from kubescene.timeline.log import from_lines
+from kubescene.timeline.streaming import StreamReader
 from kubescene.types import JsonObject
 
-TAIL = 1 << 16
+OPERATIONS = b"\n  operations:\n"
+ITEM = b"  - "
 
 
-class _Ended(msgspec.Struct, frozen=True):
-    """What a summary says of the end."""
+class TimelineSource(RunSource):
+    """A ``timeline.jsonl``."""
 
-    phase: str = ""
-
-
-class LinesSource(RunSource):
-    """A timeline as lines: ``read`` opens it from its beginning."""
-
-    def __init__(self, read: Callable[[], BinaryIO], place: str) -> None:
-        self._open = read
-        self.place = place
-        with self._open() as file:
-            header = read_header(file.readline(), Path(place))
+    def __init__(self, path: Path) -> None:
+        self.timeline = path
+        self.place = str(path)
+        try:
+            with path.open("rb") as file:
+                header = read_header(file.readline(), path)
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
         self.scenario, self.seed, self.version = header.scenario, header.seed, header.kubescene
 
     @property
@@ -56,12 +55,21 @@ class LinesSource(RunSource):
         return bool(self.phase)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        if self.complete:
+            return ()
+        return (
+            f"{self.place}: the run was cut short or still goes on; it is read up to step "
+            f"{self.ledger.step}",
+        )
+
+    @property
     def spec(self) -> JsonObject | None:
         return None
 
     def lines(self) -> Iterator[bytes]:
         """The complete lines after the header."""
-        with self._open() as file:
+        with self.timeline.open("rb") as file:
             file.readline()
             for line in file:
                 if not line.endswith(b"\n"):
@@ -69,10 +77,16 @@ class LinesSource(RunSource):
                 yield line
 
     def facts(self) -> Iterator[Fact]:
-        return iter(from_lines(self.lines()))
+        reader = StreamReader()
+        for number, line in enumerate(self.lines(), 2):
+            try:
+                yield reader.read(line)
+            except msgspec.DecodeError as error:
+                raise damaged(str(self.timeline), number, error) from error
 
     def told(self) -> Iterator[Known | Other]:
-        return told(self.lines(), self.place)
+        """The same facts, as far as the ledger needs them."""
+        return told(self.lines(), str(self.timeline))
 
     def attempts(self) -> Iterator[AttemptTold]:
         return (line for line in self.told() if isinstance(line, PodScheduled))
@@ -83,28 +97,20 @@ class LinesSource(RunSource):
         )
 
     def _read(self) -> Ledger:
-        return LineEntries().all(self.told())
+        return LineEntries().read(self.lines(), str(self.timeline))
 
 
-class DirectorySource(LinesSource):
+class DirectorySource(TimelineSource):
     """What ``kubescene run --out DIR`` leaves behind."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path / TIMELINE_FILE)
         self.path = path
-        timeline = path / TIMELINE_FILE
-        super().__init__(lambda: timeline.open("rb"), str(timeline))
-
-    @cached_property
-    def _phase(self) -> str:
-        try:
-            data = (self.path / SUMMARY_FILE).read_bytes()
-        except FileNotFoundError:
-            return ""
-        return msgspec.json.decode(data, type=_Ended).phase
+        self.place = str(path)
 
     @property
-    def phase(self) -> str:
-        return self._phase
+    def complete(self) -> bool:
+        return (self.path / SUMMARY_FILE).exists() and bool(self.phase)
 
     @property
     def spec(self) -> JsonObject | None:
@@ -112,28 +118,52 @@ class DirectorySource(LinesSource):
 
     @cached_property
     def _spec(self) -> JsonObject | None:
-        path = self.path / RESULT_FILE
-        if not path.exists():
-            return None
-        # Scenarios know schedulers: much to load for those who want numbers.
-        from kubescene.scenario.loading import load_yaml
-
-        spec: JsonObject = load_yaml(path.read_bytes(), str(path))[0].get("spec") or {}
-        return spec
+        result = self.path / RESULT_FILE
+        return read_spec(result) if result.exists() else None
 
     def explain(self, pod: str) -> list[ExplainedAttempt]:
         return read_attempts(self.path, pod)
 
 
+def read_spec(path: Path) -> JsonObject:
+    """``spec`` of a ``result.yaml``. Its operations, a line of JSON each, are not read as YAML."""
+    # Scenarios know schedulers: much to load for those who want numbers.
+    from kubescene.scenario.loading import load_yaml
+
+    text = path.read_bytes()
+    head, _, tail = text.partition(OPERATIONS)
+    try:
+        operations = [orjson.loads(line[len(ITEM) :]) for line in _items(tail)]
+    except orjson.JSONDecodeError:
+        head, operations = text, []
+    document = next(iter(load_yaml(head, str(path))), None)
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"{path} is no Scenario: the file is damaged")
+    spec: JsonObject = document.get("spec") or {}
+    return spec | {"operations": operations} if operations else spec
+
+
+def _items(text: bytes) -> Iterator[bytes]:
+    for line in text.split(b"\n"):
+        if not line.startswith(ITEM):
+            return
+        yield line
+
+
 def open_path(where: str | Path) -> RunSource:
-    """The run at a path."""
+    """The run at a path: its directory, or the timeline in it."""
+    if str(where).startswith(("http://", "https://")):
+        raise ConfigurationError(
+            f"{where} is a server: kubescene results --server {where} reads it; in Python, get the "
+            "Scenario or its pages and read those"
+        )
     path = Path(where)
-    if path.is_dir():
-        if not (path / TIMELINE_FILE).is_file():
-            raise ConfigurationError(
-                f"{path} is no run directory: it has no {TIMELINE_FILE}; name what --out was given"
-            )
-        return DirectorySource(path)
     if path.is_file():
-        return LinesSource(lambda: path.open("rb"), str(path))
-    raise ConfigurationError(f"there is no run at {path}: name what --out was given")
+        return TimelineSource(path)
+    if not path.is_dir():
+        raise ConfigurationError(f"there is no run at {path}: name what --out was given")
+    if not (path / TIMELINE_FILE).is_file():
+        raise ConfigurationError(
+            f"{path} is no run directory: it has no {TIMELINE_FILE}; name what --out was given"
+        )
+    return DirectorySource(path)

@@ -55,15 +55,29 @@ class Table(Generic[Row]):
 
     def csv(self) -> str:
         """A header and one line per row."""
+        return "".join(self.csv_lines())
+
+    def csv_lines(self) -> Iterator[str]:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(self._cells(row) for row in self)
-        return text.getvalue()
+        for row in self:
+            writer.writerow(map(_written, self._cells(row)))
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+        yield text.getvalue()
 
     def json(self) -> bytes:
-        """A list of objects."""
-        return msgspec.json.encode(self.rows)
+        """A list of objects, one a line."""
+        return b"".join(self.json_lines())
+
+    def json_lines(self) -> Iterator[bytes]:
+        begin = b"["
+        for row in self:
+            yield begin + b"\n" + msgspec.json.encode(row)
+            begin = b","
+        yield b"[]\n" if begin == b"[" else b"\n]\n"
 
     def parquet(self, path: str | Path) -> None:
         self.frame().write_parquet(path)
@@ -95,6 +109,11 @@ def _cell(value: Any) -> Any:
     return orjson.dumps(value).decode() if isinstance(value, dict) else value
 
 
+def _written(value: Any) -> Any:
+    """As JSON writes it, not Python."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def polars_module() -> Any:
     """polars, which comes with an extra."""
     try:
@@ -116,6 +135,7 @@ def _tables(source: RunSource, prices: Prices | None) -> Iterator[Table[Any]]:
     yield Table("pods", rows.PodRow, lambda: rows.pod_rows(source.ledger))
     yield Table("nodes", rows.NodeRow, lambda: rows.node_rows(source.ledger))
     yield Table("steps", rows.StepRow, lambda: rows.step_rows(source.ledger))
+    yield Table("allocation", rows.AllocationRow, lambda: rows.allocation_rows(source.ledger))
     yield Table("attempts", rows.AttemptRow, lambda: rows.attempt_rows(source))
     yield Table("preemptions", rows.PreemptionRow, lambda: rows.preemption_rows(source.ledger))
     yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))

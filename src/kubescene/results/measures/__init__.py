@@ -56,5 +56,5 @@ def measure_rows(source: RunSource, prices: Prices | None = None) -> Iterator[Me
     """Every measure, with None where there is nothing to measure; cost if there are prices."""
     priced = () if prices is None else cost_measures(prices)
     for measure in (*ALL, *priced):
-        for name, value in measure.values(source.ledger):
-            yield MeasureRow(measure=name, value=value, unit=measure.unit, meaning=measure.meaning)
+        for name, value, meaning in measure.values(source.ledger):
+            yield MeasureRow(measure=name, value=value, unit=measure.unit, meaning=meaning)

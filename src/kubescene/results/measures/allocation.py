@@ -29,21 +29,21 @@ def over_time(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
 MEASURES = (
     ResourceMeasure(
         name="allocation_RESOURCE",
-        meaning="Share of the cluster's resource that pods on its nodes ask for, at the end.",
+        meaning="Share of the cluster's RESOURCE that the pods on its nodes ask for, at the end.",
         formula="sum of requested / sum of allocatable, over the nodes that exist",
         unit=SHARE,
         of=at_the_end,
     ),
     ResourceMeasure(
         name="allocation_peak_RESOURCE",
-        meaning="The highest such share at the end of a major step.",
+        meaning="The highest share of the cluster's RESOURCE asked for at the end of a step.",
         formula="max over steps of allocation_RESOURCE",
         unit=SHARE,
         of=at_most,
     ),
     ResourceMeasure(
         name="allocation_mean_RESOURCE",
-        meaning="The same share over virtual time; absent if no time passed.",
+        meaning="Share of the cluster's RESOURCE asked for over virtual time; absent without.",
         formula="integral of requested over time / integral of allocatable over time",
         unit=SHARE,
         of=over_time,

@@ -34,7 +34,7 @@ def within_nodes(ledger: Ledger) -> float | None:
 MEASURES = (
     ResourceMeasure(
         name="imbalance_RESOURCE",
-        meaning="How unevenly the resource is used over the nodes at the end; 0 is even.",
+        meaning="How unevenly RESOURCE is used over the nodes at the end; 0 is even.",
         formula="standard deviation over nodes of requested / allocatable",
         unit=SHARE,
         of=over_nodes,

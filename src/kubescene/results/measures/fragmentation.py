@@ -62,7 +62,7 @@ MEASURES = (
     ResourceMeasure(
         name="fragmentation_RESOURCE",
         meaning=(
-            "Share of the free resource that a pod drawn from this run could not use at the end, "
+            "Share of the free RESOURCE that a pod drawn from this run could not use at the end, "
             "because it does not fit on the node that has it."
         ),
         formula=(

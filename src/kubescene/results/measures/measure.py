@@ -5,7 +5,7 @@ A measure without a value (no node, no pod, no time) is None, never 0 or NaN.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -28,9 +28,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     of: Callable[[Ledger], Value]
 
-    def values(self, ledger: Ledger) -> Iterator[tuple[str, Value]]:
-        """The names under which it is given, with its values."""
-        yield self.name, self.of(ledger)
+    def values(self, ledger: Ledger) -> Iterator["Measured"]:
+        """Its one value."""
+        yield Measured(self.name, self.of(ledger), self.meaning)
 
 
 class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +42,19 @@ class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     of: Callable[[Ledger, list[str]], Mapping[str, Value]]
 
-    def values(self, ledger: Ledger) -> Iterator[tuple[str, Value]]:
+    def values(self, ledger: Ledger) -> Iterator["Measured"]:
+        """One value per resource."""
         for resource, value in self.of(ledger, resources(ledger)).items():
-            yield self.name.replace(RESOURCE, word(resource)), value
+            name = self.name.replace(RESOURCE, word(resource))
+            yield Measured(name, value, self.meaning.replace(RESOURCE, resource))
+
+
+class Measured(NamedTuple):
+    """One value, under the name that it has in this run."""
+
+    name: str
+    value: Value
+    meaning: str
 
 
 AnyMeasure: TypeAlias = Measure | ResourceMeasure

@@ -1,0 +1,106 @@
+"""``kubescene results``: a run as tables, on the terminal or in a file."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from kubescene.errors import ConfigurationError
+from kubescene.reports.tables import text_lines
+from kubescene.results.prices import read_prices
+from kubescene.results.sources import RunSource, open_run
+from kubescene.results.tables import Table, tables
+
+Format = Literal["table", "csv", "json", "parquet"]
+FINE = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the run is: exactly one of directory and server."""
+
+    run: Path | None = None
+    server: str | None = None
+    scenario: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Which table, and how."""
+
+    table: str = "measures"
+    format: Format = "table"
+    out: Path | None = None
+    prices: Path | None = None
+
+
+@contextmanager
+def opened(origin: Origin) -> Iterator[RunSource]:
+    """The run; what is wrong with it is said on standard error."""
+    if (origin.run is None) == (origin.server is None):
+        raise ConfigurationError("name either a run directory or --server URL")
+    if origin.run is not None:
+        source = open_run(origin.run)
+        warn(source)
+        yield source
+        return
+    # Those who read a directory need no HTTP.
+    from kubescene.cli.remote_results import served_run
+
+    with served_run(origin.server or "", origin.scenario) as source:
+        warn(source)
+        yield source
+
+
+def warn(source: RunSource) -> None:
+    for warning in source.warnings:
+        sys.stderr.write(f"kubescene: warning: {warning}\n")
+
+
+def show_results(origin: Origin, wish: Wish) -> int:
+    """Print a table, or write it to a file; returns the exit code."""
+    if wish.format == "parquet" and wish.out is None:
+        raise ConfigurationError("Parquet is not for terminals: name a file by --out")
+    prices = None if wish.prices is None else read_prices(wish.prices)
+    with opened(origin) as source:
+        found = tables(source, prices)
+        if wish.table not in found:
+            raise ConfigurationError(
+                f"there is no table {wish.table!r}; there are: {', '.join(found)}"
+            )
+        give(found[wish.table], wish)
+    return FINE
+
+
+def give(table: Table[Any], wish: Wish) -> None:
+    if wish.out is not None:
+        save(table, wish.out, wish.format)
+        return
+    for part in parts(table, wish.format):
+        sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
+
+
+def save(table: Table[Any], path: Path, form: Format) -> None:
+    """Write a file; `ConfigurationError` if that cannot be."""
+    try:
+        if form == "parquet":
+            table.parquet(path)
+            return
+        with path.open("wb") as file:
+            file.writelines(parts(table, form))
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write {path}: {error.strerror}; choose another --out"
+        ) from error
+
+
+def parts(table: Table[Any], form: Format) -> Iterator[bytes]:
+    """The text of a table, piece by piece."""
+    if form == "csv":
+        return (line.encode() for line in table.csv_lines())
+    if form == "json":
+        return table.json_lines()
+    return (line.encode() for line in text_lines(table))

@@ -1,0 +1,96 @@
+"""The page that defines every measure, made from the measures themselves."""
+
+from collections.abc import Iterable, Iterator
+
+from kubescene.results.measures import (
+    allocation,
+    balance,
+    extent,
+    fragmentation,
+    pending,
+    pod_counts,
+    preemptions,
+    scheduling,
+    utilization,
+)
+from kubescene.results.measures.cost import cost_measures
+from kubescene.results.measures.measure import AnyMeasure
+from kubescene.results.prices import Prices
+
+INTRODUCTION = """\
+# Measures
+
+`kubescene results RUN` shows them, `open_run("RUN").measures()` gives them to Python, flat and by
+name; expectations and sweeps use the same names. This page is made from the code:
+`pytest tests/results/test_measures_page.py --update` makes it anew.
+
+- **RESOURCE** stands for every resource that a node of the run offers: `cpu`, `memory`, `pods`
+  (every pod takes one), and others, whose names become words: `example.com/gpu` is
+  `example_com_gpu`.
+- A **share** is a number from 0 to 1; it is more only where pods were put on nodes that are too
+  small for them, or a node shrank. *Requested* is what pods ask for by their specs, by the
+  arithmetic of the scheduler, not what they would use; *allocatable* is what a node offers.
+- A pod is **pending** until it has a node, then **bound**; **terminating** from its deletion until
+  that is carried out, then **deleted**; **finished** once its phase is Succeeded or Failed. Pods
+  that are bound or terminating take room of their node, as long as the node exists.
+- **Time** is virtual. Inside a step it stands still, so without an `advanceOperation` all waiting
+  takes 0 seconds; major steps tell more then.
+- A pod that **never had a node** was only seen waiting up to a point: until the end of the run, or
+  until it was gone. Its waiting time is *right-censored*, and each measure of waiting says what it
+  makes of that.
+- A measure **without a value** (no node, no pod, no time, nothing free) is absent: not in the
+  mapping, null in JSON and frames, an empty cell in CSV, a dash on the terminal. It is never 0 or
+  NaN.
+"""
+
+PRICES = """\
+Only with a price list (`--prices FILE`, `measures(prices=...)`):
+
+```yaml
+currency: USD
+label: node.kubernetes.io/instance-type   # this label if none is named
+hourly:
+  m5.large: 0.096
+  c5.xlarge: 0.17
+default: 0.1                              # for nodes that are not listed; else they are an error
+```
+"""
+
+SECTIONS: tuple[tuple[str, str, tuple[AnyMeasure, ...]], ...] = (
+    ("The run", "", extent.MEASURES),
+    ("Pods", "", pod_counts.MEASURES),
+    (
+        "Pending time",
+        "Pods that came with a node (`spec.nodeName`) never waited for a scheduler and are not\n"
+        "counted. Time behind scheduling gates counts.\n",
+        pending.MEASURES,
+    ),
+    ("Scheduling", "", scheduling.MEASURES),
+    ("Preemption", "", preemptions.MEASURES),
+    ("Allocation of the cluster", "", allocation.MEASURES),
+    ("Utilisation of nodes", "", utilization.MEASURES),
+    ("Balance", "", balance.MEASURES),
+    (
+        "Fragmentation",
+        "Only amounts count: taints, affinity and other rules of the scheduler are not asked.\n",
+        fragmentation.MEASURES,
+    ),
+    ("Cost", PRICES, cost_measures(Prices(currency="currency"))),
+)
+
+
+def page() -> str:
+    """The whole page, as Markdown."""
+    return "\n".join([INTRODUCTION, *(line for section in SECTIONS for line in _section(*section))])
+
+
+def _section(title: str, words: str, measures: Iterable[AnyMeasure]) -> Iterator[str]:
+    yield f"## {title}\n"
+    if words:
+        yield words
+    yield "| measure | unit | meaning | formula |"
+    yield "|---|---|---|---|"
+    for each in measures:
+        formula = each.formula.replace("|", "\\|")
+        yield f"| `{each.name}` | {each.unit} | {each.meaning} | {formula} |"
+    yield ""

@@ -1,0 +1,158 @@
+"""Tables: typed rows, and what becomes of them."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import orjson
+import polars as pl
+import pytest
+
+import kubescene
+from kubescene.errors import ConfigurationError
+from kubescene.results import (
+    allocation_rate,
+    by_pod,
+    iterate,
+    node_utilization,
+    open_run,
+    scheduling_results,
+)
+from kubescene.running import Run
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+from kubescene.timeline import PodScheduled
+
+NAMES = [
+    "pods",
+    "nodes",
+    "steps",
+    "allocation",
+    "attempts",
+    "preemptions",
+    "utilization",
+    "measures",
+]
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    node = make_node("n-$(INDEX)").cpu("4").memory("8Gi").capacity("ephemeral-storage", "2Gi")
+    return kubescene.run(
+        ScenarioBuilder("tables")
+        .create(node, count=2)
+        .step(2)
+        .create(make_pod("a").cpu("1").request("ephemeral-storage", "1Gi"), make_pod("b").cpu("8"))
+        .advance("90s")
+        .step(3)
+        .delete("v1", "Pod", "a", namespace="default")
+        .step(4)
+        .create(make_pod("a").cpu("2").memory("1Gi"))
+        .done()
+    )
+
+
+def test_there_are_these_tables(run: Run) -> None:
+    assert list(open_run(run).tables()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_form_holds_the_same(run: Run, name: str, tmp_path: Path) -> None:
+    table = open_run(run).tables()[name]
+    rows, frame = table.rows, table.frame()
+    assert frame.height == len(rows)
+    assert tuple(frame.columns) == table.columns
+    listed = list(csv.DictReader(io.StringIO(table.csv())))
+    assert len(listed) == len(rows)
+    assert orjson.loads(table.json()) == [
+        {name: getattr(row, name) for name in table.columns} for row in rows
+    ]
+    table.parquet(tmp_path / "table.parquet")
+    assert pl.read_parquet(tmp_path / "table.parquet").equals(frame)
+
+
+def test_frames_know_types_even_without_values() -> None:
+    tables = open_run(kubescene.run(ScenarioBuilder("empty").done())).tables()
+    schema = tables["pods"].frame().schema
+    assert schema["cpu"] == schema["attempts"] == pl.Int64
+    assert schema["pending_s"] == schema["bound_s"] == pl.Float64
+    assert schema["censored"] == pl.Boolean
+    assert schema["other"] == pl.String
+    assert tables["measures"].frame().schema["value"] == pl.Float64
+
+
+def test_a_pod_that_comes_again_under_its_name_is_another_row(run: Run) -> None:
+    pods = by_pod(run)
+    assert list(pods) == ["default/a", "default/b"]
+    first, second = pods["default/a"]
+    assert (first.state, second.state) == ("Deleted", "Bound")
+    assert (first.other, second.other) == ({"ephemeral-storage": 2**30}, {})
+    (waiting,) = pods["default/b"]
+    assert waiting.censored
+    assert (waiting.pending_s, waiting.pending_steps, waiting.node) == (90.0, 2, "")
+    assert "Insufficient cpu" in waiting.message
+
+
+def test_the_allocation_rate_is_told_step_by_step(run: Run) -> None:
+    rates = [(row.step, row.allocation) for row in allocation_rate(run) if row.resource == "cpu"]
+    assert rates == [(1, 0.0), (2, 1 / 8), (3, 0.0), (4, 2 / 8)]
+    disk = [row.requested for row in allocation_rate(run) if row.resource == "ephemeral-storage"]
+    assert disk == [0, 2**30, 0, 0]
+
+
+def test_the_utilization_of_every_node_is_told_step_by_step(run: Run) -> None:
+    rows = [(row.step, row.node, row.cpu_requested) for row in node_utilization(run)]
+    assert len(rows) == 4 * 2
+    assert sorted(amount for step, _, amount in rows if step == 2) == [0, 1000]
+    assert sum(amount for step, _, amount in rows if step == 4) == 2000
+
+
+def test_attempts_are_the_scheduling_results(run: Run) -> None:
+    rows = scheduling_results(run).rows
+    assert [(row.pod, bool(row.node)) for row in rows[:2]] == [
+        ("default/a", True),
+        ("default/b", False),
+    ]
+    assert rows[1].reason == "Unschedulable"
+
+
+def test_values_of_ones_own_are_made_by_iterating(run: Run) -> None:
+    placed = [
+        (moment.fact.name, moment.ledger.totals.requested["cpu"])
+        for moment in iterate(run)
+        if isinstance(moment.fact, PodScheduled)
+    ]
+    assert placed == [("a", 1000), ("a", 2000)]
+
+
+def test_a_node_that_is_gone_is_told_as_it_was_last() -> None:
+    scenario = (
+        ScenarioBuilder("gone")
+        .create(make_node("n").cpu("4"), make_pod("a").cpu("1"))
+        .step(2)
+        .delete("v1", "Node", "n")
+        .done()
+    )
+    source = open_run(kubescene.run(scenario))
+    (node,) = source.tables()["nodes"]
+    assert (node.present, node.ended_step, node.pods, node.cpu_requested) == (False, "2.0", 1, 1000)
+    assert [row.step for row in source.tables()["utilization"]] == [1]
+    assert source.ledger.totals.requested["cpu"] == 0
+
+
+def test_a_node_that_comes_back_finds_its_pods() -> None:
+    scenario = ScenarioBuilder("back").create(make_node("n").cpu("4"), make_pod("a").cpu("1"))
+    scenario.step(2).delete("v1", "Node", "n").step(3).create(make_node("n").cpu("8"))
+    source = open_run(kubescene.run(scenario.done()))
+    assert [(row.present, row.cpu_requested) for row in source.tables()["nodes"]] == [
+        (False, 1000),
+        (True, 1000),
+    ]
+    assert source.measures()["allocation_cpu"] == 1 / 8
+
+
+def test_without_polars_the_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'kubescene\[frames\]'"):
+        open_run(run).tables()["pods"].frame()
