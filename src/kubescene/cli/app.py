@@ -285,6 +285,54 @@ def report(
 
 
 @app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="The --out directory of a run.")],
+    run_b: Annotated[Path, typer.Argument(help="That of the run to compare with it.")],
+    form: Annotated[
+        Literal["terminal", "markdown", "json"] | None,
+        typer.Option("--format", help="How to show it; by default as the name of --out ends."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file, not to the terminal.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="For how many pods to find out which plugin moved them.")
+    ] = 200,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Play runs again that have not kept why pods were placed."),
+    ] = False,
+    plugin: Annotated[
+        list[str] | None, typer.Option(help="With --replay: a plugin that a run was given.")
+    ] = None,
+    controller: Annotated[
+        list[str] | None, typer.Option(help="With --replay: a controller that the runs were given.")
+    ] = None,
+    feature_gates: Annotated[
+        str, typer.Option(metavar="NAME=true,...", help="With --replay: those of the runs.")
+    ] = "",
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="With --replay: where objectFrom reads.")
+    ] = None,
+) -> None:
+    """Show what differs between two runs, and which plugin moved whom. Exits 1 if they differ.
+
+    Example: kubescene compare out/before out/after --format markdown
+    """
+    from kubescene.cli.compare import Format, compare_directories, show_comparison
+    from kubescene.cli.replaying import PlayedWith
+
+    given = PlayedWith(
+        plugins=plugin or (),
+        controllers=controller or (),
+        feature_gates=feature_gates,
+        folder=folder,
+    )
+    found = compare_directories(run_a, run_b, looked_at=limit, given=given if replay else None)
+    raise typer.Exit(show_comparison(found, None if form is None else Format(form), out))
+
+
+@app.command()
 def convert(
     sources: Annotated[
         list[Path],
