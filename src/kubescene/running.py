@@ -63,8 +63,8 @@ class RunRequest:
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
     that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
     reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
-    ``strict``, what nobody acts on is a fault instead of a warning. ``explained`` are the pods whose
-    explanations are kept, all if it is None.
+    ``strict``, what nobody acts on is a fault instead of a warning. ``explained`` are the pods
+    whose explanations are kept, all if it is None.
     """
 
     scenario: JsonObject

@@ -68,10 +68,11 @@ def run(
         typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
     ] = None,
     scheduler_config: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig.",
+            help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig. "
+            "Given twice, both are played and compared; then 1 means that they differ.",
         ),
     ] = None,
     feature_gates: Annotated[
@@ -162,7 +163,7 @@ def run(
         strict=strict,
         plugins=plugin or (),
         controllers=controller or (),
-        scheduler_config=scheduler_config,
+        scheduler_config=scheduler_config[0] if scheduler_config else None,
         feature_gates=feature_gates,
         interactive=interactive,
         plugin_errors=plugin_errors,
@@ -171,6 +172,10 @@ def run(
         junit=junit,
         report=report,
     )
+    if scheduler_config is not None and len(scheduler_config) > 1:
+        from kubescene.cli.two_schedulers import run_both
+
+        raise typer.Exit(run_both(file, arguments, scheduler_config))
     raise typer.Exit(run_scenario(file, arguments))
 
 

@@ -7,7 +7,7 @@ that of the first, byte for byte; a run with other plugins or settings is not mi
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import ne
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -85,7 +85,7 @@ def replay_explained(directory: Path, given: PlayedWith, pods: frozenset[str]) -
     scenario = with_simulation(scenario_of(directory), explain=Explain.FULL.value)
     scheduler = replace(plain, plugins=options.plugins)
     played = play_again(directory, scenario, given, scheduler, "to have it explained", pods)
-    if any(map(ne, course_of(played), course_of(directory))):
+    if any(a != b for a, b in zip_longest(course_of(played), course_of(directory))):
         raise went_elsewhere(directory)
     return played
 
@@ -131,11 +131,9 @@ def went_elsewhere(directory: Path) -> ConfigurationError:
 
 
 def course_of(where: object) -> Iterator[tuple[object, ...]]:
-    """Every attempt of a run: when, at whom, and how it ended. Ends with the number of them."""
-    count = 0
-    for count, each in enumerate(open_run(where).attempts(), 1):
+    """Every attempt of a run: when, at whom, and how it ended."""
+    for each in open_run(where).attempts():
         yield tuple(each.step), each.time, each.namespace, each.name, each.node, each.message
-    yield (count,)
 
 
 def digest_of(played: Run) -> str:

@@ -55,8 +55,9 @@ def _lines(comparison: Comparison, *, replayable: bool) -> Iterator[str]:
 def _overview(comparison: Comparison) -> Iterator[str]:
     a, b = comparison.a, comparison.b
     moved, movers = len(comparison.moved), comparison.movers()
-    by = f" ({', '.join(f'{plugin} {count}' for plugin, count in movers.items())}" if movers else ""
-    yield f"### {text(a.name)} → {text(b.name)}: {counted(moved, 'pod')} elsewhere{text(by)}\n"
+    by = ", ".join(f"{plugin} {count}" for plugin, count in movers.items())
+    title = f"{a.name} → {b.name}: {counted(moved, 'pod')} elsewhere"
+    yield f"### {text(f'{title}, moved by {by}' if by else title)}\n"
     cluster = comparison.cluster
     use_a, use_b = (cluster.a, cluster.b) if cluster is not None else (None, None)
     rows = [
