@@ -4,7 +4,7 @@ A short table first, everything long folded away. Tables are cut and say so, so 
 any size fits into a comment.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kubescene.reports.comparison import node_cells
 from kubescene.reports.comparison_words import (
@@ -26,6 +26,9 @@ from kubescene.results.comparison.values import NodeUse
 ROWS_SHOWN = 50
 INPUTS_SHOWN = 20
 LONGEST_CELL = 160
+LONGEST_NAME = 80
+LARGEST_TABLE = 5_000
+"""Characters; with eleven tables at most, a page stays below the 65,536 of a comment."""
 
 
 def markdown(comparison: Comparison, *, replayable: bool = True) -> str:
@@ -34,7 +37,7 @@ def markdown(comparison: Comparison, *, replayable: bool = True) -> str:
 
 
 def _lines(comparison: Comparison, *, replayable: bool) -> Iterator[str]:
-    yield from (f"> **Warning:** {text(warning)}\n" for warning in comparison.warnings)
+    yield from (f"> **Warning:** {text(warning, 500)}\n" for warning in comparison.warnings)
     if comparison.equal:
         yield f"✅ {text(equal_line(comparison))}\n"
         if comparison.inputs:
@@ -43,7 +46,7 @@ def _lines(comparison: Comparison, *, replayable: bool) -> Iterator[str]:
     yield from _overview(comparison)
     yield from _inputs(comparison)
     if comparison.divergence is not None:
-        yield " ".join(text(line) for line in told_divergence(comparison.divergence)) + "\n"
+        yield " ".join(text(line, 1_000) for line in told_divergence(comparison.divergence)) + "\n"
     if rest := told_rest(comparison):
         yield f"{text(rest)}\n"
     yield from _pods(comparison)
@@ -57,7 +60,7 @@ def _overview(comparison: Comparison) -> Iterator[str]:
     moved, movers = len(comparison.moved), comparison.movers()
     by = ", ".join(f"{plugin} {count}" for plugin, count in movers.items())
     title = f"{a.name} → {b.name}: {counted(moved, 'pod')} elsewhere"
-    yield f"### {text(f'{title}, moved by {by}' if by else title)}\n"
+    yield f"### {text(f'{title}, moved by {by}' if by else title, 3 * LONGEST_NAME)}\n"
     cluster = comparison.cluster
     use_a, use_b = (cluster.a, cluster.b) if cluster is not None else (None, None)
     rows = [
@@ -69,7 +72,7 @@ def _overview(comparison: Comparison) -> Iterator[str]:
         ("ended", a.phase or "-", b.phase or "-"),
     ]
     heads = (counted(a.pods, "pod") if a.pods == b.pods else "", f"A: {a.name}", f"B: {b.name}")
-    yield from table(heads, rows)
+    yield from table(heads, rows, len(rows))
 
 
 def _share(use: NodeUse | None, resource: str) -> str:
@@ -84,9 +87,7 @@ def _inputs(comparison: Comparison) -> Iterator[str]:
         return
     rows = [(each.what, each.a, each.b) for each in comparison.inputs]
     yield f"**{given_line(comparison)}**\n"
-    yield from table(("what", "A", "B"), rows[:INPUTS_SHOWN])
-    if (left := len(rows) - INPUTS_SHOWN) > 0:
-        yield f"… and {left:,} more.\n"
+    yield from table(("what", "A", "B"), rows[:INPUTS_SHOWN], len(rows))
 
 
 def _pods(comparison: Comparison) -> Iterator[str]:
@@ -152,17 +153,25 @@ def folded(
 ) -> Iterator[str]:
     """A table behind its title; ``total`` says how many rows there would be."""
     yield f"<details><summary>{text(title)}</summary>\n"
-    yield from table(heads, rows)
-    if (left := total - len(rows)) > 0:
-        yield f"… and {left:,} more.\n"
+    yield from table(heads, rows, total)
     yield "</details>\n"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(text, heads))} |"
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> Iterator[str]:
+    """As many rows as there is room for, and how many there would be more."""
+    yield f"| {' | '.join(text(head, LONGEST_CELL) for head in heads)} |"
     yield f"|{'|'.join('---' for _ in heads)}|"
-    yield from (f"| {' | '.join(text(cell, LONGEST_CELL) for cell in row)} |" for row in rows)
+    room, left = LARGEST_TABLE, total
+    for row in rows:
+        line = f"| {' | '.join(text(cell, LONGEST_CELL) for cell in row)} |"
+        room -= len(line)
+        if room < 0:
+            break
+        left -= 1
+        yield line
     yield ""
+    if left:
+        yield f"… and {left:,} more.\n"
 
 
 def text(value: str, longest: int = 0) -> str:

@@ -71,7 +71,7 @@ def told_rest(comparison: Comparison) -> str:
     """How the other differences hang together with the first."""
     causes = [each.cause for each in comparison.placed if each.cause is not None]
     counts = {cause: causes.count(cause) for cause in Cause if causes.count(cause)}
-    if not counts:
+    if not counts or len(comparison.placed) == 1:
         return ""
     parts = [f"{count} {_of(cause)}" for cause, count in counts.items()]
     unknown = len(comparison.placed) - len(causes)
