@@ -9,7 +9,7 @@ from rich.console import Console
 import kubescene
 from kubescene.reports.comparison import print_comparison
 from kubescene.reports.comparison_markdown import markdown
-from kubescene.results.comparison import Cause, Comparison, compare
+from kubescene.results.comparison import Cause, Comparison, Side, compare
 from kubescene.results.comparison.attribution import Attribution, PluginPart, Why
 from kubescene.results.comparison.json_differences import Difference
 from kubescene.results.comparison.values import (
@@ -19,7 +19,6 @@ from kubescene.results.comparison.values import (
     NodeUse,
     PlacedPod,
     PreemptionDifference,
-    Side,
     WaitingPod,
 )
 from kubescene.scenario import ScenarioBuilder

@@ -205,8 +205,8 @@ def measures_table(comparison: Comparison) -> Table:
     rows = comparison.measures
     alike = f"; {comparison.measures_alike} are equal" if comparison.measures_alike else ""
     columns = (("measure", "left"), ("A", "right"), ("B", "right"), ("change", "right"))
-    table = plain_table(f"\nMeasures that differ{alike}", *columns, ("unit", "left"))
-    for each in rows:
+    table = shown(f"\nMeasures that differ{alike}", rows, *columns, ("unit", "left"))
+    for each in rows[:ROWS_SHOWN]:
         a, b = number(each.a, each.unit), number(each.b, each.unit)
         table.add_row(each.measure, a, b, change(each), each.unit)
     return table

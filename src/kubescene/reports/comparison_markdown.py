@@ -57,9 +57,9 @@ def _lines(comparison: Comparison, *, replayable: bool) -> Iterator[str]:
 
 def _overview(comparison: Comparison) -> Iterator[str]:
     a, b = comparison.a, comparison.b
-    moved, movers = len(comparison.moved), comparison.movers()
+    placed, movers = len(comparison.placed), comparison.movers()
     by = ", ".join(f"{plugin} {count}" for plugin, count in movers.items())
-    title = f"{a.name} → {b.name}: {counted(moved, 'pod')} elsewhere"
+    title = f"{a.name} → {b.name}: {counted(placed, 'pod')} placed otherwise"
     yield f"### {text(f'{title}, moved by {by}' if by else title, 3 * LONGEST_NAME)}\n"
     cluster = comparison.cluster
     use_a, use_b = (cluster.a, cluster.b) if cluster is not None else (None, None)

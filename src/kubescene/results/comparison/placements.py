@@ -169,7 +169,7 @@ class Placements:
             step_in_a=a.step,
             step_in_b=b.step,
             cause=self._cause(a, b, attribution),
-            reconfigured=attribution.plugin in self._inputs.plugins,
+            reconfigured=self._reconfigured(attribution),
             attribution=attribution,
         )
 
@@ -191,9 +191,13 @@ class Placements:
             return Cause.CONSEQUENCE
         if before.nodes != after.nodes:
             return Cause.SCENARIO
-        if self._inputs.operations_differ and attribution.plugin not in self._inputs.plugins:
+        if self._inputs.operations_differ and not self._reconfigured(attribution):
             return Cause.SCENARIO
         return Cause.SCHEDULER
+
+    def _reconfigured(self, attribution: Attribution) -> bool:
+        rating = attribution.why is not Why.VERDICT
+        return self._inputs.reconfigured(attribution.plugin, rating=rating)
 
     def _state(self, side: Side, attempt: ExplainedAttempt) -> ClusterState:
         history, step = self._histories[side], _step(attempt)
