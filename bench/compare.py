@@ -13,7 +13,7 @@ from pathlib import Path
 
 import kubescene
 from kubescene.reports.comparison_markdown import markdown
-from kubescene.results.comparison import compare
+from kubescene.results import compare
 from kubescene.testing import make_node, make_pod
 from measuring import Figures, Stopwatch, alone, peak_mb, row, start
 
