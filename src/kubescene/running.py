@@ -42,11 +42,12 @@ from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.background_extenders import at_once
 from kubescene.scheduler.sources import SchedulerSource, scheduler_options
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
-from kubescene.timeline.explanations import ExplanationRecorder, Sink
+from kubescene.timeline.explanations import ExplanationRecorder, Line, Sink
 from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
+    from kubescene.results.comparison import Comparison
     from kubescene.results.tables import Table
 
 USER = Actor("kubescene-run")
@@ -62,7 +63,8 @@ class RunRequest:
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
     that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
     reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
-    ``strict``, what nobody acts on is a fault instead of a warning.
+    ``strict``, what nobody acts on is a fault instead of a warning. ``explained`` are the pods
+    whose explanations are kept, all if it is None.
     """
 
     scenario: JsonObject
@@ -76,6 +78,7 @@ class RunRequest:
     folder: Path | None = None
     source: Path | None = None
     strict: bool = False
+    explained: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -136,6 +139,12 @@ class RunResult:
     def explain(self, pod: str) -> Attempts:
         """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``), node by node."""
         return attempts_of(self.log, self.explanations, pod)
+
+    def compare(self, other: object, **options: Any) -> "Comparison":
+        """This run beside another one; see `kubescene.results.compare`."""
+        from kubescene.results.comparison import compare
+
+        return compare(self, other, **options)
 
     def __repr__(self) -> str:
         name, bound = self.summary.scenario, self.summary.placements_total
@@ -214,6 +223,7 @@ def run(
     folder: str | Path | None = None,
     source: Path | None = None,
     strict: bool = False,
+    explained: frozenset[str] | None = None,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -234,6 +244,7 @@ def run(
         folder=folder_of(scenario) if folder is None else Path(folder),
         source=Path(scenario) if isinstance(scenario, str | Path) else source,
         strict=strict,
+        explained=explained,
     )
     return _played(request, instruments)
 
@@ -277,6 +288,8 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         output = OutputDirectory(request.out, header, inputs=inputs_of(request))
         log.follow(output.record)
     explanations, explain = explanations_of(output)
+    if request.explained is not None:
+        explain = partial(explain_only, request.explained, explain)
     onlookers = () if output is None else (output,)
     try:
         cluster, engine = staged(
@@ -380,6 +393,12 @@ def explanations_of(output: OutputDirectory | None) -> tuple[Explanations, Sink]
         return ExplanationFile(output.explanations_path), output.explain
     memory = ExplanationMemory()
     return memory, memory.explain
+
+
+def explain_only(pods: frozenset[str], sink: Sink, pod: str, line: Line) -> None:
+    """A sink for what concerns some pods; lists of nodes concern all."""
+    if not pod or pod in pods:
+        sink(pod, line)
 
 
 def registrations(options: ClusterOptions, request: RunRequest) -> ControllerRegistrations:

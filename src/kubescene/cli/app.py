@@ -68,10 +68,11 @@ def run(
         typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
     ] = None,
     scheduler_config: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig.",
+            help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig. "
+            "Given twice, both are played and compared; then 1 means that they differ.",
         ),
     ] = None,
     feature_gates: Annotated[
@@ -162,7 +163,7 @@ def run(
         strict=strict,
         plugins=plugin or (),
         controllers=controller or (),
-        scheduler_config=scheduler_config,
+        scheduler_config=scheduler_config[0] if scheduler_config else None,
         feature_gates=feature_gates,
         interactive=interactive,
         plugin_errors=plugin_errors,
@@ -171,6 +172,10 @@ def run(
         junit=junit,
         report=report,
     )
+    if scheduler_config is not None and len(scheduler_config) > 1:
+        from kubescene.cli.two_schedulers import run_both
+
+        raise typer.Exit(run_both(file, arguments, scheduler_config))
     raise typer.Exit(run_scenario(file, arguments))
 
 
@@ -327,6 +332,54 @@ def results(
     origin = Origin(run=run or directory, server=server, scenario=scenario)
     wish = Wish(table=table, format=format, out=out, prices=prices)
     raise typer.Exit(show_results(origin, wish))
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="The --out directory of a run.")],
+    run_b: Annotated[Path, typer.Argument(help="That of the run to compare with it.")],
+    form: Annotated[
+        Literal["terminal", "markdown", "json"] | None,
+        typer.Option("--format", help="How to show it; by default as the name of --out ends."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file, not to the terminal.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="For how many pods to find out which plugin moved them.")
+    ] = 200,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Play runs again that have not kept why pods were placed."),
+    ] = False,
+    plugin: Annotated[
+        list[str] | None, typer.Option(help="With --replay: a plugin that a run was given.")
+    ] = None,
+    controller: Annotated[
+        list[str] | None, typer.Option(help="With --replay: a controller that the runs were given.")
+    ] = None,
+    feature_gates: Annotated[
+        str, typer.Option(metavar="NAME=true,...", help="With --replay: those of the runs.")
+    ] = "",
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="With --replay: where objectFrom reads.")
+    ] = None,
+) -> None:
+    """Show what differs between two runs, and which plugin moved whom. Exits 1 if they differ.
+
+    Example: kubescene compare out/before out/after --format markdown
+    """
+    from kubescene.cli.compare import Format, compare_directories, show_comparison
+    from kubescene.cli.replaying import PlayedWith
+
+    given = PlayedWith(
+        plugins=plugin or (),
+        controllers=controller or (),
+        feature_gates=feature_gates,
+        folder=folder,
+    )
+    found = compare_directories(run_a, run_b, looked_at=limit, given=given if replay else None)
+    raise typer.Exit(show_comparison(found, None if form is None else Format(form), out))
 
 
 @app.command()

@@ -5,8 +5,9 @@ that of the first, byte for byte; a run with other plugins or settings is not mi
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -18,10 +19,14 @@ from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
 from kubescene.results.output import RESULT_FILE, TIMELINE_FILE
-from kubescene.running import Run, run
+from kubescene.results.sources import open_run
+from kubescene.running import Run, run, with_simulation
 from kubescene.scenario.loading import load_scenario
+from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.guarding import PluginErrors
+from kubescene.timeline.explanations import Explain
 from kubescene.timeline.files import Header, TimelineWriter
+from kubescene.types import JsonObject
 
 HINT = (
     "name the --plugin, --controller, --feature-gates and --folder it was played with, and use the "
@@ -59,32 +64,76 @@ class Digest:
 
 def replay(directory: Path, given: PlayedWith) -> Run:
     """The run of a directory with its last world; raises if it is not that run."""
+    scheduler = scheduler_with(
+        given.plugins, given.scheduler_config, given.feature_gates, PluginErrors.FAIL
+    )
+    scenario = scenario_of(directory)
+    played = play_again(directory, scenario, given, scheduler, "to ask its last world")
+    if digest_of(played) != digest_of_file(directory / TIMELINE_FILE):
+        raise went_elsewhere(directory)
+    return played
+
+
+def replay_explained(directory: Path, given: PlayedWith, pods: frozenset[str]) -> Run:
+    """The run of a directory with everything about some pods explained.
+
+    Its plugins stand where the configuration in the directory has them. What it explains is no part
+    of the course of a run, so that is compared attempt by attempt.
+    """
+    options = scheduler_with(given.plugins, None, given.feature_gates, PluginErrors.FAIL)
+    plain = SchedulerOptions(feature_gates=options.feature_gates)
+    scenario = with_simulation(scenario_of(directory), explain=Explain.FULL.value)
+    scheduler = replace(plain, plugins=options.plugins)
+    played = play_again(directory, scenario, given, scheduler, "to have it explained", pods)
+    if any(a != b for a, b in zip_longest(course_of(played), course_of(directory))):
+        raise went_elsewhere(directory)
+    return played
+
+
+def scenario_of(directory: Path) -> JsonObject:
+    """The Scenario of a directory, to be played again."""
     file = directory / RESULT_FILE
     if not file.exists():
         raise ConfigurationError(
             f"{directory} has no {RESULT_FILE}: the run did not come to its end"
         )
-    scenario = load_scenario(file)
+    return {name: value for name, value in load_scenario(file).items() if name != "status"}
+
+
+def play_again(
+    directory: Path,
+    scenario: JsonObject,
+    given: PlayedWith,
+    scheduler: SchedulerOptions,
+    why: str,
+    explained: frozenset[str] | None = None,
+) -> Run:
     errors = Console(stderr=True)
-    errors.print(f"playing {directory} again, to ask its last world", style="dim", highlight=False)
+    errors.print(f"playing {directory} again, {why}", style="dim", highlight=False)
     with ProgressReporter(errors, amounts_of(scenario)) as progress:
         try:
-            played = run(
-                {name: value for name, value in scenario.items() if name != "status"},
+            return run(
+                scenario,
                 instruments=(progress,),
-                scheduler=scheduler_with(
-                    given.plugins, given.scheduler_config, given.feature_gates, PluginErrors.FAIL
-                ),
+                scheduler=scheduler,
                 reconcilers=controllers_named(given.controllers),
                 folder=given.folder,
+                explained=explained,
             )
         except ScenarioError as error:
             raise ConfigurationError(
                 f"{directory} cannot be played again: {error}; {HINT}"
             ) from error
-    if digest_of(played) != digest_of_file(directory / TIMELINE_FILE):
-        raise ConfigurationError(f"played again, {directory} goes another way: {HINT}")
-    return played
+
+
+def went_elsewhere(directory: Path) -> ConfigurationError:
+    return ConfigurationError(f"played again, {directory} goes another way: {HINT}")
+
+
+def course_of(where: object) -> Iterator[tuple[object, ...]]:
+    """Every attempt of a run: when, at whom, and how it ended."""
+    for each in open_run(where).attempts():
+        yield tuple(each.step), each.time, each.namespace, each.name, each.node, each.message
 
 
 def digest_of(played: Run) -> str:

@@ -90,19 +90,7 @@ def by_itself(
     progress = ProgressReporter(errors, amounts_of(file.scenario))
     try:
         with progress:
-            result = run(
-                file.scenario,
-                out=out,
-                seed=arguments.seed,
-                instruments=(progress,),
-                results=results,
-                full_status=arguments.full_status,
-                scheduler=arguments.scheduler(),
-                reconcilers=controllers_named(arguments.controllers),
-                folder=None if file.path is None else file.path.parent,
-                source=file.path,
-                strict=arguments.strict,
-            )
+            result = played(file, arguments, out, results, progress)
     except ScenarioError as error:
         complain([file.line(error)], "kubescene: ")
         junit.tell_fault(file.name, file.line(error))
@@ -120,6 +108,29 @@ def by_itself(
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)
     return code
+
+
+def played(
+    file: ScenarioFile,
+    arguments: RunArguments,
+    out: Path | None,
+    results: ResultsStrategy,
+    progress: ProgressReporter,
+) -> Run:
+    """The run that the command line asks for."""
+    return run(
+        file.scenario,
+        out=out,
+        seed=arguments.seed,
+        instruments=(progress,),
+        results=results,
+        full_status=arguments.full_status,
+        scheduler=arguments.scheduler(),
+        reconcilers=controllers_named(arguments.controllers),
+        folder=None if file.path is None else file.path.parent,
+        source=file.path,
+        strict=arguments.strict,
+    )
 
 
 def with_annotations(file: ScenarioFile, *, wanted: bool) -> ScenarioFile:

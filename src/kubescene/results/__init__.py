@@ -25,11 +25,13 @@ if TYPE_CHECKING:
         node_utilization,
         scheduling_results,
     )
+    from kubescene.results.comparison import Comparison, compare
     from kubescene.results.prices import Prices, read_prices
     from kubescene.results.sources import RunSource, open_run
     from kubescene.results.tables import Table
 
 __all__ = [
+    "Comparison",
     "ExpectationOutcome",
     "Moment",
     "NodeUse",
@@ -42,6 +44,7 @@ __all__ = [
     "Table",
     "allocation_rate",
     "by_pod",
+    "compare",
     "iterate",
     "node_utilization",
     "open_run",
@@ -62,6 +65,8 @@ _HOMES = {
     "open_run": "sources",
     "read_prices": "prices",
     "scheduling_results": "calculations",
+    "Comparison": "comparison",
+    "compare": "comparison",
 }
 
 

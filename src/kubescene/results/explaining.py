@@ -34,9 +34,10 @@ class NodeVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
-    Those scores are weighted; ``weights`` says by how much. Without verdicts, the run did not keep why; ``evaluated`` and ``feasible`` count nodes.
-    ``preemption`` tells whether others could make room, ``extenders`` what those said, ``waits``
-    what the pod waited for with a node promised, ``traceback`` where a plugin raised.
+    Those scores are weighted, by ``weights``. Without verdicts, the run did not keep why;
+    ``evaluated`` and ``feasible`` count nodes. ``preemption`` tells whether others could make room,
+    ``extenders`` what those said, ``waits`` what the pod waited for with a node promised,
+    ``traceback`` where a plugin raised.
     """
 
     pod: str

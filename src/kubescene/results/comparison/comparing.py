@@ -4,6 +4,8 @@ Each run is read once, into its ledger; explanations are read for those pods alo
 otherwise, and for a bounded number of them.
 """
 
+from collections.abc import Mapping
+
 from kubescene.results.comparison.attribution import Side
 from kubescene.results.comparison.histories import History
 from kubescene.results.comparison.inputs import inputs_of
@@ -13,31 +15,42 @@ from kubescene.results.comparison.outcomes import (
     compared_nodes,
     different_preemptions,
 )
-from kubescene.results.comparison.placements import Placements
+from kubescene.results.comparison.placements import Explainer, Placements
 from kubescene.results.comparison.values import ComparedRun, Comparison
 from kubescene.results.ledger_entries import PENDING
+from kubescene.results.output import TIMELINE_FILE
 from kubescene.results.sources import RunSource, open_run
 
 LOOKED_AT = 200
 """So many pods are asked about: each costs a look into the explanations of both runs."""
 
 
-def compare(a: object, b: object, *, looked_at: int = LOOKED_AT) -> Comparison:
+def compare(
+    a: object,
+    b: object,
+    *,
+    names: tuple[str, str] = ("", ""),
+    looked_at: int = LOOKED_AT,
+    explainers: Mapping[Side, Explainer] | None = None,
+) -> Comparison:
     """Compare two runs: directories, `Run` objects, or whatever else `open_run` takes.
 
-    ``looked_at`` bounds for how many pods it is found out who moved them, the earliest first.
+    ``names`` are what the runs are called. ``looked_at`` bounds for how many pods it is found out
+    who moved them, the earliest first. ``explainers`` explain attempts where a run has not kept
+    it, such as one that was played again.
     """
     sources = {Side.A: open_run(a), Side.B: open_run(b)}
     histories = {side: History(source.ledger) for side, source in sources.items()}
     inputs = inputs_of(sources[Side.A], sources[Side.B])
-    placements = Placements(sources, histories, inputs)
+    explain = {side: source.explain for side, source in sources.items()} | {**(explainers or {})}
+    placements = Placements(explain, histories, inputs)
     placed, divergence = placements.otherwise(looked_at), placements.divergence()
     ledgers = [history.ledger for history in histories.values()]
     nodes, nodes_alike = compared_nodes(*ledgers)
     measures, measures_alike = compared_measures(*sources.values())
     return Comparison(
-        a=_compared(sources[Side.A]),
-        b=_compared(sources[Side.B]),
+        a=_compared(sources[Side.A], names[0]),
+        b=_compared(sources[Side.B], names[1]),
         warnings=(*_warnings(sources), *placements.warnings, *inputs.warnings),
         inputs=inputs.differences,
         divergence=divergence,
@@ -55,10 +68,10 @@ def compare(a: object, b: object, *, looked_at: int = LOOKED_AT) -> Comparison:
     )
 
 
-def _compared(source: RunSource) -> ComparedRun:
+def _compared(source: RunSource, name: str) -> ComparedRun:
     ledger, simulation = source.ledger, (source.spec or {}).get("simulation") or {}
     return ComparedRun(
-        name=source.place,
+        name=name or source.place.removesuffix(f"/{TIMELINE_FILE}"),
         scenario=source.scenario,
         seed=source.seed,
         version=source.version,

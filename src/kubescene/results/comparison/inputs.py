@@ -17,18 +17,23 @@ from kubescene.types import JsonObject
 SCHEDULER_CONFIG = "schedulerConfig"
 APART = ("seed", "explain", SCHEDULER_CONFIG)
 """Of ``spec.simulation``: compared in their own way, or of no consequence."""
+RATING = (", weight", ", args.scoringStrategy.type")
+"""What changes scores and never a verdict, as far as that can be told from its name."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """All that differs, the scheduler first. ``plugins`` are those configured differently."""
+    """All that differs, the scheduler before the scenario."""
 
     differences: tuple[Difference, ...]
     operations_differ: bool
     warnings: tuple[str, ...] = ()
 
-    @property
-    def plugins(self) -> frozenset[str]:
-        return frozenset(each.plugin for each in self.differences if each.plugin)
+    def reconfigured(self, plugin: str, *, rating: bool) -> bool:
+        """Whether a plugin is configured differently, in a way that its scores or verdicts feel."""
+        return any(
+            each.plugin == plugin and (rating or not each.what.endswith(RATING))
+            for each in self.differences
+        )
 
 
 def inputs_of(a: RunSource, b: RunSource) -> Inputs:

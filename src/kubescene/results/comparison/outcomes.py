@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from kubescene.api.resource_requests import CPU, MEMORY
+from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.results.comparison.attribution import Side
 from kubescene.results.comparison.values import (
     MeasureComparison,
@@ -19,10 +19,7 @@ from kubescene.results.sources import RunSource
 
 def cluster_use(a: Ledger, b: Ledger) -> NodeComparison:
     """All nodes together, at the end."""
-    first, second = (
-        _use(ledger.totals.pods, ledger.totals.requested, ledger.totals.allocatable)
-        for ledger in (a, b)
-    )
+    first, second = (_use(ledger.totals.requested, ledger.totals.allocatable) for ledger in (a, b))
     return NodeComparison(node="all nodes", a=first, b=second)
 
 
@@ -40,15 +37,12 @@ def compared_nodes(a: Ledger, b: Ledger) -> tuple[tuple[NodeComparison, ...], in
 
 
 def _uses(ledger: Ledger) -> dict[str, NodeUse]:
-    return {
-        node.name: _use(node.use.pods, node.use.requested, node.use.allocatable)
-        for node in ledger.standing()
-    }
+    return {node.name: _use(node.use.requested, node.use.allocatable) for node in ledger.standing()}
 
 
-def _use(pods: int, requested: Mapping[str, int], allocatable: Mapping[str, int]) -> NodeUse:
+def _use(requested: Mapping[str, int], allocatable: Mapping[str, int]) -> NodeUse:
     return NodeUse(
-        pods=pods,
+        pods=requested.get(PODS, 0),
         cpu=requested.get(CPU, 0),
         cpu_allocatable=allocatable.get(CPU, 0),
         memory=requested.get(MEMORY, 0),

@@ -4,7 +4,8 @@ Pods are matched by namespace and name; where a name was used several times, by 
 they came.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -16,9 +17,11 @@ from kubescene.results.comparison.inputs import Inputs
 from kubescene.results.comparison.values import Cause, Divergence, PlacedPod, WaitingPod
 from kubescene.results.explaining import ExplainedAttempt
 from kubescene.results.ledger_entries import PENDING, PodEntry
-from kubescene.results.sources import RunSource
 
 NEVER = ScenarioStep(1 << 62, 0)
+
+Explainer: TypeAlias = Callable[[str], list[ExplainedAttempt]]
+"""The attempts at a pod, by ``NAMESPACE/NAME``."""
 
 
 class Placements:
@@ -26,11 +29,11 @@ class Placements:
 
     def __init__(
         self,
-        sources: Mapping[Side, RunSource],
+        explain: Mapping[Side, Explainer],
         histories: Mapping[Side, History],
         inputs: Inputs,
     ) -> None:
-        self._sources = sources
+        self._explain = explain
         self._histories = histories
         self._inputs = inputs
         self._mute: dict[Side, str] = {}
@@ -145,7 +148,7 @@ class Placements:
         namesakes = self._histories[side].pods[pod.pod]
         before = sum(each.attempts for each in namesakes[: namesakes.index(pod)])
         try:
-            attempts = self._sources[side].explain(pod.pod)
+            attempts = self._explain[side](pod.pod)
         except ConfigurationError as error:
             self._mute[side] = str(error)
             return None
@@ -166,7 +169,7 @@ class Placements:
             step_in_a=a.step,
             step_in_b=b.step,
             cause=self._cause(a, b, attribution),
-            reconfigured=attribution.plugin in self._inputs.plugins,
+            reconfigured=self._reconfigured(attribution),
             attribution=attribution,
         )
 
@@ -188,9 +191,13 @@ class Placements:
             return Cause.CONSEQUENCE
         if before.nodes != after.nodes:
             return Cause.SCENARIO
-        if self._inputs.operations_differ and attribution.plugin not in self._inputs.plugins:
+        if self._inputs.operations_differ and not self._reconfigured(attribution):
             return Cause.SCENARIO
         return Cause.SCHEDULER
+
+    def _reconfigured(self, attribution: Attribution) -> bool:
+        rating = attribution.why is not Why.VERDICT
+        return self._inputs.reconfigured(attribution.plugin, rating=rating)
 
     def _state(self, side: Side, attempt: ExplainedAttempt) -> ClusterState:
         history, step = self._histories[side], _step(attempt)

@@ -186,9 +186,9 @@ class Comparison(_Value, frozen=True, kw_only=True):
         return found
 
     def movers(self) -> dict[str, int]:
-        """How many of the pods that were looked at each plugin moved, the most first."""
+        """How many of the moved pods that were looked at each plugin moved, the most first."""
         found: dict[str, int] = {}
-        for each in self.placed:
+        for each in self.moved:
             if each.attribution is not None and each.attribution.plugin:
                 found[each.attribution.plugin] = found.get(each.attribution.plugin, 0) + 1
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
