@@ -138,7 +138,7 @@ def test_what_does_not_hold_is_shown_last_and_told_on_standard_error(file: Path)
     run = kubescene("run", file)
     shown = run.stdout.splitlines()[-3:]
     assert [line.rstrip() for line in shown] == [
-        "Expectations: 1 of 2 do not hold",
+        "Expectations: 1 of 2 hold",
         "  holds  fine",
         "  FAILS  nobody waits: somebody does",
     ]
