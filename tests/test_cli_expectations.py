@@ -36,7 +36,7 @@ def kubescene(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def scenario() -> ScenarioBuilder:
-    node = make_node("n").cpu("1").memory("1Gi").pods(9)
+    node = make_node("n").cpu("1").memory("1Gi").pods("9")
     return ScenarioBuilder("s").create(node).create(make_pod("p-$(INDEX)").cpu("1"), count=2)
 
 

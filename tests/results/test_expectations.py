@@ -23,7 +23,7 @@ from kubescene.timeline import ExpectationsEvaluated, ScenarioEnded, TimelineLog
 
 def small() -> ScenarioBuilder:
     """Two nodes of two cores, five pods of one: one waits."""
-    node = make_node("n-$(INDEX)").cpu("2").memory("4Gi").pods(110).label(zone="z$(INDEX)")
+    node = make_node("n-$(INDEX)").cpu("2").memory("4Gi").pods("110").label(zone="z$(INDEX)")
     pod = make_pod("p-$(INDEX)").cpu("1")
     return ScenarioBuilder("small").step(1).create(node, count=2).step(2).create(pod, count=5)
 
@@ -142,7 +142,7 @@ def test_an_expression_speaks_of_the_result(text: str, holds: bool) -> None:
         ("step[7].scheduled == 0", "no such key: 7"),
         ('measures["allocation_gpu"] > 0', "no such key: allocation_gpu"),
         ("pods[5].cpu == 1", "index out of bounds: 5"),
-        ("pods.exists(p, p.bound_s > 0.0)", "no such overload"),
+        ("pods.exists(p, p.bound_s > 0.0)", "no such overload: one of its values is null"),
         ("1 / (pods.size() - 5) == 1", "division by zero"),
         ("bool(phase)", "invalid syntax"),
     ],
@@ -265,7 +265,7 @@ def test_preemptions_and_pods_that_are_gone() -> None:
     scenario = (
         ScenarioBuilder("p")
         .step(1)
-        .create(make_priority_class("high", 100), make_node("n").cpu("2").memory("1Gi").pods(9))
+        .create(make_priority_class("high", 100), make_node("n").cpu("2").memory("1Gi").pods("9"))
         .create(pod, count=2)
         .step(2)
         .create(make_pod("urgent").cpu("2").priority_class("high"))

@@ -21,7 +21,7 @@ BUILTIN = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly")
 
 
 def scenario(name: str = "s") -> ScenarioBuilder:
-    node = make_node("n").cpu("1").memory("1Gi").pods(9)
+    node = make_node("n").cpu("1").memory("1Gi").pods("9")
     return ScenarioBuilder(name).create(node).create(make_pod("p-$(INDEX)").cpu("1"), count=2)
 
 

@@ -30,6 +30,9 @@ class JunitFile:
             write_junit(self.path, [unplayed(name, fault)])
 
 
+NO_JUNIT = JunitFile(None)
+
+
 @contextmanager
 def told_to(path: Path | None, scenario: Path) -> Iterator[JunitFile]:
     """Make room for the file; a scenario that cannot be read or played is told there, too."""

@@ -13,6 +13,8 @@ from kubescene.timeline import Outcome, TimelineLog
 COST_PER_ROW = 100
 """Work that an expression may do for each row of the tables that it asks for, beside the limit that
 every expression has: looking once at each of 100,000 pods is fine, at each pair of them is not."""
+HINTS = {"no such overload": ": one of its values is null, or of another type than expected"}
+"""What to look for, where the language itself says little."""
 SHOWN = 1000
 """Characters of a message."""
 
@@ -45,7 +47,7 @@ class ResultHearing:
             if self._value(each.program) is True:
                 return Outcome(expected.name, expected.expression, True)
         except EvaluationError as problem:
-            error = str(problem)
+            error = f"{problem}{HINTS.get(str(problem), '')}"
         return Outcome(expected.name, expected.expression, False, self._message(each), error)
 
     def _message(self, each: Compiled) -> str:
