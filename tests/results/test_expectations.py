@@ -51,7 +51,7 @@ BAD = [
     (
         "xyzzy == 0",
         0,
-        "undeclared reference to 'xyzzy': known are attempts, deleted_pods, duration",
+        "undeclared reference to 'xyzzy': known are attempts, deleted_pods, measures",
     ),
     ("measures.pods_pendng == 0", 8, "undefined field 'pods_pendng': did you mean 'pods_pending'?"),
     ("1 +", 3, "Syntax error: mismatched input '<EOF>'"),
@@ -61,7 +61,7 @@ BAD = [
     ("'true'", 0, "it must be true or false, but its type is string"),
     ("pods", 0, "it must be true or false, but its type is list(pod)"),
     ('measures["x"]', 0, "is not known before the run: write bool(...) around it"),
-    ("duration_s == 0", 11, "write the number with a point, such as 1.0 (column 12 of"),
+    ("pods[0].pending_s == 0", 18, "write the number with a point, such as 1.0 (column 19 of"),
     ("pods.all(p, p.node)", 13, "expected type 'bool' but found 'string'"),
     ("pods.all(p, p.priority == 'high')", 23, "no matching overload for '_==_'"),
     ("phase.all(x, true)", 0, "cannot be range of a comprehension"),
@@ -124,7 +124,7 @@ GOOD = [
     ("measures.pods_pending == 1 && measures.allocation_cpu == 1.0", True),
     ('measures["pods_pending"] == 1 && !("nope" in measures)', True),
     ("pods.all(p, p.bound_step == null || p.bound_s == 0.0)", True),
-    ('phase == "Succeeded" && duration_s == 0.0', True),
+    ('phase == "Succeeded" && measures.virtual_seconds == 0', True),
     ("pods.map(p, p.cpu).sum() == 5000", True),
 ]
 
@@ -256,7 +256,7 @@ def test_a_pause_is_looked_at_too() -> None:
 
 def test_expectations_see_time_that_passed_after_the_last_event() -> None:
     scenario = small().step(3).advance("10m").done()
-    found = outcomes(scenario, "duration_s == 600.0", "pending[0].pending_s == 600.0")
+    found = outcomes(scenario, "measures.virtual_seconds == 600", "pending[0].pending_s == 600.0")
     assert [each.holds for each in found] == [True, True]
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from kubescene.results import measures
-from kubescene.results.expectations.variables import ALL, ROW_TYPES, TYPES, cel_type, columns
+from kubescene.results.expectations.variables import ALL, ROW_TYPES, cel_type, columns
 
 INTRODUCTION = """\
 # Expectations
@@ -49,14 +48,14 @@ selectors) and 100 for each row of the tables that it asks for. Looking at every
 many there are; looking at every pair of pods is not where there are thousands.
 
 A value that may be absent is null (marked ?): `n.cpu_utilization == null || n.cpu_utilization <
-0.9`. Numbers with a point are compared with such: `duration_s == 0.0`. Times are seconds of virtual
-time since the run began; cpu is in thousandths of a core, memory in bytes.
+0.9`. Numbers with a point are compared with such: `p.pending_s == 0.0`. Times are seconds of
+virtual time since the run began; cpu is in thousandths of a core, memory in bytes.
 """
 
 
 def reference_page() -> str:
     """The page in Markdown."""
-    return "\n".join([INTRODUCTION, *_variables(), *_rows(), *_measures()])
+    return "\n".join([INTRODUCTION, *_variables(), *_rows()])
 
 
 def _variables() -> Iterator[str]:
@@ -76,12 +75,3 @@ def _rows() -> Iterator[str]:
 def _optional(told: object) -> str:
     kinds = [type(each).__name__ for each in getattr(told, "types", ())]
     return "?" if "NoneType" in kinds else ""
-
-
-def _measures() -> Iterator[str]:
-    about = "`RESOURCE` is `cpu`, `memory`, `pods`, or another one that a node offers."
-    rows = "".join(
-        f"| `measures.{each.name}` | {each.meaning} | {each.unit} |\n" for each in measures.ALL
-    )
-    assert TYPES["measures"].fields
-    yield f"### measures\n\n{about}\n\n| measure | meaning | unit |\n|---|---|---|\n{rows}"
