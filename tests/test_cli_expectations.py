@@ -187,13 +187,17 @@ def test_junit_of_a_scenario_that_cannot_be_played(text: str, file: Path, tmp_pa
     assert cases(junit)["the scenario is played"] == "error"
 
 
-def test_junit_never_overwrites_the_scenario(file: Path) -> None:
+@pytest.mark.parametrize("is_scenario", [True, False], ids=["the scenario", "another file"])
+def test_junit_overwrites_nothing_but_junit(is_scenario: bool, file: Path, tmp_path: Path) -> None:
     scenario().done().save(file)
-    before = file.read_bytes()
-    run = kubescene("run", file, "--junit", file)
+    other = file if is_scenario else tmp_path / "pods.yaml"
+    if not is_scenario:
+        other.write_text("kind: Pod")
+    before = other.read_bytes()
+    run = kubescene("run", file, "--junit", other)
     assert run.returncode == 2
-    assert "would overwrite" in run.stderr
-    assert file.read_bytes() == before
+    assert f"{other} is there and holds no test results: choose another --junit" in run.stderr
+    assert other.read_bytes() == before
 
 
 def test_equal_runs_write_equal_junit(file: Path, tmp_path: Path) -> None:

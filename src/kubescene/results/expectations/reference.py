@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from kubescene.results.expectations.variables import ALL, ROW_TYPES, cel_type, columns
+from kubescene.results.ledger_entries import STATES
 
 INTRODUCTION = """\
 # Expectations
@@ -49,13 +50,15 @@ many there are; looking at every pair of pods is not where there are thousands.
 
 A value that may be absent is null (marked ?): `n.cpu_utilization == null || n.cpu_utilization <
 0.9`. Numbers with a point are compared with such: `p.pending_s == 0.0`. Times are seconds of
-virtual time since the run began; cpu is in thousandths of a core, memory in bytes.
+virtual time since the run began; cpu is in thousandths of a core, memory in bytes. The `state` of a
+pod is one of LISTED.
 """
 
 
 def reference_page() -> str:
     """The page in Markdown."""
-    return "\n".join([INTRODUCTION, *_variables(), *_rows()])
+    states = ", ".join(f"`{state}`" for state in STATES)
+    return "\n".join([INTRODUCTION.replace("LISTED", states), *_variables(), *_rows()])
 
 
 def _variables() -> Iterator[str]:
