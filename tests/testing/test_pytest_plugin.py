@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubescene.scenario import ScenarioBuilder
-from kubescene.testing import make_node, make_pod
+from kubescene.testing import make_node, make_pod, make_replica_set
 
 pytest_plugins = ["pytester"]
 
@@ -175,8 +175,17 @@ def test_a_seed_on_the_command_line_is_for_all(pytester: pytest.Pytester) -> Non
             assert kubescene_cluster(seed=1).options.seed == 9
         """
     )
-    scenario().done().expect("x", "true").save(pytester.path / "a.scenario.yaml")
-    pytest_run(pytester, "--kubescene-seed=9").assert_outcomes(passed=3)
+    pytest_run(pytester, "--kubescene-seed=9").assert_outcomes(passed=1)
+    named = ScenarioBuilder("s").create(make_replica_set("web")).done().expect("x", "false").build()
+    named["spec"]["expectations"][0]["messageExpression"] = "'its name: ' + pods[0].name"
+    (pytester.path / "a.scenario.yaml").write_text(json.dumps(named))
+    told = {name_told(pytest_run(pytester, *seed)) for seed in ((), ("--kubescene-seed=9",))}
+    assert len(told) == 2
+
+
+def name_told(result: pytest.RunResult) -> str:
+    (line,) = [each for each in result.outlines if "does not hold: its name: web-" in each]
+    return line
 
 
 def test_those_who_do_not_use_it_do_not_pay(pytester: pytest.Pytester) -> None:
