@@ -122,7 +122,7 @@ def test_an_expectation_that_does_not_hold_makes_it_red(runner: Runner) -> None:
 
 def test_a_typo_makes_it_red_before_anything_is_played(runner: Runner) -> None:
     file = runner.folder / "scenarios/release.scenario.yaml"
-    file.write_text(file.read_text().replace("pending.size() == 0", "pendin.size() == 0"))
+    file.write_text(file.read_text().replace("pending.size() == 0", "waiting.size() == 0"))
     assert not runner.run()
     assert runner.codes["Check the files"] == 2
     assert "Play the scenarios" not in runner.codes

@@ -96,7 +96,7 @@ def test_validate_lists_all_of_them_beside_other_faults(file: Path) -> None:
     [
         ("  - {name: x}", "spec.expectations[0]: needs expression"),
         ("  - {expression: 'true'}", "spec.expectations[0]: needs name"),
-        ("  - {name: x, expresion: 'true'}", "did you mean expression?"),
+        ("  - {name: x, expressions: 'true'}", "did you mean expression?"),
         ("  - {name: x, expression: true}", "must be text, not True"),
         ("  - true", "must be an object, not True"),
         (
