@@ -1,7 +1,7 @@
 """Looking whether expectations hold, when a scenario comes to its end.
 
-A few thousand facts at a time, then one expectation after the other: a server has others to answer
-meanwhile. Only those tables are made that an expression asks for.
+A few hundred facts at a time, then one table or expectation after the other: a server has others to
+answer meanwhile. Only those tables are made that an expression asks for.
 """
 
 from kubescene.cel import DEFAULT_COST, EvaluationError, Program
@@ -36,8 +36,9 @@ class ResultHearing:
     def go_on(self) -> bool:
         if self._findings.read_on():
             return True
-        if len(self._outcomes) < len(self._expected):
-            self._outcomes.append(self._outcome(self._expected[len(self._outcomes)]))
+        rest = self._expected[len(self._outcomes) :]
+        if rest and not self._findings.prepare(rest[0].program.names):
+            self._outcomes.append(self._outcome(rest[0]))
         return len(self._outcomes) < len(self._expected)
 
     def _outcome(self, each: Compiled) -> Outcome:
