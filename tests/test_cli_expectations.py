@@ -36,7 +36,7 @@ def kubescene(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def scenario() -> ScenarioBuilder:
-    node = make_node("n").cpu("1").memory("1Gi").pods(9)
+    node = make_node("n").cpu("1").memory("1Gi").pods("9")
     return ScenarioBuilder("s").create(node).create(make_pod("p-$(INDEX)").cpu("1"), count=2)
 
 
@@ -96,7 +96,7 @@ def test_validate_lists_all_of_them_beside_other_faults(file: Path) -> None:
     [
         ("  - {name: x}", "spec.expectations[0]: needs expression"),
         ("  - {expression: 'true'}", "spec.expectations[0]: needs name"),
-        ("  - {name: x, expresion: 'true'}", "did you mean expression?"),
+        ("  - {name: x, expressions: 'true'}", "did you mean expression?"),
         ("  - {name: x, expression: true}", "must be text, not True"),
         ("  - true", "must be an object, not True"),
         (
@@ -138,7 +138,7 @@ def test_what_does_not_hold_is_shown_last_and_told_on_standard_error(file: Path)
     run = kubescene("run", file)
     shown = run.stdout.splitlines()[-3:]
     assert [line.rstrip() for line in shown] == [
-        "Expectations: 1 of 2 do not hold",
+        "Expectations: 1 of 2 hold",
         "  holds  fine",
         "  FAILS  nobody waits: somebody does",
     ]
@@ -187,13 +187,17 @@ def test_junit_of_a_scenario_that_cannot_be_played(text: str, file: Path, tmp_pa
     assert cases(junit)["the scenario is played"] == "error"
 
 
-def test_junit_never_overwrites_the_scenario(file: Path) -> None:
+@pytest.mark.parametrize("is_scenario", [True, False], ids=["the scenario", "another file"])
+def test_junit_overwrites_nothing_but_junit(is_scenario: bool, file: Path, tmp_path: Path) -> None:
     scenario().done().save(file)
-    before = file.read_bytes()
-    run = kubescene("run", file, "--junit", file)
+    other = file if is_scenario else tmp_path / "pods.yaml"
+    if not is_scenario:
+        other.write_text("kind: Pod")
+    before = other.read_bytes()
+    run = kubescene("run", file, "--junit", other)
     assert run.returncode == 2
-    assert "would overwrite" in run.stderr
-    assert file.read_bytes() == before
+    assert f"{other} is there and holds no test results: choose another --junit" in run.stderr
+    assert other.read_bytes() == before
 
 
 def test_equal_runs_write_equal_junit(file: Path, tmp_path: Path) -> None:

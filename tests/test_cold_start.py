@@ -19,6 +19,9 @@ LATE = (
     "kubescene.client.http",
     "kubescene.apiserver",
     "kubescene.live",
+    "kubescene.reports.junit",
+    "kubescene.results.expectations",
+    "kubescene.testing.pytest_plugin",
     "kubescene.api.validation.jobs",
     "kubescene.api.validation.services",
     "kubescene.api.validation.resourceclaims",
@@ -30,6 +33,7 @@ LATE = (
     "socket",
     "ssl",
     "uvicorn",
+    "xml",
     "zipfile",
     "zoneinfo",
 )

@@ -9,7 +9,7 @@ PAGES = "/simulator/v1/scenarios"
 
 
 def scenario(name: str = "s") -> ScenarioBuilder:
-    node = make_node("n").cpu("1").memory("1Gi").pods(9)
+    node = make_node("n").cpu("1").memory("1Gi").pods("9")
     return ScenarioBuilder(name).create(node).create(make_pod("p-$(INDEX)").cpu("1"), count=2)
 
 

@@ -108,3 +108,27 @@ def test_describe_shows_where_it_stands(kubectl: Kubectl) -> None:
     said = kubectl("describe", "scn", "walk")
     assert "Phase:" in said
     assert "Running Simulation Controller" in said
+
+
+def test_expectations_are_refused_explained_and_read(kubectl: Kubectl) -> None:
+    builder = ScenarioBuilder("judged").create(make_pod("p"))
+    wrong = builder.expect("x", "pods.all(p, p.nod == '')").to_yaml()
+    said = kubectl("create", "-f", "-", stdin=wrong, fails=True)
+    assert "spec.expectations[0].expression: Invalid value" in said
+    assert "undefined field 'nod': did you mean 'node'? (column 14 of the expression" in said
+
+    fine = ScenarioBuilder("judged").create(make_pod("p")).expect("placed", "pending.size() == 0")
+    kubectl("create", "-f", "-", stdin=fine.to_yaml())
+    wait(kubectl, "judged", "Paused")
+    path = "jsonpath={.status.expectations[?(@.holds==false)].name}"
+    assert kubectl("get", "scn", "judged", "-o", path) == "placed"
+
+    room = {"step": 2, "createOperation": {"object": make_node("n").pods("9").build()}}
+    more = appended(room, {"step": 2, "doneOperation": {}})
+    kubectl("patch", "scenario", "judged", "--type=json", "-p", more)
+    wait(kubectl, "judged", "Succeeded")
+    (outcome,) = kubectl.json("get", "scn", "judged")["status"]["expectations"]
+    assert outcome == {"name": "placed", "expression": "pending.size() == 0", "holds": True}
+
+    assert "messageExpression" in kubectl("explain", "scenario.spec.expectations")
+    assert "Whether its expression is true" in kubectl("explain", "scenario.status.expectations")

@@ -18,7 +18,7 @@ def stage() -> Stage:
 
 def two_pods() -> ScenarioBuilder:
     """One core, and two pods that need it."""
-    node = make_node("n").cpu("1").memory("1Gi").pods(9)
+    node = make_node("n").cpu("1").memory("1Gi").pods("9")
     return ScenarioBuilder("s").create(node).create(make_pod("p-$(INDEX)").cpu("1"), count=2)
 
 
@@ -50,7 +50,7 @@ def test_a_pause_is_looked_at_and_the_end_again(stage: Stage) -> None:
     stage.settle()
     assert stage.phase("s") == "Paused"
     assert held(stage) == {"one waits": True, "over": False}
-    room = {"object": make_node("n2").cpu("1").memory("1Gi").pods(9).build()}
+    room = {"object": make_node("n2").cpu("1").memory("1Gi").pods("9").build()}
     add(stage, {"step": 2, "createOperation": room}, {"step": 2, "doneOperation": {}})
     stage.settle()
     assert stage.phase("s") == "Succeeded"

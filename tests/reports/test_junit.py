@@ -53,16 +53,18 @@ def cases(root: Element) -> dict[str, str]:
 
 
 def test_each_outcome_is_a_case_of_its_own() -> None:
-    root = read(suite_of(summary(HELD, FALSE, NO_VALUE)))
+    other = ExpectationOutcome("by number", "step[9].nodes == 1", False, "m", "no such key: 9")
+    root = read(suite_of(summary(HELD, FALSE, NO_VALUE, other)))
     assert cases(root) == {
         "the scenario is played": "",
         "all placed": "",
         "few wait": "failure",
         "by name": "error",
+        "by number": "error",
     }
     suite = root[0]
     counts = {name: suite.attrib[name] for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "4", "failures": "1", "errors": "1", "skipped": "0"}
+    assert counts == {"tests": "5", "failures": "1", "errors": "2", "skipped": "0"}
 
 
 def test_a_failure_says_what_and_by_which_expression() -> None:

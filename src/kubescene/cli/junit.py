@@ -30,27 +30,22 @@ class JunitFile:
             write_junit(self.path, [unplayed(name, fault)])
 
 
+NO_JUNIT = JunitFile(None)
+
+
 @contextmanager
 def told_to(path: Path | None, scenario: Path) -> Iterator[JunitFile]:
     """Make room for the file; a scenario that cannot be read or played is told there, too."""
     file = JunitFile(path)
     if path is not None:
-        make_room(path, scenario)
+        from kubescene.reports.junit import clear_junit
+
+        clear_junit(path)
     try:
         yield file
     except (ScenarioError, ConfigurationError) as error:
         file.tell_fault(str(scenario), str(error))
         raise
-
-
-def make_room(path: Path, scenario: Path) -> None:
-    from kubescene.reports.junit import clear_junit
-
-    if path.resolve() == scenario.resolve():
-        raise ConfigurationError(
-            f"the test results would overwrite {scenario}, which is read: choose another --junit"
-        )
-    clear_junit(path)
 
 
 def names_in(scenario: JsonObject) -> list[str]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
 from kubescene.cli.files import ScenarioFile, complain, one_line
-from kubescene.cli.junit import JunitFile
+from kubescene.cli.junit import NO_JUNIT, JunitFile
 from kubescene.cli.run import amounts_of, complain_of_unmet
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
@@ -110,7 +110,7 @@ def run_on_server(
     seed: int | None,
     quiet: bool,
     delete: bool,
-    junit: JunitFile,
+    junit: JunitFile = NO_JUNIT,
 ) -> int:
     """Play a scenario there; returns the exit code that a run of its own would have."""
     scenario = file.scenario

@@ -16,6 +16,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.results import ExpectationOutcome, Summary
 
 THE_RUN = "the scenario is played"
+OPENS = b"<?xml version='1.0' encoding='utf-8'?>\n<testsuites"
 NEVER = "1970-01-01T00:00:00"
 
 
@@ -155,12 +156,26 @@ def is_legal(character: str) -> bool:
 
 
 def clear_junit(path: Path) -> None:
-    """Make room before the run: results of an earlier one must not pass for its own."""
+    """Make room before the run: results of an earlier one must not pass for its own.
+
+    A file that is something else, such as one that the run reads, stays.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not is_junit(path):
+            raise ConfigurationError(
+                f"{path} is there and holds no test results: choose another --junit"
+            )
         path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(path, error) from error
+
+
+def is_junit(path: Path) -> bool:
+    """Whether a file is empty, or begins as those do that are written here."""
+    with path.open("rb") as file:
+        head = file.read(len(OPENS))
+    return not head or head == OPENS
 
 
 def write_junit(path: Path, suites: Iterable[Suite]) -> None:

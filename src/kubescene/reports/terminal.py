@@ -53,8 +53,8 @@ def ignored_line(summary: Summary) -> Text:
 
 def expectations_text(summary: Summary) -> RenderableType:
     """Last, since it is what a verdict looks for. Those that do not hold are all shown."""
-    of, unmet = len(summary.expectations), len(summary.unmet)
-    verdict = f"{unmet} of {of} do not hold" if unmet else f"all {of} hold"
+    of = len(summary.expectations)
+    verdict = f"{of - len(summary.unmet)} of {of} hold"
     held = [each for each in summary.expectations if each.holds]
     shown = [*summary.unmet, *held[:ROWS_SHOWN]]
     lines = [expectation_line(each) for each in summary.expectations if each in shown]

@@ -1,8 +1,9 @@
 """What an author may change while a scenario is under way, and what comes too late.
 
 Operations may be added, and those of future steps changed, until the scenario is over. What has
-started stays as it was played; so do ``controllers`` and ``simulation``. A new operation of a step
-that has passed is accepted and ignored, as KEP-140 says: ``status.ignoredOperations`` names it.
+started stays as it was played; so do ``controllers`` and ``simulation``. Expectations may be
+changed as long, since they are looked at in the end. A new operation of a step that has passed is
+accepted and ignored, as KEP-140 says: ``status.ignoredOperations`` names it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -60,6 +60,13 @@ class Findings:
             self._run.end(self._entries.ledger)
         return True
 
+    def prepare(self, names: Iterable[str]) -> bool:
+        """Make one of these variables; whether one was missing."""
+        missing = next((name for name in sorted(names) if name not in self._made), None)
+        if missing is not None:
+            self._value(missing)
+        return missing is not None
+
     def values(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: self._value(name) for name in sorted(names)}
 

@@ -1,7 +1,7 @@
 """Looking whether expectations hold, when a scenario comes to its end.
 
-A few thousand facts at a time, then one expectation after the other: a server has others to answer
-meanwhile. Only those tables are made that an expression asks for.
+A few hundred facts at a time, then one table or expectation after the other: a server has others to
+answer meanwhile. Only those tables are made that an expression asks for.
 """
 
 from kubescene.cel import DEFAULT_COST, EvaluationError, Program
@@ -13,6 +13,8 @@ from kubescene.timeline import Outcome, TimelineLog
 COST_PER_ROW = 100
 """Work that an expression may do for each row of the tables that it asks for, beside the limit that
 every expression has: looking once at each of 100,000 pods is fine, at each pair of them is not."""
+HINTS = {"no such overload": ": one of its values is null, or of another type than expected"}
+"""What to look for, where the language itself says little."""
 SHOWN = 1000
 """Characters of a message."""
 
@@ -34,8 +36,9 @@ class ResultHearing:
     def go_on(self) -> bool:
         if self._findings.read_on():
             return True
-        if len(self._outcomes) < len(self._expected):
-            self._outcomes.append(self._outcome(self._expected[len(self._outcomes)]))
+        rest = self._expected[len(self._outcomes) :]
+        if rest and not self._findings.prepare(rest[0].program.names):
+            self._outcomes.append(self._outcome(rest[0]))
         return len(self._outcomes) < len(self._expected)
 
     def _outcome(self, each: Compiled) -> Outcome:
@@ -45,7 +48,7 @@ class ResultHearing:
             if self._value(each.program) is True:
                 return Outcome(expected.name, expected.expression, True)
         except EvaluationError as problem:
-            error = str(problem)
+            error = f"{problem}{HINTS.get(str(problem), '')}"
         return Outcome(expected.name, expected.expression, False, self._message(each), error)
 
     def _message(self, each: Compiled) -> str:

@@ -31,7 +31,6 @@ from kubescene.results.sources import RunSource
 LEFT_OUT: Mapping[type[msgspec.Struct], tuple[str, ...]] = {rows.StepRow: ("facts",)}
 EVERYWHERE = ("cpu", "memory", "pods")
 """Resources of which every run has measures."""
-SECOND = 10**9
 
 Make = Callable[[RunSource], Any]
 
@@ -108,9 +107,11 @@ ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
 
 
 def plain(table: Iterable[msgspec.Struct]) -> list[Any]:
-    """Rows as the expression language knows them."""
-    made: list[Any] = msgspec.to_builtins(list(table))
-    return made
+    """Rows as the expression language knows them.
+
+    One by one: in one go nobody else could do anything meanwhile.
+    """
+    return [msgspec.to_builtins(row) for row in table]
 
 
 def pods(run: RunSource) -> list[Any]:
@@ -161,10 +162,6 @@ def utilization(run: RunSource) -> list[Any]:
     return plain(rows.utilization_rows(run.ledger))
 
 
-def duration(run: RunSource) -> float:
-    return run.ledger.duration / SECOND
-
-
 def phase(run: RunSource) -> str:
     return run.phase
 
@@ -189,13 +186,13 @@ ALL = (
     Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
     Variable(
         "measures",
-        "Numbers that a run comes down to: `measures.pods_pending`. One that has no value, such as "
-        "a share of nothing, is no key. Those of other resources than cpu, memory and pods: "
+        "Numbers that a run comes down to: `measures.pods_pending`, `measures.allocation_cpu`. "
+        "`kubescene results RUN --table measures` lists them all. One that has no value, such as a "
+        "share of nothing, is no key. Those of other resources than cpu, memory and pods: "
         '`measures["allocation_example_com_gpu"]`.',
         measures_type(),
         measures.measures,
     ),
-    Variable("duration_s", "Seconds of virtual time that passed.", DOUBLE, duration),
     Variable("phase", "`Succeeded`, or `Paused` if there was no done operation.", STRING, phase),
 )
 VARIABLES: Mapping[str, Variable] = {each.name: each for each in ALL}
