@@ -20,7 +20,7 @@ BOX = "kubescene"
 def table_html(shown: Table[Any]) -> Markup:
     """The first rows of a table of results."""
     rows = ([cell(getattr(row, name)) for name in shown.columns] for row in shown)
-    rest = "and more: .rows has all, .frame() makes a polars frame, as do .csv() and .json()"
+    rest = "and more: .rows, .frame(), .csv() and .json() have all of them"
     numbers = [name for name, kind in shown.kinds().items() if kind in (int, float)]
     return excerpt(shown.columns, rows, title=shown.name, rest=rest, numbers=numbers)
 
@@ -49,9 +49,7 @@ def attempt_html(attempt: ExplainedAttempt) -> Markup:
 
 
 def verdict_row(attempt: ExplainedAttempt, verdict: NodeVerdict) -> Sequence[Child]:
-    scores: Iterable[Child] = (
-        map(str, verdict.scores) if verdict.scores else [""] * len(attempt.plugins)
-    )
+    scores = [str(each) for each in verdict.scores] or [""] * len(attempt.plugins)
     total = ["" if verdict.total is None else str(verdict.total)] if attempt.plugins else []
     said = f"{verdict.rejected_by}: {verdict.reasons}" if verdict.rejected_by else "fits"
     return verdict.node, *scores, *total, "chosen" if verdict.node == attempt.node else said

@@ -31,7 +31,7 @@ from kubescene.reports.html.waits import (
 )
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import BOUND, NodeEntry, PreemptionEntry
+from kubescene.results.ledger_entries import BOUND, DELETED, FINISHED, NodeEntry, PreemptionEntry
 from kubescene.results.measures import measure_rows
 from kubescene.results.sources import RunSource
 
@@ -102,7 +102,7 @@ def told_moment(time: int) -> str:
 def figures_of(ledger: Ledger) -> Iterator[Figure]:
     """The numbers that people ask for first."""
     pending, bound = len(waiting_of(ledger)), ledger.states[BOUND]
-    gone = len(ledger.pods) - pending - bound
+    gone = ledger.states[FINISHED] + ledger.states[DELETED]
     yield Figure(
         "Pods bound", f"{bound:,}", f"{gone:,} more came and went" if gone else "at the end"
     )
@@ -175,19 +175,18 @@ def fullest(nodes: list[NodeEntry]) -> list[NodeEntry]:
 
 
 def node_share(node: NodeEntry, resource: str) -> float:
-    asked = node.room.pods if resource == PODS else node.room.requested.get(resource, 0)
-    return percent(asked, node.allocatable.get(resource, 0))
+    return percent(node.room.requested.get(resource, 0), node.allocatable.get(resource, 0))
 
 
 def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
-    asked = {**node.room.requested, PODS: node.room.pods}
+    asked = node.room.requested
     amounts = (
         f"{told_amount(name, asked.get(name, 0))} of "
         f"{told_amount(name, node.allocatable.get(name, 0))}"
         for name in resources
     )
     shares = tuple(node_share(node, name) for name in resources)
-    return NodeAtEnd(node.name, node.room.pods, shares, tuple(amounts))
+    return NodeAtEnd(node.name, asked[PODS], shares, tuple(amounts))
 
 
 def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]:
