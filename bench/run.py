@@ -26,6 +26,7 @@ BENCHMARKS = (
     "api_server",
     "http_client",
     "live_scenario",
+    "report",
 )
 
 
