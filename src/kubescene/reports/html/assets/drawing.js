@@ -8,7 +8,7 @@ const LISTED = 120;
 class Drawing {
   constructor(place, heat, steps) {
     this.heat = heat;
-    this.steps = binned(steps, heat.columns);
+    this.steps = steps.map((step) => ({ bound: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0, ...step }));
     this.column = this.steps.length - 1;
     this.row = -1;
     this.strip = h("canvas", { class: "plot", "aria-hidden": "true" });
@@ -286,22 +286,4 @@ function happened(step) {
   const parts = [["bound", "bound"], ["failed", "unschedulable"], ["preempted", "preempted"], ["deleted", "deleted"], ["waiting", "waiting at its end"]];
   const told = parts.filter(([name]) => step[name]).map(([name, text]) => `${number(step[name])} ${text}`);
   return told.length ? told.join(", ") : "no pod was tried";
-}
-
-// Steps as columns: those between two columns count for the later one.
-function binned(steps, columns) {
-  const sums = ["bound", "failed", "deleted", "preempted", "operations", "writes"];
-  const full = (step) => Object.assign({ bound: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0 }, step, { first: step.step });
-  if (!columns.length || columns.length === steps.length) return steps.map(full);
-  const bins = [];
-  let place = 0;
-  for (const last of columns) {
-    const inside = [];
-    while (place < steps.length && steps[place].step <= last) inside.push(full(steps[place++]));
-    if (!inside.length) continue;
-    const bin = { ...inside[inside.length - 1], first: inside[0].step, what: inside.flatMap((step) => step.what || []).slice(0, 6) };
-    for (const name of sums) bin[name] = inside.reduce((sum, step) => sum + (step[name] || 0), 0);
-    bins.push(bin);
-  }
-  return bins;
 }
