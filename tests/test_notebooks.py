@@ -10,6 +10,7 @@ from nbclient import NotebookClient
 import kubescene
 from kubescene.markup import ROWS_SHOWN
 from kubescene.remedies import Remedies
+from kubescene.results.comparison import compare
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.summary import PendingPod, Summary
 from kubescene.scenario import ScenarioBuilder
@@ -100,6 +101,23 @@ def test_long_tables_are_cut_and_say_so() -> None:
         assert len(html) < 30_000
     assert "and 479 more pods wait" in run._repr_html_()
     assert len(run.tables["pods"].rows) == 500
+
+
+def test_a_comparison_names_who_moved_and_through_whom(tmp_path: Path) -> None:
+    def played(name: str, *pods: str) -> Path:
+        builder = ScenarioBuilder(name).create(make_node("n-$(INDEX)").cpu("4"), count=2)
+        for pod in pods:
+            builder.step(2).create(make_pod(pod).cpu("1"))
+        kubescene.run(builder.done(), out=tmp_path / name)
+        return tmp_path / name
+
+    same = compare(played("one", "a", "b"), played("one", "a", "b"))
+    assert "the same happened in both" in same._repr_html_()
+    other = compare(played("one", "a", "b"), played("two", "b", "a"))
+    shown = other._repr_html_()
+    assert f"{len(other.placed)} pods placed otherwise" in shown
+    assert all(f">{each.pod}</td>" in shown for each in other.placed)
+    assert other.placed
 
 
 HOSTILE = "<script>alert(1)</script>\u202e"

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from kubescene.markup import ROWS_SHOWN, Child, Markup, excerpt, h
+from kubescene.results.comparison.values import Comparison, PlacedPod
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.summary import Summary
 from kubescene.results.tables import Table
@@ -100,3 +101,36 @@ def summary_parts(summary: Summary) -> Iterator[Markup]:
         yield excerpt(("pod that waits", "tried", "why"), waiting, rest=rest, numbers=("tried",))
     for warning in summary.warnings[:ROWS_SHOWN]:
         yield h("p", h("i", "not simulated: "), warning)
+
+
+def comparison_html(shown: Comparison) -> Markup:
+    """Who stands elsewhere and through which plugin, and the measures that differ."""
+    return h("div", comparison_parts(shown), class_=BOX)
+
+
+def comparison_parts(shown: Comparison) -> Iterator[Markup]:
+    a, b = shown.a.name, shown.b.name
+    outcome = (
+        "the same happened in both" if shown.equal else f"{len(shown.placed)} pods placed otherwise"
+    )
+    yield h("p", h("b", f"{a} and {b}"), h("br"), outcome)
+    for warning in shown.warnings[:ROWS_SHOWN]:
+        yield h("p", h("i", warning))
+    if shown.placed:
+        moved = (
+            (each.pod, each.node_in_a or "-", each.node_in_b or "-", mover_of(each), each.cause)
+            for each in shown.placed
+        )
+        rest = f"and {len(shown.placed) - ROWS_SHOWN} more pods: .placed has all of them"
+        yield excerpt(("pod", f"in {a}", f"in {b}", "plugin", "cause"), moved, rest=rest)
+    if shown.measures:
+        differing = ((each.measure, cell(each.a), cell(each.b)) for each in shown.measures)
+        rest = f"and {len(shown.measures) - ROWS_SHOWN} more: .measures has all of them"
+        yield excerpt(("measure", f"in {a}", f"in {b}"), differing, rest=rest)
+
+
+def mover_of(pod: PlacedPod) -> str:
+    """The plugin that moved it, or why none is named."""
+    if pod.attribution is None:
+        return ""
+    return pod.attribution.plugin or str(pod.attribution.why)
