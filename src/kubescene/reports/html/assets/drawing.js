@@ -20,8 +20,7 @@ class Drawing {
     document.body.append(this.tip);
     this.listen();
     new ResizeObserver(() => this.draw()).observe(place);
-    this.draw();
-    this.tell();
+    this.redo();
   }
 
   controls() {
@@ -45,11 +44,17 @@ class Drawing {
     const canvas = h("canvas", { width: 100, height: 10 });
     const paint = canvas.getContext("2d");
     for (let x = 0; x <= 100; x++) { paint.fillStyle = ramp(x); paint.fillRect(x, 0, 1, 10); }
-    return h("span", { class: "legend" }, h("span", {}, "0", canvas, "100 % requested"),
+    this.unit = h("span", {});
+    return h("span", { class: "legend" }, h("span", {}, "0", canvas, this.unit),
       this.heat.levels.some((rows) => rows.some((level) => level > 200 && level !== ABSENT)) && h("span", {}, h("i", { class: "i-failed" }), "over"));
   }
 
-  redo() { this.draw(); this.tell(); }
+  redo() { this.draw(); this.tell(); this.name(); }
+
+  // What the colours mean.
+  name() {
+    if (this.unit) this.unit.textContent = this.heat.view === "nodes" ? "100 % requested" : counted(this.heat.nodes.length, "node");
+  }
 
   measure() {
     const style = getComputedStyle(this.map.parentElement);
@@ -162,7 +167,7 @@ class Drawing {
     const every = Math.ceil(15 / this.rowHeight);
     for (let row = 0; row < heat.rows; row += every > 1 ? Math.max(every, Math.ceil(44 / this.rowHeight)) : 1) {
       const name = heat.view === "nodes" && every > 1 ? heat.nodes[heat.groups[row][0]] : heat.label(row);
-      this.rowLabel(paint, name, this.top + (row + 0.5) * this.rowHeight, ink.soft);
+      this.rowLabel(paint, name, Math.max(this.top + (row + 0.5) * this.rowHeight, this.top + 8), ink.soft);
     }
   }
 
