@@ -27,6 +27,7 @@ BENCHMARKS = (
     "http_client",
     "live_scenario",
     "compare",
+    "report",
 )
 
 

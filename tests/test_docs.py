@@ -112,7 +112,9 @@ def test_the_design_notes_are_listed_by_number() -> None:
 GUIDES = ROOT / "docs/guides"
 
 
-@pytest.mark.parametrize("name", ["library.md", "pod-groups.md", "scheduler-configuration.md"])
+@pytest.mark.parametrize(
+    "name", ["library.md", "notebooks.md", "pod-groups.md", "scheduler-configuration.md"]
+)
 def test_a_guide_prints_what_it_says(name: str) -> None:
     guide = GUIDES / name
     world: dict[str, object] = {}

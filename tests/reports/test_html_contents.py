@@ -257,6 +257,41 @@ def test_what_nobody_acts_on_is_said(tmp_path: Path) -> None:
     assert "Not simulated" in report_html(tmp_path)
 
 
+def test_expectations_that_fail_come_first_and_say_why(tmp_path: Path) -> None:
+    builder = ScenarioBuilder("hopes").create(make_node("n").cpu("1"))
+    builder.step(2).create(make_pod("a").cpu("1")).create(make_pod("b").cpu("1"))
+    builder.expect("someone runs", "measures.pods_bound > 0")
+    builder.expect("<all> run", "measures.pods_pending == 0", "not enough room")
+    run = kubescene.run(builder.done(), out=tmp_path)
+    told = contents(tmp_path)
+    assert [(each.name, each.holds) for each in told.expectations] == [
+        ("someone runs", True),
+        ("<all> run", False),
+    ]
+    page = report_html(tmp_path)
+    assert page == report_html(run)
+    assert page.index("&lt;all&gt; run") < page.index("someone runs")
+    assert "1 of 2 do not hold" in page
+    assert "not enough room" in page
+
+
+def test_steps_of_a_very_long_run_are_taken_together(tmp_path: Path) -> None:
+    builder = ScenarioBuilder("long").create(make_node("n").pods("2000"))
+    for major in range(2, 1002):
+        builder.step(major).create(make_pod(f"p-{major}"))
+    kubescene.run(builder.done(), out=tmp_path)
+    told = contents(tmp_path)
+    assert told.headline.steps == 1001
+    assert len(told.steps) == len(told.heat.columns) <= 400
+    assert [each.step for each in told.steps] == list(told.heat.columns)
+    assert [each.first for each in told.steps[1:]] == [each.step + 1 for each in told.steps[:-1]]
+    assert sum(each.bound for each in told.steps) == 1000
+    assert told.steps[-1].step == 1001
+    page = report_html(tmp_path)
+    assert "999 to 1,001" in page
+    assert len(page) < 400_000
+
+
 def test_the_page_of_a_run_is_that_of_its_directory(tmp_path: Path) -> None:
     (scenario,) = Path(__file__).parents[2].glob("examples/*-zone-lost/scenario.yaml")
     run = kubescene.run(scenario, out=tmp_path)

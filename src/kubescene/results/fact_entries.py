@@ -9,6 +9,7 @@ from kubescene.results.states import States
 from kubescene.timeline import (
     Advanced,
     Done,
+    ExpectationsEvaluated,
     Fact,
     NotSimulated,
     ObjectCreated,
@@ -105,6 +106,11 @@ def _(fact: Done | Advanced, entries: FactEntries) -> None:
 @enter.register
 def _(fact: OperationsIgnored, entries: FactEntries) -> None:
     entries.ledger.ignored += fact.operations
+
+
+@enter.register
+def _(fact: ExpectationsEvaluated, entries: FactEntries) -> None:
+    entries.ledger.expectations = fact.outcomes
 
 
 @enter.register

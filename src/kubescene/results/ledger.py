@@ -28,10 +28,12 @@ from kubescene.results.ledger_entries import (
     add_amounts,
 )
 from kubescene.results.states import NodeState, PodState
+from kubescene.timeline import Outcome
 
 FINAL_PHASES = ("Succeeded", "Failed")
 """Of pods that are through: what they asked for is free again."""
 
+FAILED = "Failed"
 NOWHERE = ScenarioStep(0, 0)
 
 
@@ -50,6 +52,8 @@ class Ledger:
         self.preemptions: list[PreemptionEntry] = []
         self.ignored: list[str] = []
         self.warnings: list[str] = []
+        self.expectations: tuple[Outcome, ...] = ()
+        """What came of them at the end; nothing is expected of a scenario that failed."""
         self.totals = Totals()
         self.states = dict.fromkeys(STATES, 0)
         """How many pods are in which state."""
@@ -151,6 +155,8 @@ class Ledger:
     def end(self, phase: str, message: str) -> None:
         """The scenario ended, or paused."""
         self.phase, self.message = phase, message
+        if phase == FAILED:
+            self.expectations = ()
 
     def node_written(self, name: str, state: NodeState) -> None:
         """A node was created or changed."""

@@ -11,7 +11,7 @@ from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.ledger import Ledger
 from kubescene.results.states import States
-from kubescene.timeline.facts import GENERATED_ID
+from kubescene.timeline.facts import GENERATED_ID, Outcome
 
 NODE = ("v1", "Node")
 POD = ("v1", "Pod")
@@ -87,6 +87,10 @@ class OperationsIgnored(Told, frozen=True):
     operations: tuple[str, ...]
 
 
+class ExpectationsEvaluated(Told, frozen=True):
+    outcomes: tuple[Outcome, ...]
+
+
 class NotSimulated(Told, frozen=True):
     warnings: tuple[str, ...]
 
@@ -107,6 +111,7 @@ Known = (
     | Done
     | Advanced
     | OperationsIgnored
+    | ExpectationsEvaluated
     | NotSimulated
     | ScenarioEnded
 )
@@ -168,6 +173,7 @@ class LineEntries:
             Done: self._asked,
             Advanced: self._asked,
             OperationsIgnored: self._ignored,
+            ExpectationsEvaluated: self._evaluated,
             NotSimulated: self._warned,
             ScenarioEnded: self._ended,
         }
@@ -225,6 +231,9 @@ class LineEntries:
 
     def _ignored(self, line: OperationsIgnored) -> None:
         self.ledger.ignored += line.operations
+
+    def _evaluated(self, line: ExpectationsEvaluated) -> None:
+        self.ledger.expectations = line.outcomes
 
     def _warned(self, line: NotSimulated) -> None:
         self.ledger.warnings += line.warnings

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from kubescene.markup import ROWS_SHOWN, Child, Markup, excerpt, h
+from kubescene.results.comparison.values import Comparison, PlacedPod
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.summary import Summary
 from kubescene.results.tables import Table
@@ -20,7 +21,7 @@ BOX = "kubescene"
 def table_html(shown: Table[Any]) -> Markup:
     """The first rows of a table of results."""
     rows = ([cell(getattr(row, name)) for name in shown.columns] for row in shown)
-    rest = "and more: .rows has all, .frame() makes a polars frame, as do .csv() and .json()"
+    rest = "and more: .rows, .frame(), .csv() and .json() have all of them"
     numbers = [name for name, kind in shown.kinds().items() if kind in (int, float)]
     return excerpt(shown.columns, rows, title=shown.name, rest=rest, numbers=numbers)
 
@@ -49,9 +50,7 @@ def attempt_html(attempt: ExplainedAttempt) -> Markup:
 
 
 def verdict_row(attempt: ExplainedAttempt, verdict: NodeVerdict) -> Sequence[Child]:
-    scores: Iterable[Child] = (
-        map(str, verdict.scores) if verdict.scores else [""] * len(attempt.plugins)
-    )
+    scores = [str(each) for each in verdict.scores] or [""] * len(attempt.plugins)
     total = ["" if verdict.total is None else str(verdict.total)] if attempt.plugins else []
     said = f"{verdict.rejected_by}: {verdict.reasons}" if verdict.rejected_by else "fits"
     return verdict.node, *scores, *total, "chosen" if verdict.node == attempt.node else said
@@ -102,3 +101,36 @@ def summary_parts(summary: Summary) -> Iterator[Markup]:
         yield excerpt(("pod that waits", "tried", "why"), waiting, rest=rest, numbers=("tried",))
     for warning in summary.warnings[:ROWS_SHOWN]:
         yield h("p", h("i", "not simulated: "), warning)
+
+
+def comparison_html(shown: Comparison) -> Markup:
+    """Who stands elsewhere and through which plugin, and the measures that differ."""
+    return h("div", comparison_parts(shown), class_=BOX)
+
+
+def comparison_parts(shown: Comparison) -> Iterator[Markup]:
+    a, b = shown.a.name, shown.b.name
+    outcome = (
+        "the same happened in both" if shown.equal else f"{len(shown.placed)} pods placed otherwise"
+    )
+    yield h("p", h("b", f"{a} and {b}"), h("br"), outcome)
+    for warning in shown.warnings[:ROWS_SHOWN]:
+        yield h("p", h("i", warning))
+    if shown.placed:
+        moved = (
+            (each.pod, each.node_in_a or "-", each.node_in_b or "-", mover_of(each), each.cause)
+            for each in shown.placed
+        )
+        rest = f"and {len(shown.placed) - ROWS_SHOWN} more pods: .placed has all of them"
+        yield excerpt(("pod", f"in {a}", f"in {b}", "plugin", "cause"), moved, rest=rest)
+    if shown.measures:
+        differing = ((each.measure, cell(each.a), cell(each.b)) for each in shown.measures)
+        rest = f"and {len(shown.measures) - ROWS_SHOWN} more: .measures has all of them"
+        yield excerpt(("measure", f"in {a}", f"in {b}"), differing, rest=rest)
+
+
+def mover_of(pod: PlacedPod) -> str:
+    """The plugin that moved it, or why none is named."""
+    if pod.attribution is None:
+        return ""
+    return pod.attribution.plugin or str(pod.attribution.why)

@@ -1,7 +1,6 @@
 """From a run to what its page shows."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.clock import format_micro_time
@@ -16,10 +15,9 @@ from kubescene.reports.html.contents import (
     Measure,
     NodeAtEnd,
     Preempted,
-    Step,
 )
 from kubescene.reports.html.heating import heat_of
-from kubescene.reports.html.operations import operations_by_step
+from kubescene.reports.html.stepping import steps_of
 from kubescene.reports.html.waits import (
     GROUPS,
     LATE,
@@ -31,14 +29,13 @@ from kubescene.reports.html.waits import (
 )
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import BOUND, NodeEntry, PreemptionEntry
+from kubescene.results.ledger_entries import BOUND, DELETED, FINISHED, NodeEntry, PreemptionEntry
 from kubescene.results.measures import measure_rows
 from kubescene.results.sources import RunSource
 
 NODES = 15
 PREEMPTIONS = 100
 IGNORED = 40
-STEPS = 500
 CUT_SHORT = "The run was cut short: what follows is what happened until then."
 
 
@@ -56,7 +53,7 @@ def contents_of(source: RunSource) -> Contents:
         figures=tuple(figures_of(ledger)),
         measures=tuple(measures_of(source)),
         expectations=expectations_of(source),
-        steps=steps_of(source),
+        steps=steps_of(source, heat.columns),
         heat=heat,
         nodes=tuple(node_at_end(node, heat.resources) for node in fullest(nodes)),
         nodes_total=len(nodes),
@@ -102,7 +99,7 @@ def told_moment(time: int) -> str:
 def figures_of(ledger: Ledger) -> Iterator[Figure]:
     """The numbers that people ask for first."""
     pending, bound = len(waiting_of(ledger)), ledger.states[BOUND]
-    gone = len(ledger.pods) - pending - bound
+    gone = ledger.states[FINISHED] + ledger.states[DELETED]
     yield Figure(
         "Pods bound", f"{bound:,}", f"{gone:,} more came and went" if gone else "at the end"
     )
@@ -138,32 +135,9 @@ def measures_of(source: RunSource) -> Iterator[Measure]:
 
 def expectations_of(source: RunSource) -> tuple[Expectation, ...]:
     """What the scenario expected and what became of it, where the run says so."""
-    told: Sequence[Any] = getattr(source, "expectations", ())
-    return tuple(Expectation(each.name, each.holds, each.expression, each.message) for each in told)
-
-
-def steps_of(source: RunSource) -> tuple[Step, ...]:
-    """All steps; of a very long run those that the table still can show, the last ones."""
-    ledger = source.ledger
-    asked = operations_by_step(source.spec)
-    began = ledger.started_time or 0
-    moving = ledger.duration > 0
     return tuple(
-        Step(
-            step=step.major,
-            time=f"+{told_duration(seconds(step.ended_time - began))}" if moving else "",
-            minor=step.minor,
-            operations=step.operations,
-            writes=step.controller_writes,
-            bound=step.scheduled,
-            failed=step.failed_attempts,
-            deleted=step.deleted,
-            preempted=step.preempted,
-            waiting=step.pending,
-            nodes=step.totals.nodes,
-            what=asked.get(step.major, ()),
-        )
-        for step in ledger.steps
+        Expectation(each.name, each.holds, each.expression, each.message, each.error)
+        for each in source.ledger.expectations
     )
 
 
@@ -175,19 +149,18 @@ def fullest(nodes: list[NodeEntry]) -> list[NodeEntry]:
 
 
 def node_share(node: NodeEntry, resource: str) -> float:
-    asked = node.room.pods if resource == PODS else node.room.requested.get(resource, 0)
-    return percent(asked, node.allocatable.get(resource, 0))
+    return percent(node.room.requested.get(resource, 0), node.allocatable.get(resource, 0))
 
 
 def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
-    asked = {**node.room.requested, PODS: node.room.pods}
+    asked = node.room.requested
     amounts = (
         f"{told_amount(name, asked.get(name, 0))} of "
         f"{told_amount(name, node.allocatable.get(name, 0))}"
         for name in resources
     )
     shares = tuple(node_share(node, name) for name in resources)
-    return NodeAtEnd(node.name, node.room.pods, shares, tuple(amounts))
+    return NodeAtEnd(node.name, asked[PODS], shares, tuple(amounts))
 
 
 def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]:

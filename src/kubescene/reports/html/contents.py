@@ -52,8 +52,9 @@ class Measure(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """One major step. ``what`` are its operations in words, the first few of them."""
+    """One major step, or several from ``first`` on; ``what`` are the first of their operations."""
 
+    first: int
     step: int
     time: str = ""
     minor: int = 0
@@ -133,6 +134,8 @@ class Expectation(Struct, frozen=True):
     holds: bool
     expression: str = ""
     message: str = ""
+    error: str = ""
+    """Why the expression has no value."""
 
 
 class Row(Struct, frozen=True):

@@ -78,15 +78,13 @@ def note(
 
 
 def level_of(use: NodeUse, resource: str) -> int:
-    asked = use.pods if resource == PODS else use.requested.get(resource, 0)
-    return level(percent(asked, use.allocatable.get(resource, 0)))
+    return level(percent(use.requested.get(resource, 0), use.allocatable.get(resource, 0)))
 
 
 def level_of_all(totals: Totals, resource: str) -> int:
     if not totals.nodes:
         return ABSENT
-    asked = totals.pods if resource == PODS else totals.requested.get(resource, 0)
-    return level(percent(asked, totals.allocatable.get(resource, 0)))
+    return level(percent(totals.requested.get(resource, 0), totals.allocatable.get(resource, 0)))
 
 
 def level(share: float) -> int:

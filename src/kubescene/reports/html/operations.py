@@ -1,6 +1,6 @@
 """What a scenario asked for in each step, in words."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from kubescene.reports.words import counted
 from kubescene.types import JsonObject
@@ -8,18 +8,18 @@ from kubescene.types import JsonObject
 LISTED = 4
 
 
-def operations_by_step(spec: JsonObject | None) -> dict[int, tuple[str, ...]]:
-    """A few operations of every step; the last line says how many more there are."""
-    steps: dict[int, list[Any]] = {}
+def operations_by_step(spec: JsonObject | None) -> dict[int, list[str]]:
+    """The operations of every step, in words."""
+    steps: dict[int, list[str]] = {}
     for operation in (spec or {}).get("operations") or ():
-        steps.setdefault(operation["step"], []).append(operation)
-    return {step: tuple(told(operations)) for step, operations in steps.items()}
+        steps.setdefault(operation["step"], []).append(told_operation(operation))
+    return steps
 
 
-def told(operations: list[Any]) -> list[str]:
-    lines = [told_operation(each) for each in operations[:LISTED]]
-    left = len(operations) - LISTED
-    return [*lines, f"and {counted(left, 'more operation')}"] if left > 0 else lines
+def shortened(lines: Sequence[str]) -> list[str]:
+    """A few of them; the last line says how many more there are."""
+    left = len(lines) - LISTED
+    return [*lines[:LISTED], f"and {counted(left, 'more operation')}"] if left > 0 else [*lines]
 
 
 def told_operation(operation: JsonObject) -> str:

@@ -93,7 +93,13 @@ def expectations(contents: Contents) -> Markup | None:
         h(
             "li",
             h("span", "holds" if each.holds else "fails", class_="mark"),
-            h("div", h("b", each.name), h("code", each.expression), h("p", each.message)),
+            h(
+                "div",
+                h("b", each.name),
+                h("code", each.expression),
+                h("p", each.message) if each.message else None,
+                h("p", each.error, class_="rest") if each.error else None,
+            ),
             class_="good" if each.holds else "bad",
         )
         for each in sorted(contents.expectations, key=lambda each: each.holds)
@@ -129,13 +135,13 @@ def steps(contents: Contents) -> Markup | None:
     listed = table(columns, rows, numbers=numbers, class_="steps")
     few = len(rows) <= 12
     body = h("details", h("summary", "Steps in words"), h("div", listed, class_="wide"), open=few)
-    note = f"{counted(len(rows), 'major step')}; choose one to see what happened"
+    note = f"{counted(contents.headline.steps, 'major step')}; choose one to see what happened"
     return section("steps", "Steps and nodes", note, drawn, body)
 
 
 def step_row(step: Step, *, timed: bool) -> tuple[Child, ...]:
     return (
-        step.step,
+        f"{step.step:,}" if step.first == step.step else f"{step.first:,} to {step.step:,}",
         h("ul", (h("li", each) for each in step.what), class_="plain"),
         *((h("span", step.time, class_="when"),) if timed else ()),
         step.minor,

@@ -201,3 +201,8 @@ class Comparison(_Value, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         outcome = "equal" if self.equal else f"{len(self.placed)} pods placed otherwise"
         return f"<{type(self).__name__} of {self.a.name} and {self.b.name}: {outcome}>"
+
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import comparison_html
+
+        return comparison_html(self)

@@ -8,7 +8,7 @@ const LISTED = 120;
 class Drawing {
   constructor(place, heat, steps) {
     this.heat = heat;
-    this.steps = binned(steps, heat.columns);
+    this.steps = steps.map((step) => ({ bound: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0, ...step }));
     this.column = this.steps.length - 1;
     this.row = -1;
     this.strip = h("canvas", { class: "plot", "aria-hidden": "true" });
@@ -20,8 +20,7 @@ class Drawing {
     document.body.append(this.tip);
     this.listen();
     new ResizeObserver(() => this.draw()).observe(place);
-    this.draw();
-    this.tell();
+    this.redo();
   }
 
   controls() {
@@ -45,11 +44,17 @@ class Drawing {
     const canvas = h("canvas", { width: 100, height: 10 });
     const paint = canvas.getContext("2d");
     for (let x = 0; x <= 100; x++) { paint.fillStyle = ramp(x); paint.fillRect(x, 0, 1, 10); }
-    return h("span", { class: "legend" }, h("span", {}, "0", canvas, "100 % requested"),
+    this.unit = h("span", {});
+    return h("span", { class: "legend" }, h("span", {}, "0", canvas, this.unit),
       this.heat.levels.some((rows) => rows.some((level) => level > 200 && level !== ABSENT)) && h("span", {}, h("i", { class: "i-failed" }), "over"));
   }
 
-  redo() { this.draw(); this.tell(); }
+  redo() { this.draw(); this.tell(); this.name(); }
+
+  // What the colours mean.
+  name() {
+    if (this.unit) this.unit.textContent = this.heat.view === "nodes" ? "100 % requested" : counted(this.heat.nodes.length, "node");
+  }
 
   measure() {
     const style = getComputedStyle(this.map.parentElement);
@@ -162,7 +167,7 @@ class Drawing {
     const every = Math.ceil(15 / this.rowHeight);
     for (let row = 0; row < heat.rows; row += every > 1 ? Math.max(every, Math.ceil(44 / this.rowHeight)) : 1) {
       const name = heat.view === "nodes" && every > 1 ? heat.nodes[heat.groups[row][0]] : heat.label(row);
-      this.rowLabel(paint, name, this.top + (row + 0.5) * this.rowHeight, ink.soft);
+      this.rowLabel(paint, name, Math.max(this.top + (row + 0.5) * this.rowHeight, this.top + 8), ink.soft);
     }
   }
 
@@ -286,22 +291,4 @@ function happened(step) {
   const parts = [["bound", "bound"], ["failed", "unschedulable"], ["preempted", "preempted"], ["deleted", "deleted"], ["waiting", "waiting at its end"]];
   const told = parts.filter(([name]) => step[name]).map(([name, text]) => `${number(step[name])} ${text}`);
   return told.length ? told.join(", ") : "no pod was tried";
-}
-
-// Steps as columns: those between two columns count for the later one.
-function binned(steps, columns) {
-  const sums = ["bound", "failed", "deleted", "preempted", "operations", "writes"];
-  const full = (step) => Object.assign({ bound: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0 }, step, { first: step.step });
-  if (!columns.length || columns.length === steps.length) return steps.map(full);
-  const bins = [];
-  let place = 0;
-  for (const last of columns) {
-    const inside = [];
-    while (place < steps.length && steps[place].step <= last) inside.push(full(steps[place++]));
-    if (!inside.length) continue;
-    const bin = { ...inside[inside.length - 1], first: inside[0].step, what: inside.flatMap((step) => step.what || []).slice(0, 6) };
-    for (const name of sums) bin[name] = inside.reduce((sum, step) => sum + (step[name] || 0), 0);
-    bins.push(bin);
-  }
-  return bins;
 }

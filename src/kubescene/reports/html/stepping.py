@@ -1,0 +1,52 @@
+"""What happened, step by step; of a very long run, several steps are one."""
+
+from collections.abc import Iterator, Sequence
+
+from kubescene.reports.html.amounts import seconds, told_duration
+from kubescene.reports.html.contents import Step
+from kubescene.reports.html.operations import operations_by_step, shortened
+from kubescene.results.ledger import Ledger
+from kubescene.results.ledger_entries import StepEntry
+from kubescene.results.sources import RunSource
+
+
+def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[Step, ...]:
+    """One for each column, which stands for the steps since the column before."""
+    ledger, asked = source.ledger, operations_by_step(source.spec)
+    return tuple(
+        told_step(
+            entries, [each for entry in entries for each in asked.get(entry.major, ())], ledger
+        )
+        for entries in binned(ledger.steps, columns)
+    )
+
+
+def binned(steps: Sequence[StepEntry], columns: Sequence[int]) -> Iterator[list[StepEntry]]:
+    """The steps that belong to each column."""
+    place = 0
+    for last in columns:
+        inside = []
+        while place < len(steps) and steps[place].major <= last:
+            inside.append(steps[place])
+            place += 1
+        yield inside
+
+
+def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger) -> Step:
+    last = entries[-1]
+    passed = last.ended_time - (ledger.started_time or 0)
+    return Step(
+        first=entries[0].major,
+        step=last.major,
+        time=f"+{told_duration(seconds(passed))}" if ledger.duration else "",
+        minor=sum(each.minor for each in entries),
+        operations=sum(each.operations for each in entries),
+        writes=sum(each.controller_writes for each in entries),
+        bound=sum(each.scheduled for each in entries),
+        failed=sum(each.failed_attempts for each in entries),
+        deleted=sum(each.deleted for each in entries),
+        preempted=sum(each.preempted for each in entries),
+        waiting=last.pending,
+        nodes=last.totals.nodes,
+        what=tuple(shortened(asked)),
+    )
