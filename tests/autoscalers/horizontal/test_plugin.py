@@ -138,6 +138,22 @@ def test_the_scale_is_what_was_recommended_last() -> None:
     assert run.ask(2 * LATER).rec == 2
 
 
+def test_pods_that_are_still_to_come_belong_to_the_scale() -> None:
+    run = Run(hpa(utilization(50)))
+    run.pods("a b")
+    run.stat(LATER, CPU, a=1000, b=1000)
+    assert run.ask(LATER).rec == 4
+    run.stat(LATER + 15, CPU, a=500, b=500)
+    assert run.ask(LATER + 15).rec == 4
+
+
+def test_a_kind_of_stat_that_nobody_knows_is_ignored() -> None:
+    run = Run(hpa(utilization(50)))
+    run.pods("a")
+    unknown = Stat(1, "a", 99, -1)  # type: ignore[arg-type]
+    run.plugin.stat(StatRequest("1", (unknown,)))
+
+
 def test_faithful_mode_takes_the_pods_for_the_scale() -> None:
     run = Run(hpa(utilization(50)), HorizontalPlugin(faithful=True))
     run.pods("a b")

@@ -111,6 +111,15 @@ def test_h94_the_maximum_bounds_the_way_up() -> None:
     assert reasons(result)["ScalingLimited"] == (True, "TooManyReplicas")
 
 
+def test_behavior_takes_whole_seconds_of_the_controllers_window() -> None:
+    subject = autoscaler(
+        hpa(utilization(50), behavior={"scaleUp": {}}), downscale_stabilization=10 * SECOND + 9
+    )
+    subject.run(observed(4, (500,) * 4), NOW)
+    assert subject.run(observed(4, (250,) * 4), NOW + 10 * SECOND - 1).desired == 4
+    assert subject.run(observed(4, (250,) * 4), NOW + 10 * SECOND).desired == 2
+
+
 UP_700 = {"scaleUp": {"policies": [{"type": "Percent", "value": 700, "periodSeconds": 60}]}}
 
 

@@ -65,6 +65,7 @@ _VERSIONS = {
     HPA_V2BETA2: "autoscaling/v2beta2",
 }
 _RESOURCES = ("cpu", "memory")
+_KNOWN = frozenset(MetricType)
 _ONE_MEBIBYTE = 1024 * 1024 * 1000
 """In thousandths of a byte."""
 
@@ -193,7 +194,7 @@ class _Partition:
 
     def stat(self, stat: Stat) -> None:
         """Only the latest of each kind, and none of pods that are gone."""
-        if stat.pod_name not in self._pods:
+        if stat.pod_name not in self._pods or stat.type not in _KNOWN:
             return
         if stat.value < 0:
             raise ConfigurationError(
