@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 BENCHMARKS = (
     "cold_start",
     "event_queue",
+    "autoscalers",
     "scheduler_cycle",
     "throughput",
     "volumes",

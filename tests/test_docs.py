@@ -174,3 +174,12 @@ def test_the_configuration_of_the_guide_is_accepted() -> None:
     ]
     (extender,) = parse_configuration(extenders.encode(), source="the guide").extenders
     assert extender.managed_resources == {"example.com/gpu"}
+
+
+def test_the_autoscaling_guides_back_test_prints_what_it_says() -> None:
+    page = ROOT / "docs/guides/horizontal-autoscaling.md"
+    shown = page.read_text().split("prints\n\n```\n")[1].split("```")[0]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(blocks(page, "python")[0], str(page), "exec"), {})
+    assert printed.getvalue() == shown

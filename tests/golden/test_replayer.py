@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from altering import altered, as_row, places, written
 from kubescene.testing.goldens import Aspect, Golden, Tally, read_goldens, replay
 from kubescene.testing.goldens.__main__ import main
 
@@ -56,33 +57,6 @@ ALTERED = {
 """Per aspect, a family and where in its results it is recorded."""
 
 
-def altered(value: Any) -> Any:
-    """Something else of the same type."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, str):
-        return f"{value}?"
-    if isinstance(value, list):
-        return [altered(value[0]), *value[1:]] if value else ["?"]
-    first = next(iter(value))
-    return {**value, first: altered(value[first])}
-
-
-def places(value: Any, path: list[str]) -> list[tuple[Any, Any]]:
-    """Containers and keys that a path leads to; ``*`` stands for every key."""
-    if isinstance(value, list):
-        keys: list[Any] = list(range(len(value))) if path[0] == "*" else []
-    elif isinstance(value, dict):
-        keys = list(value) if path[0] == "*" else [key for key in (path[0],) if key in value]
-    else:
-        return []
-    if len(path) == 1:
-        return [(value, key) for key in keys]
-    return [place for key in keys for place in places(value[key], path[1:])]
-
-
 @cache
 def recorded(aspect: Aspect) -> Golden:
     """The first golden in which an aspect is recorded."""
@@ -126,16 +100,6 @@ def test_later_attempts_are_judged_by_themselves() -> None:
 
 
 # -- the command ------------------------------------------------------------------------------
-
-
-def written(path: Path, *rows: Any) -> str:
-    with gzip.open(path, "wt") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-    return str(path)
-
-
-def as_row(golden: Golden) -> dict[str, Any]:
-    return {"case": golden.case, "result": golden.result}
 
 
 @pytest.fixture

@@ -121,6 +121,13 @@ def test_h74_the_maximum_is_below_the_rate() -> None:
     assert (found.replicas, found.reason) == (200, "TooManyReplicas")
 
 
+def test_a_bound_that_equals_the_rate_is_named_before_it() -> None:
+    up = limited_up(50, rules(pods(10)), NONE, current=10, maximum=20, now=NOW)
+    assert (up.replicas, up.reason) == (20, "TooManyReplicas")
+    down = limited_down(0, rules(pods(5)), NONE, current=10, minimum=5, now=NOW)
+    assert (down.replicas, down.reason) == (5, "TooFewReplicas")
+
+
 DOWN = {
     "H75-pods": (100, 2, 0, rules(pods(20), percent(1)), NONE, 80, "ScaleDownLimit"),
     "H75-few": (100, 2, 0, rules(pods(2), percent(1)), NONE, 98, "ScaleDownLimit"),

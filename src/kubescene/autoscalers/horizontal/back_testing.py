@@ -41,6 +41,9 @@ SYNC_PERIOD = 15 * SECOND
 LONG_AGO = 10**18
 """Pods that are there at the start have been ready for longer than any window."""
 
+MOST_PASSES = 1_000_000
+"""Half a year at the usual interval; more than that is a mistake in the times."""
+
 _LABELS = {"app": "back-test"}
 _SELECTOR = "app=back-test"
 _REST = "the-rest"
@@ -115,6 +118,12 @@ def back_test(
         if value < (name == "interval"):
             raise ConfigurationError(f"{name}: {value} ns is too short")
     usage = checked_usage(samples, autoscaler.spec)
+    passes = (usage[-1].time - usage[0].time) // interval + 1
+    if passes > MOST_PASSES:
+        raise ConfigurationError(
+            f"usage: {passes:,} passes from the first sample to the last; are the times in "
+            "nanoseconds? Else take a longer interval"
+        )
     target = _Target(autoscaler.spec.metrics, requests or {}, startup)
     start = max(autoscaler.spec.minimum, 1) if replicas is None else replicas
     if start < 0:

@@ -4,7 +4,7 @@
 it is known how the write went.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,12 @@ from kubescene.autoscalers.horizontal.limiting import (
     limited_up,
 )
 from kubescene.autoscalers.horizontal.measuring import Measurement, Measuring
-from kubescene.autoscalers.horizontal.observing import Observation, Scale, ScaleFailure
+from kubescene.autoscalers.horizontal.observing import (
+    Observation,
+    Scale,
+    ScaledPod,
+    ScaleFailure,
+)
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.specs import Behavior, HorizontalSpec
 from kubescene.autoscalers.horizontal.stabilizing import (
@@ -217,7 +222,7 @@ class _Pass:
         """Autoscalers that select the same pods, this one included; none if it is alone."""
         if not self._observation.others:
             return []
-        pods = [pod for pod in self._observation.pods if selector.matches(pod.labels)]
+        pods = _selected(self._observation.pods, selector)
         others = [
             other.name
             for other in self._observation.others
@@ -227,7 +232,7 @@ class _Pass:
 
     def _measured(self, scale: Scale, selector: LabelSelector) -> Iterator[Measurement]:
         pods = self._observation.pods
-        selected = [pod for pod in pods if selector.matches(pod.labels)]
+        selected = _selected(pods, selector)
         unselected: frozenset[str] = frozenset()
         if len(selected) < len(pods):
             unselected = frozenset(pod.name for pod in pods) - {pod.name for pod in selected}
@@ -338,6 +343,19 @@ class _Pass:
             self._options,
             error=error,
         )
+
+
+def _selected(pods: Iterable[ScaledPod], selector: LabelSelector) -> list[ScaledPod]:
+    """Pods of a template share their labels: looked at once, by identity."""
+    known: dict[int, bool] = {}
+    selected: list[ScaledPod] = []
+    for pod in pods:
+        matches = known.get(id(pod.labels))
+        if matches is None:
+            matches = known[id(pod.labels)] = selector.matches(pod.labels)
+        if matches:
+            selected.append(pod)
+    return selected
 
 
 def _reason(current: int, proposal: int, metric: str) -> str:

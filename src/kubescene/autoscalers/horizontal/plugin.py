@@ -65,6 +65,7 @@ _VERSIONS = {
     HPA_V2BETA2: "autoscaling/v2beta2",
 }
 _RESOURCES = ("cpu", "memory")
+_KNOWN = frozenset(MetricType)
 _ONE_MEBIBYTE = 1024 * 1024 * 1000
 """In thousandths of a byte."""
 
@@ -149,6 +150,7 @@ class _Partition:
         self._stat_window = stat_window
         self._pods: dict[str, ScaledPod] = {}
         self._stats: dict[str, dict[MetricType, Stat]] = {}
+        self._metrics: dict[str, PodMetrics] = {}
         self._requests: dict[tuple[int, int], PodRequests] = {}
         self._replicas: int | None = None
 
@@ -158,6 +160,7 @@ class _Partition:
             if known is not None:
                 raise ConfigurationError(f"pod {pod.name!r} exists already")
             self._pods[pod.name] = self._observed(pod, request.time)
+            self._measure(pod.name)
         elif known is None:
             raise ConfigurationError(f"there is no pod {pod.name!r}")
         elif request.type is EventType.UPDATE:
@@ -165,6 +168,7 @@ class _Partition:
         else:
             del self._pods[pod.name]
             self._stats.pop(pod.name, None)
+            self._metrics.pop(pod.name, None)
 
     def _observed(self, pod: Pod, created: Nanoseconds) -> ScaledPod:
         launching = pod.state == PodState.LAUNCHING
@@ -190,7 +194,7 @@ class _Partition:
 
     def stat(self, stat: Stat) -> None:
         """Only the latest of each kind, and none of pods that are gone."""
-        if stat.pod_name not in self._pods:
+        if stat.pod_name not in self._pods or stat.type not in _KNOWN:
             return
         if stat.value < 0:
             raise ConfigurationError(
@@ -198,6 +202,7 @@ class _Partition:
                 f"{stat.value}"
             )
         self._stats.setdefault(stat.pod_name, {})[stat.type] = stat
+        self._measure(stat.pod_name)
 
     def recommend(self, now: Nanoseconds) -> Result:
         """One pass. The world does as recommended, so that is what the scale says next."""
@@ -205,28 +210,29 @@ class _Partition:
         if self._replicas is None or self._faithful:
             self._replicas = len(pods)
         scale = Scale(self._replicas, _SELECTOR, len(pods))
-        metrics = _WorldMetrics(self, now)
+        metrics = _WorldMetrics(self)
         result = self.autoscaler.run(Observation(scale, pods, metrics), now)
         self._replicas = result.desired
         return result
 
     # -- metrics -----------------------------------------------------------------------------
 
-    def resource_metrics(self, now: Nanoseconds) -> Iterable[PodMetrics]:
-        for pod in self._pods:
-            usage, measured = self._usage(pod, now)
-            if usage:
-                yield PodMetrics(pod, {CONTAINER: usage}, measured, self._stat_window)
-
-    def _usage(self, pod: str, now: Nanoseconds) -> tuple[dict[str, int], Nanoseconds]:
+    def _measure(self, pod: str) -> None:
+        """What metrics.k8s.io says of a pod from now on: made once per stat, asked for often."""
         stats = self._stats.get(pod) or {}
         cpu, memory = stats.get(MetricType.CPU_MILLIS), stats.get(MetricType.MEMORY_BYTES)
-        if self._faithful:
-            return {"cpu": 0 if cpu is None else cpu.value, "memory": _ONE_MEBIBYTE}, now
         usage = {} if cpu is None else {"cpu": cpu.value}
-        if memory is not None:
+        if self._faithful:
+            usage = {"cpu": 0, **usage, "memory": _ONE_MEBIBYTE}
+        elif memory is not None:
             usage["memory"] = memory.value * 1000
-        return usage, min((each.time for each in (cpu, memory) if each is not None), default=now)
+        if usage:
+            measured = min((each.time for each in (cpu, memory) if each is not None), default=0)
+            item = PodMetrics(pod, {CONTAINER: usage}, measured, self._stat_window)
+            self._metrics[pod] = item
+
+    def resource_metrics(self) -> Iterable[PodMetrics]:
+        return self._metrics.values()
 
     def concurrency(self) -> Iterable[PodValue]:
         for pod in self._pods:
@@ -239,12 +245,11 @@ class _Partition:
 class _WorldMetrics:
     """A `MetricsSource` over what one run told."""
 
-    def __init__(self, partition: _Partition, now: Nanoseconds) -> None:
+    def __init__(self, partition: _Partition) -> None:
         self._partition = partition
-        self._now = now
 
     def resource(self) -> Iterable[PodMetrics]:
-        return self._partition.resource_metrics(self._now)
+        return self._partition.resource_metrics()
 
     def pods(self, metric: MetricSpec) -> Iterable[PodValue]:
         del metric

@@ -157,7 +157,7 @@ class HorizontalWorld:
             if text == "NotFound":
                 text = f'{SCALABLE[group, kind]} "{target["name"]}" not found'
             return ScaleFailure(text, f"failed to query scale subresource for {reference}: {text}")
-        selector = str(entry.get("selector", self._case.get("selector", "")))
+        selector = entry.get("selector", self._case.get("selector")) or ""
         return Scale(self.replicas, selector, entry.get("statusReplicas"))
 
     def _scale_error(self, entry: JsonObject) -> str:

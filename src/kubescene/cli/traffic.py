@@ -1,0 +1,63 @@
+"""``kubescene traffic``: autoscalers under load."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+traffic = typer.Typer(
+    name="traffic",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@traffic.callback()
+def commands() -> None:
+    """See how autoscalers behave under load."""
+
+
+@traffic.command("back-test")
+def back_test(
+    hpa: Annotated[
+        Path, typer.Option(metavar="FILE", help="The HorizontalPodAutoscaler (YAML or JSON).")
+    ],
+    usage: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="CSV with a column time, and cpu, memory or a metric's name."
+        ),
+    ],
+    requests: Annotated[
+        str,
+        typer.Option(metavar="cpu=500m,...", help="What one pod requests, for utilization."),
+    ] = "",
+    replicas: Annotated[
+        int | None, typer.Option(min=0, help="Replicas at the start (default: minReplicas).")
+    ] = None,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Between two passes.")] = "15s",
+    startup: Annotated[
+        str, typer.Option(metavar="TIME", help="How long a new pod takes to be ready.")
+    ] = "0s",
+    every_pass: Annotated[
+        bool, typer.Option("--all", help="Show every pass, not only those that change the count.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Play recorded usage to an autoscaler: what it would have done, and why.
+
+    Example: kubescene traffic back-test --hpa hpa.yaml --usage usage.csv --requests cpu=500m
+    """
+    import orjson
+
+    from kubescene.cli.back_tests import back_tested
+    from kubescene.reports.back_tests import document, lines
+
+    test = back_tested(
+        hpa, usage, requests=requests, replicas=replicas, interval=interval, startup=startup
+    )
+    if as_json:
+        typer.echo(orjson.dumps(document(test), option=orjson.OPT_INDENT_2).decode())
+    else:
+        typer.echo("\n".join(lines(test, every_pass=every_pass)))
