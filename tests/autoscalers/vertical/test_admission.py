@@ -7,6 +7,7 @@ import pytest
 from autoscalers.vertical.vertical_worlds import in_mode, make_pod, make_vpa, policies
 from kubescene.autoscalers.vertical import pod_patches
 from kubescene.autoscalers.vertical.admission import admitted, resource_patches
+from kubescene.autoscalers.vertical.limit_ranges import amount_of
 
 TARGET = {"app": {"target": {"cpu": "500m", "memory": "200Mi"}}}
 HAS = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "200m"}}
@@ -38,7 +39,7 @@ def test_requests_only_leaves_limits_alone_and_stays_below_them() -> None:
     )
     made = admitted(vpa, make_pod(containers={"app": HAS}))
     assert made.resources[0].limits is None
-    assert str((made.resources[0].requests or {})["cpu"]) == "200m"
+    assert str(amount_of(made.resources[0].requests, "cpu")) == "200m"
     assert made.notes == {"app": ["cpu capped to container limit"]}
 
 
@@ -63,7 +64,7 @@ def test_only_off_admits_pods_as_they_are(mode: str, touched: bool) -> None:
 def test_a_limit_that_no_int64_can_say_is_capped_and_noted() -> None:
     huge = {"requests": {"memory": "1"}, "limits": {"memory": "4Ei"}}
     made = admitted(make_vpa(recommended=TARGET), make_pod(containers={"app": huge}))
-    assert (made.resources[0].limits or {})["memory"].value() == 2**63 - 1
+    assert amount_of(made.resources[0].limits, "memory").value() == 2**63 - 1
     assert (
         "memory: failed to keep limit to request ratio; capping limit to int64"
         in (made.notes["app"])

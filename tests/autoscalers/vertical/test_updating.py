@@ -13,6 +13,7 @@ from autoscalers.vertical.vertical_worlds import (
     ranged,
 )
 from kubescene.autoscalers.vertical import UpdaterOptions, limit_ranges, seed_rule, update
+from kubescene.autoscalers.vertical.limit_ranges import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
 from kubescene.autoscalers.vertical.updating import assess
 from kubescene.clock import MINUTE, format_time
@@ -288,7 +289,7 @@ def test_a_container_without_a_recommendation_does_not_crash_a_pod_limit_range()
     pod = make_pod(containers={"app": both, "bare": {}, "other": both})
     found = assess(make_vpa(recommended=UP), pod, START, ranges=ranges).fitted
     assert found is not None
-    assert {each.container_name: str((each.target or {}).get("cpu")) for each in found[0]} == {
+    assert {each.container_name: str(amount_of(each.target, "cpu")) for each in found[0]} == {
         "app": "1333m",
         "other": "666m",
     }

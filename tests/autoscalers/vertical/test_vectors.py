@@ -1,7 +1,5 @@
 """The published vectors V21 to V47: estimators, peaks, kills, capping, priorities."""
 
-from typing import Any
-
 import pytest
 
 from autoscalers.vertical.vertical_worlds import (
@@ -13,7 +11,7 @@ from autoscalers.vertical.vertical_worlds import (
     make_vpa,
     ranged,
 )
-from kubescene.api.quantity import ZERO, parse
+from kubescene.api.quantity import ZERO, Quantity, parse
 from kubescene.autoscalers.vertical.aggregates import Aggregate
 from kubescene.autoscalers.vertical.amounts import MAX_AMOUNT, amount, humanized, rounded_up, scaled
 from kubescene.autoscalers.vertical.estimators import (
@@ -273,8 +271,9 @@ def test_v42_cpu_limits_stay_in_proportion(
 
 
 def test_v43_memory_limits_stay_in_proportion() -> None:
-    def limit(*amounts: str) -> Any:
-        return proportional_limit("memory", *map(parse, amounts), ZERO).amount
+    def limit(limit: str, request: str, recommended: str) -> Quantity | None:
+        given = parse(limit), parse(request), parse(recommended)
+        return proportional_limit("memory", *given, ZERO).amount
 
     assert limit("200", "150", "100") == parse("133")
     assert limit("150", "150", "100") == parse("100")
