@@ -273,6 +273,7 @@ def test_a_checkpoint_object_is_named_after_vpa_and_container() -> None:
     assert obj["metadata"]["name"] == "web-app"
     assert obj["status"]["version"] == "v3"
     assert obj["status"]["cpuHistogram"] == {"referenceTimestamp": None}
+    assert "totalSamplesCount" not in obj["status"], "the API leaves zeros out"
 
 
 @pytest.mark.parametrize(
