@@ -34,6 +34,7 @@ from typing import Any
 import msgspec
 
 from kubescene.api.yaml_text import read_yaml
+from kubescene.autoscalers.decoding import complaint
 from kubescene.autoscalers.interfaces import (
     Autoscaler,
     AutoscalerPlugin,
@@ -114,8 +115,7 @@ def read_spec(yaml: str) -> ConcurrencySpec:
             raise ConfigurationError(f"apiVersion, kind: expected {KIND} of {API_VERSION}")
         spec = msgspec.convert(_in_nanoseconds(obj.get("spec") or {}), ConcurrencySpec)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).rpartition(" - at `$")
-        raise ConfigurationError(f"spec{path.rstrip('`')}: {text or error}") from error
+        raise ConfigurationError(complaint(error, "spec")) from error
     except (ValueError, AttributeError) as error:
         raise ConfigurationError(f"not a {KIND}: {error}") from error
     if faults := spec.faults():

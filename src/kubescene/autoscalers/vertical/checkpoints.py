@@ -17,16 +17,18 @@ class CheckpointError(ConfigurationError):
 
 
 def save(aggregate: Aggregate, now: int) -> JsonObject:
-    """The status of a checkpoint. Times are whole seconds, as in the API."""
-    return {
+    """The status of a checkpoint. Times are whole seconds, zeros are left out, as in the API."""
+    status: JsonObject = {
         "lastUpdateTime": format_time(now),
         "version": VERSION,
         "cpuHistogram": _saved(aggregate.cpu),
         "memoryHistogram": _saved(aggregate.memory),
         "firstSampleStart": _saved_time(aggregate.first),
         "lastSampleStart": _saved_time(aggregate.last),
-        "totalSamplesCount": aggregate.count,
     }
+    if aggregate.count:
+        status["totalSamplesCount"] = aggregate.count
+    return status
 
 
 def load(status: JsonObject, options: RecommenderOptions, now: int) -> Aggregate:

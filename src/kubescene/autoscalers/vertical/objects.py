@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kubescene.api.quantity import Quantity, QuantityError, parse
+from kubescene.autoscalers.decoding import complaint
 from kubescene.autoscalers.vertical.amounts import as_texts
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -212,9 +213,7 @@ def _converted(obj: Any, kind: type[T], below: str) -> T:
     try:
         return msgspec.convert(obj, kind, dec_hook=_special)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).rpartition(" - at `$")
-        where = below + path.rstrip("`") if text else below
-        raise VerticalPodAutoscalerError(f"{where.lstrip('.')}: {text or error}") from error
+        raise VerticalPodAutoscalerError(complaint(error, below)) from error
 
 
 def _special(kind: type, value: Any) -> Any:

@@ -139,6 +139,7 @@ class _Partition:
         self._rule = rule
         self._faithful = faithful
         self._pods: dict[str, JsonObject] = {}
+        self._specs: dict[tuple[int, int], JsonObject] = {}
         self._measured: set[str] = set()
         self._latest: dict[str, int] = {}
         self._first_seen: FirstSeen = {}
@@ -199,11 +200,18 @@ class _Partition:
         )
 
     def _set_pod(self, pod: Pod, started: str, now: int) -> None:
-        self._pods[pod.name] = _pod_object(pod, started)
+        self._pods[pod.name] = _pod_object(pod, self._spec(pod), started)
         if pod.state != PodState.LAUNCHING:
             self.recommender.usage.set_pod(
                 pod.name, labels=_LABELS, containers=(CONTAINER,), now=now
             )
+
+    def _spec(self, pod: Pod) -> JsonObject:
+        """One spec for all pods of a size, so that the updater looks at it once."""
+        size = (pod.cpu_request, pod.memory_request)
+        if size not in self._specs:
+            self._specs[size] = _spec_of(size)
+        return self._specs[size]
 
     def _sample(self, now: int) -> None:
         usage = self.recommender.usage
@@ -239,14 +247,18 @@ class _Partition:
         )
 
 
-def _pod_object(pod: Pod, started: str) -> JsonObject:
-    """The pod as an API object; a request of 0 is none."""
-    given = ((CPU, pod.cpu_request), (MEMORY, pod.memory_request))
+def _spec_of(size: tuple[int, int]) -> JsonObject:
+    """A request of 0 is none."""
+    given = zip(RESOURCES, size, strict=True)
     requests = {name: str(as_quantity(name, units)) for name, units in given if units}
+    return {"containers": [{"name": CONTAINER, "resources": {"requests": requests}}]}
+
+
+def _pod_object(pod: Pod, spec: JsonObject, started: str) -> JsonObject:
     phase = "Pending" if pod.state == PodState.LAUNCHING else "Running"
     return {
         "metadata": {"name": pod.name, "labels": _LABELS, "ownerReferences": [_OWNER]},
-        "spec": {"containers": [{"name": CONTAINER, "resources": {"requests": requests}}]},
+        "spec": spec,
         "status": {"phase": phase, "startTime": started},
     }
 

@@ -126,10 +126,11 @@ def _difference(requested: dict[str, int], recommended: dict[str, int]) -> float
 
 
 def _has_quick_oom(pod: JsonObject, vpa: VerticalPodAutoscaler, threshold: int) -> bool:
-    observed = pods.observed_containers(pod)
+    statuses = pods.statuses(pod)
+    observed = pods.observed_containers(pod) if statuses else None
     return any(
         _was_killed_early(status, threshold)
-        for status in pods.statuses(pod)
+        for status in statuses
         if (observed is None or status.get("name") in observed)
         and not (vpa.policy_of(status.get("name", "")) or NO_POLICY).is_off
     )

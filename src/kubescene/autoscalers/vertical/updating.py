@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kubescene.autoscalers.vertical import resizing
+from kubescene.autoscalers.vertical import pods, resizing
 from kubescene.autoscalers.vertical.capping import Capped, capped
 from kubescene.autoscalers.vertical.disruption import Group, groups, is_pending
 from kubescene.autoscalers.vertical.limit_ranges import NO_LIMIT_RANGES, LimitRanges
@@ -60,9 +60,7 @@ def assess(
     ranges: LimitRanges = NO_LIMIT_RANGES,
 ) -> Assessment:
     """One pod on its own, eviction requirements and budget aside."""
-    fitted = capped(vpa, pod, ranges)
-    ranked = priority(pod, fitted)
-    return Assessment(pod, fitted, ranked, verdict(pod, ranked, vpa, now, options))
+    return _Assessor(vpa, now, options, ranges).assess(pod)
 
 
 def update(
@@ -89,7 +87,8 @@ def update(
     seen = first_seen if first_seen is not None else {}
     loop = _Loop(groups(left, replicas, vpa, options), now, options, seen)
     candidates = [pod for pod in left if loop.is_candidate(pod, in_place=in_place)]
-    assessed = [assess(vpa, pod, now, options, ranges) for pod in candidates]
+    assessor = _Assessor(vpa, now, options, ranges)
+    assessed = [assessor.assess(pod) for pod in candidates]
     loop.reasons = {each.name: each.verdict.reason for each in assessed}
     for each in in_order(each for each in assessed if each.verdict.accepted):
         if meets_requirements(each.pod, each.fitted, vpa):
@@ -116,6 +115,37 @@ def seed_rule(vpa: VerticalPodAutoscaler, live: Iterable[JsonObject]) -> Update:
     ]
     reason = "its requests are outside of the recommended range"
     return Update(evicted=tuple(outside), reasons=dict.fromkeys(outside, reason))
+
+
+class _Assessor:
+    """Looks at pods; those that share their spec and have the same to say of it are one."""
+
+    def __init__(
+        self, vpa: VerticalPodAutoscaler, now: int, options: UpdaterOptions, ranges: LimitRanges
+    ) -> None:
+        self._vpa = vpa
+        self._now = now
+        self._options = options
+        self._ranges = ranges
+        self._known: dict[object, tuple[Capped | None, Priority, JsonObject]] = {}
+
+    def assess(self, pod: JsonObject) -> Assessment:
+        fitted, ranked = self._ranked(pod)
+        found = verdict(pod, ranked, self._vpa, self._now, self._options)
+        return Assessment(pod, fitted, ranked, found)
+
+    def _ranked(self, pod: JsonObject) -> tuple[Capped | None, Priority]:
+        if pods.statuses(pod):
+            return self._computed(pod)
+        # The spec is kept beside what is known of it, so that its identity stays its own.
+        key = (id(pod["spec"]), pods.observed_containers(pod))
+        if key not in self._known:
+            self._known[key] = (*self._computed(pod), pod["spec"])
+        return self._known[key][:2]
+
+    def _computed(self, pod: JsonObject) -> tuple[Capped | None, Priority]:
+        fitted = capped(self._vpa, pod, self._ranges)
+        return fitted, priority(pod, fitted)
 
 
 class _Loop:
