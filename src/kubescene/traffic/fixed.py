@@ -21,6 +21,7 @@ from kubescene.autoscalers import (
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
+from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.decisions import Decision, SizeDecision, resource
 from kubescene.traffic.entities import Entity
 from kubescene.traffic.environment import OrderedSchedule
@@ -304,4 +305,6 @@ def service_of(spec: TrafficSpec) -> Service:
 def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.RANDOM:
         return RandomRouting(streams.stream("traffic/routing"))
+    if spec.routing is Routing.LEAST_CONNECTIONS:
+        return LeastConnections(service_of(spec), spec.request.io_time)
     return RoundRobin()

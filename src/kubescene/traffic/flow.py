@@ -98,11 +98,13 @@ class Flow:
         meter = None if self._times is None else Meter(number, now, self._times, 0)
         station = Station(number, processor, meter)
         self.stations.append(station)
+        self._router.joined(number, capacity, now)
         return station
 
     def resize(self, station: Station, capacity: int, now: int) -> None:
         self.advance(now)
         station.processor.resize(capacity, now)
+        self._router.resized(station.number, capacity, now)
 
     def part(self, station: Station, now: int, deadline: int) -> Drain:
         """No request reaches it from ``now`` on; what is inside at ``deadline`` is killed.
@@ -111,6 +113,7 @@ class Flow:
         """
         self.advance(now)
         self.stations = [each for each in self.stations if each is not station]
+        self._router.parted(station.number)
         cpu, end = station.processor, min(deadline, self.halt)
         served = cpu.serve([], (), None, end)
         if served.rows:

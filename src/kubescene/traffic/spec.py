@@ -102,7 +102,7 @@ class ConstantTraffic(_Part, frozen=True, kw_only=True):
 
 
 class SpikesTraffic(_Part, frozen=True, kw_only=True):
-    """``rps`` a second, and ``spikeRps`` for ``width``, first ``after``, then ``every`` so often."""
+    """``rps`` a second, and ``spikeRps`` for ``width``, first ``after``, then ``every`` so long."""
 
     rps: float = 10.0
     spike_rps: float = 100.0
