@@ -15,6 +15,7 @@ from kubescene.autoscalers import (
     MetricType,
     Pod,
     PodState,
+    RecommendedPodResources,
     Stat,
     VerticalRecommendationResponse,
 )
@@ -23,7 +24,7 @@ from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
 from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.decisions import Decision, SizeDecision, resource
-from kubescene.traffic.entities import Entity
+from kubescene.traffic.entities import Entity, Kind, entity_name
 from kubescene.traffic.environment import OrderedSchedule
 from kubescene.traffic.flow import Flow, Station
 from kubescene.traffic.kernels import NEVER, Service
@@ -32,7 +33,14 @@ from kubescene.traffic.replicas import InMemoryReplicas, Replica, ReplicaTimes, 
 from kubescene.traffic.routing import RandomRouting, RoundRobin, Router, Routing
 from kubescene.traffic.sampling import MetricsTimes, Sample
 from kubescene.traffic.spec import Demand, Replacement, TrafficSpec
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization, World, ticks
+from kubescene.traffic.worlds import (
+    ROUTING_STOCK,
+    ReplicaCount,
+    ReplicaRecord,
+    Utilization,
+    World,
+    ticks,
+)
 
 
 class FixedWorld(World):
@@ -53,9 +61,10 @@ class FixedWorld(World):
             times=times if self._stats else None,
             halt=spec.duration,
         )
+        memory = spec.replicas.memory
         self.backend = InMemoryReplicas(
             self.environment,
-            Size(spec.replicas.cpu, spec.replicas.memory.request),
+            Size(spec.replicas.cpu, 0 if memory is None else memory.request),
             ReplicaTimes(spec.replicas.launch_delay, spec.replicas.terminate_delay),
             spec.replicas.victims,
             self,
@@ -66,6 +75,7 @@ class FixedWorld(World):
         self._known: set[int] = set()
         self._samples: deque[Sample] = deque()
         self._read: dict[int, tuple[int, int]] = {}
+        self._refused = self._refused_told = 0
 
     def begin(self) -> None:
         self.partition.begin(0)
@@ -168,13 +178,26 @@ class FixedWorld(World):
 
     def _stats_of(self, sample: Sample) -> tuple[Stat, ...]:
         memory = self.spec.replicas.memory
-        name, at = f"replica-{sample.replica}", sample.instant
-        used = memory.base + memory.per_request * sample.held
-        return (
+        name, at = entity_name(Kind.REPLICA, sample.replica), sample.instant
+        stats = (
             Stat(at, name, MetricType.CONCURRENT_REQUESTS_MILLIS, sample.concurrent_millis),
             Stat(at, name, MetricType.CPU_MILLIS, sample.cpu_millis),
-            Stat(at, name, MetricType.MEMORY_BYTES, used),
         )
+        if memory is None:
+            return stats
+        used = memory.base + memory.per_request * sample.held
+        return (*stats, Stat(at, name, MetricType.MEMORY_BYTES, used))
+
+    def _tell_of_refused(self, now: int) -> None:
+        """Requests that found no replica since the last tick, under the router's name."""
+        if not self._stats:
+            return
+        total = self.flow.refused
+        refused, self._refused = total - self._refused, total
+        if refused or self._refused_told:
+            kind = MetricType.CONCURRENT_REQUESTS_MILLIS
+            self.partition.stat(now, (Stat(now, ROUTING_STOCK, kind, refused * 1000),))
+        self._refused_told = refused
 
     # -- the tick ------------------------------------------------------------------------------
 
@@ -183,6 +206,7 @@ class FixedWorld(World):
         tick, self._tick = self._tick, next(self._ticks, None)
         assert tick is not None
         self._deliver(tick.instant)
+        self._tell_of_refused(tick.instant)
         if tick.horizontal:
             self._scale(tick.instant)
         if tick.vertical:
@@ -244,15 +268,17 @@ class FixedWorld(World):
         )
 
     def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
-        cpu, memory = resource(answer, "cpu"), resource(answer, "memory")
+        cpu, memory = resource(answer, "cpu"), self._memory(answer)
         if cpu is None and memory is None:
             return None
         now = self.backend.source.size
-        modelled = memory is not None and self.spec.replicas.memory.request > 0
         return Size(
             now.cpu if cpu is None else cpu.target,
-            memory.target if memory is not None and modelled else now.memory,
+            now.memory if memory is None else memory.target,
         )
+
+    def _memory(self, answer: VerticalRecommendationResponse) -> RecommendedPodResources | None:
+        return None if self.spec.replicas.memory is None else resource(answer, "memory")
 
     def _misfits(self, answer: VerticalRecommendationResponse) -> list[Replica]:
         """Who is to be replaced: as the autoscaler says, or whoever is outside the bounds."""
@@ -263,10 +289,10 @@ class FixedWorld(World):
         return [each for each in found if not each.doomed and each.replacement is None]
 
     def _is_outside(self, replica: Replica, answer: VerticalRecommendationResponse) -> bool:
-        cpu, memory = resource(answer, "cpu"), resource(answer, "memory")
+        cpu, memory = resource(answer, "cpu"), self._memory(answer)
         if cpu is not None and not cpu.lower_bound <= replica.size.cpu <= cpu.upper_bound:
             return True
-        if memory is None or not replica.size.memory:
+        if memory is None:
             return False
         return not memory.lower_bound <= replica.size.memory <= memory.upper_bound
 

@@ -68,6 +68,8 @@ class Flow:
         self.stations: list[Station] = []
         self.used_before = 0
         """Work of stations that have left."""
+        self.refused = 0
+        """How many requests found no station."""
         self._arrivals = arrivals
         self._router = router
         self._service = service
@@ -156,6 +158,7 @@ class Flow:
         self._finish(batch)
 
     def _refuse(self, rows: range) -> None:
+        self.refused += len(rows)
         here = slice(rows.start, rows.stop)
         self.columns.replica[here] = NO_REPLICA
         self.columns.completed[here] = self.columns.arrived[here]

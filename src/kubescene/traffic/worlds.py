@@ -19,6 +19,9 @@ from kubescene.traffic.records import RequestColumns
 from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import Ticktock
 
+ROUTING_STOCK = "RoutingStock"
+"""The name under which autoscalers are told of requests that no replica has."""
+
 
 class ReplicaCount(NamedTuple):
     """How many replicas there are in each state, from ``time`` on."""

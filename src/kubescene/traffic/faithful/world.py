@@ -30,9 +30,15 @@ from kubescene.traffic.records import Outcome, RequestColumns
 from kubescene.traffic.sampling import MetricsTimes
 from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import ArrayStock, Stock, WatchedStock
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization, World, ticks
+from kubescene.traffic.worlds import (
+    ROUTING_STOCK,
+    ReplicaCount,
+    ReplicaRecord,
+    Utilization,
+    World,
+    ticks,
+)
 
-ROUTING_STOCK = "RoutingStock"
 COUNTED = frozenset(
     MOVEMENT_KINDS.index(kind)
     for kind in (
