@@ -12,6 +12,7 @@ import typer
 from kubescene.cli.bench import bench
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import serve
+from kubescene.cli.traffic import traffic
 from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
 from kubescene.loading import uncollected
 from kubescene.version import __version__
@@ -336,6 +337,7 @@ def schema(
 app.command()(serve)
 app.command()(kubeconfig)
 app.add_typer(bench)
+app.add_typer(traffic)
 
 
 def main() -> None:

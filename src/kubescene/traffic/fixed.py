@@ -31,7 +31,7 @@ from kubescene.traffic.kernels import NEVER, Service
 from kubescene.traffic.records import RequestColumns
 from kubescene.traffic.replicas import InMemoryReplicas, Replica, ReplicaTimes, Size
 from kubescene.traffic.routing import RandomRouting, RoundRobin, Router, Routing
-from kubescene.traffic.sampling import MetricsTimes, Sample
+from kubescene.traffic.sampling import Sample
 from kubescene.traffic.spec import Demand, Replacement, TrafficSpec
 from kubescene.traffic.worlds import (
     ROUTING_STOCK,
@@ -39,6 +39,7 @@ from kubescene.traffic.worlds import (
     ReplicaRecord,
     Utilization,
     World,
+    metrics_times,
     ticks,
 )
 
@@ -51,25 +52,25 @@ class FixedWorld(World):
     ) -> None:
         super().__init__(spec, partition, OrderedSchedule())
         self._stats = partition.wants(Capability.STAT)
-        times = MetricsTimes(spec.metrics.first_after, spec.stat_interval, spec.metrics.lag)
+        times = metrics_times(spec)
         self.flow = Flow(
             arrivals,
             router_of(spec, streams),
             service_of(spec),
-            io=spec.request.io_time,
+            io=int(spec.request.io_time),
             demand_stream=streams.stream("traffic/demands"),
             times=times if self._stats else None,
-            halt=spec.duration,
+            halt=int(spec.duration),
         )
         memory = spec.replicas.memory
         self.backend = InMemoryReplicas(
             self.environment,
-            Size(spec.replicas.cpu, 0 if memory is None else memory.request),
-            ReplicaTimes(spec.replicas.launch_delay, spec.replicas.terminate_delay),
+            Size(int(spec.replicas.cpu), 0 if memory is None else int(memory.request)),
+            ReplicaTimes(int(spec.replicas.launch_delay), int(spec.replicas.terminate_delay)),
             spec.replicas.victims,
             self,
         )
-        self._ticks = ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration)
+        self._ticks = ticks(spec)
         self._tick = next(self._ticks, None)
         self._stations: dict[int, Station] = {}
         self._known: set[int] = set()
@@ -126,7 +127,7 @@ class FixedWorld(World):
     def deactivated(self, replica: Replica) -> int:
         station = self._stations.pop(replica.number)
         self._read.pop(replica.number, None)
-        grace = self.spec.replicas.grace_period
+        grace = int(self.spec.replicas.grace_period)
         drain = self.flow.part(station, self.now, self.now + grace)
         self._forget(replica)
         return drain.drained_at
@@ -171,7 +172,7 @@ class FixedWorld(World):
             return
         self.flow.advance(now)
         self._samples += self.flow.samples()
-        lag = self.spec.metrics.lag
+        lag = int(self.spec.metrics.lag)
         while self._samples and self._samples[0].instant + lag <= now:
             sample = self._samples.popleft()
             self.partition.stat(sample.instant + lag, self._stats_of(sample))
@@ -324,7 +325,7 @@ def service_of(spec: TrafficSpec) -> Service:
         timeout=NEVER if request.timeout < 0 else int(request.timeout),
         drawn=request.demand is Demand.EXPONENTIAL,
         limit=spec.replicas.limit,
-        ceiling=spec.replicas.request_cpu,
+        ceiling=int(spec.replicas.request_cpu),
     )
 
 
@@ -332,5 +333,5 @@ def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.RANDOM:
         return RandomRouting(streams.stream("traffic/routing"))
     if spec.routing is Routing.LEAST_CONNECTIONS:
-        return LeastConnections(service_of(spec), spec.request.io_time)
+        return LeastConnections(service_of(spec), int(spec.request.io_time))
     return RoundRobin()

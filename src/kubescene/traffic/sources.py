@@ -55,7 +55,7 @@ def expected_requests(spec: TrafficSpec, folder: Path | None = None) -> int:
 
 def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Iterator[Window]:
     """How many requests are expected when."""
-    traffic, halt = spec.traffic, spec.duration
+    traffic, halt = spec.traffic, int(spec.duration)
     match traffic.pattern:
         case Pattern.UNIFORM:
             uniform = traffic.uniform or UniformTraffic()

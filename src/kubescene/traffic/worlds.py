@@ -16,6 +16,7 @@ from kubescene.traffic.entities import Entity, Kind
 from kubescene.traffic.environment import Environment, Schedule
 from kubescene.traffic.movements import Movement, MovementKind, MovementLog
 from kubescene.traffic.records import RequestColumns
+from kubescene.traffic.sampling import MetricsTimes
 from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import Ticktock
 
@@ -60,13 +61,19 @@ class Tick(NamedTuple):
     vertical: bool
 
 
-def ticks(horizontal: int, vertical: int, halt: int) -> Iterator[Tick]:
-    """The multiples of both intervals before ``halt``, each once."""
-    last = -1
+def ticks(spec: TrafficSpec) -> Iterator[Tick]:
+    """The multiples of both intervals before the end, each once."""
+    horizontal, vertical = int(spec.horizontal_interval), int(spec.vertical_interval)
+    halt, last = int(spec.duration), -1
     for instant in merge(range(horizontal, halt, horizontal), range(vertical, halt, vertical)):
         if instant != last:
             yield Tick(instant, not instant % horizontal, not instant % vertical)
         last = instant
+
+
+def metrics_times(spec: TrafficSpec) -> MetricsTimes:
+    metrics = spec.metrics
+    return MetricsTimes(int(metrics.first_after), int(spec.stat_interval), int(metrics.lag))
 
 
 class World:
@@ -76,7 +83,7 @@ class World:
         self.spec = spec
         self.partition = partition
         self.log = MovementLog()
-        self.environment = Environment(0, spec.duration, schedule, self.log)
+        self.environment = Environment(0, int(spec.duration), schedule, self.log)
         self.decisions: list[Decision] = []
         self.sizes: list[SizeDecision] = []
         self.counts: list[ReplicaCount] = []

@@ -27,7 +27,6 @@ from kubescene.traffic.faithful.requests import (
 )
 from kubescene.traffic.movements import MOVEMENT_KINDS, Movement, MovementKind
 from kubescene.traffic.records import Outcome, RequestColumns
-from kubescene.traffic.sampling import MetricsTimes
 from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import ArrayStock, Stock, WatchedStock
 from kubescene.traffic.worlds import (
@@ -36,6 +35,7 @@ from kubescene.traffic.worlds import (
     ReplicaRecord,
     Utilization,
     World,
+    metrics_times,
     ticks,
 )
 
@@ -68,13 +68,13 @@ class FaithfulWorld(World):
         self.requests = RequestLog()
         self._arrivals = arrivals
         self._demand = demand_of(spec, streams)
-        self._times = MetricsTimes(spec.metrics.first_after, spec.stat_interval, spec.metrics.lag)
+        self._times = metrics_times(spec)
         self._everybody: list[FaithfulReplica] = []
         self._metrics = [0]
         self._columns: RequestColumns | None = None
         # Ticks never overtake each other, though one may be put off by some nanoseconds.
-        self._ticks = ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration)
-        self.source = ReplicaSource(self._make, spec.replicas.cpu)
+        self._ticks = ticks(spec)
+        self.source = ReplicaSource(self._make, int(spec.replicas.cpu))
         self.launching: ArrayStock[FaithfulReplica] = ArrayStock("ReplicasLaunching", Kind.REPLICA)
         self.active = ReplicasActive(environment, partition, self._start_metrics)
         self.terminating: WatchedStock[FaithfulReplica] = WatchedStock(
@@ -104,8 +104,7 @@ class FaithfulWorld(World):
             self.launching.add(replica)
             kind = MovementKind.START_INITIAL_REPLICA
             self._move(kind, 1, self.launching, self.active, replica)
-        spec = self.spec
-        for tick in ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration):
+        for tick in ticks(self.spec):
             if tick.instant + 1 < self.environment.halt:
                 self.schedule_tick(tick.instant + 1)
         self._schedule_arrivals()
@@ -166,7 +165,7 @@ class FaithfulWorld(World):
     def _increased(self, wish: Entity) -> None:
         del wish
         self._move(MovementKind.BEGIN_LAUNCH, 1, self.source, self.launching)
-        delay = self.spec.replicas.launch_delay
+        delay = int(self.spec.replicas.launch_delay)
         self._move(MovementKind.FINISH_LAUNCHING, delay, self.launching, self.active)
 
     def _reduced(self, wish: Entity) -> None:
@@ -266,7 +265,7 @@ class FaithfulWorld(World):
             for each in self.active.entities
             if not cpu.lower_bound <= each.cpu <= cpu.upper_bound
         ]
-        delay = self.spec.replicas.launch_delay
+        delay = int(self.spec.replicas.launch_delay)
         for old in outside:
             new = self._make(cpu.target)
             self.launching.add(new)
@@ -306,7 +305,7 @@ def demand_of(spec: TrafficSpec, streams: Streams) -> RequestDemand:
     return RequestDemand(
         request.cpu_time / MILLISECOND,
         request.io_time / MILLISECOND,
-        request.timeout,
+        int(request.timeout),
         CpuRules(rules.queue_servers, rules.saturation, rules.epsilon),
         streams.stream("traffic/delays"),
     )
