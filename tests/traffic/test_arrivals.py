@@ -16,7 +16,9 @@ from kubescene.traffic.sources import arrivals_of, expected_requests
 
 
 def arrived(windows: Iterator[Window], spacing: Spacing, until: int, state: int = 0) -> list[int]:
-    found: list[int] = SpacedArrivals(windows, spacing, Stream(state)).take(until, 10**9).tolist()
+    found: list[int] = (
+        SpacedArrivals(windows, spacing, Stream(state), until).take(until, 10**9).tolist()
+    )
     return found
 
 
@@ -76,7 +78,7 @@ def test_however_it_is_cut_the_arrivals_are_the_same(spacing: Spacing, rps: floa
     whole = arrived(patterns.constant(rps, halt), spacing, halt, state=5)
     stream, source = (
         Stream(9),
-        SpacedArrivals(patterns.constant(rps, halt), spacing, Stream(5)),
+        SpacedArrivals(patterns.constant(rps, halt), spacing, Stream(5), halt),
     )
     found: list[int] = []
     now = 0

@@ -59,7 +59,7 @@ def test_4_1_a_replica_is_sampled_5_s_after_it_started_and_told_of_4_s_later() -
     ]
     samples = [each for each in plugin.stats if each.stat[0].pod_name == "replica-1"]
     assert [each.stat[0].time for each in samples] == [
-        number * 10 * SECOND + 5 * SECOND + 2 for number in range(5)
+        number * 10 * SECOND + 5 * SECOND + 2 for number in range(6)
     ]
     assert moved(result, "send_metrics_to_sink")[0] == (9 * SECOND + 2, "metrics-1")
     assert [(each.type, each.value) for each in samples[0].stat] == [

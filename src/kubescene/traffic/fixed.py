@@ -40,7 +40,7 @@ from kubescene.traffic.worlds import (
     Utilization,
     World,
     metrics_times,
-    ticks,
+    next_tick,
 )
 
 
@@ -70,8 +70,7 @@ class FixedWorld(World):
             spec.replicas.victims,
             self,
         )
-        self._ticks = ticks(spec)
-        self._tick = next(self._ticks, None)
+        self._tick = next_tick(spec)
         self._stations: dict[int, Station] = {}
         self._known: set[int] = set()
         self._samples: deque[Sample] = deque()
@@ -204,8 +203,9 @@ class FixedWorld(World):
 
     def ticked(self, entity: Entity) -> None:
         del entity
-        tick, self._tick = self._tick, next(self._ticks, None)
+        tick = self._tick
         assert tick is not None
+        self._tick = next_tick(self.spec, tick.instant)
         self._deliver(tick.instant)
         self._tell_of_refused(tick.instant)
         if tick.horizontal:

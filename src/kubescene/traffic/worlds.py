@@ -4,8 +4,6 @@ A world is played with `run_until`; it may be left at any instant and go on late
 `EventSource`. `finish` closes it. Whatever is known so far can be read at any time.
 """
 
-from collections.abc import Iterator
-from heapq import merge
 from typing import NamedTuple
 
 import msgspec
@@ -61,14 +59,13 @@ class Tick(NamedTuple):
     vertical: bool
 
 
-def ticks(spec: TrafficSpec) -> Iterator[Tick]:
-    """The multiples of both intervals before the end, each once."""
+def next_tick(spec: TrafficSpec, after: int = 0) -> Tick | None:
+    """The first multiple of either interval after an instant; None past the end."""
     horizontal, vertical = int(spec.horizontal_interval), int(spec.vertical_interval)
-    halt, last = int(spec.duration), -1
-    for instant in merge(range(horizontal, halt, horizontal), range(vertical, halt, vertical)):
-        if instant != last:
-            yield Tick(instant, not instant % horizontal, not instant % vertical)
-        last = instant
+    instant = min(after - after % each + each for each in (horizontal, vertical))
+    if instant >= spec.duration:
+        return None
+    return Tick(instant, not instant % horizontal, not instant % vertical)
 
 
 def metrics_times(spec: TrafficSpec) -> MetricsTimes:

@@ -36,7 +36,7 @@ from kubescene.traffic.worlds import (
     Utilization,
     World,
     metrics_times,
-    ticks,
+    next_tick,
 )
 
 COUNTED = frozenset(
@@ -73,7 +73,7 @@ class FaithfulWorld(World):
         self._metrics = [0]
         self._columns: RequestColumns | None = None
         # Ticks never overtake each other, though one may be put off by some nanoseconds.
-        self._ticks = ticks(spec)
+        self._tick = next_tick(spec)
         self.source = ReplicaSource(self._make, int(spec.replicas.cpu))
         self.launching: ArrayStock[FaithfulReplica] = ArrayStock("ReplicasLaunching", Kind.REPLICA)
         self.active = ReplicasActive(environment, partition, self._start_metrics)
@@ -104,9 +104,11 @@ class FaithfulWorld(World):
             self.launching.add(replica)
             kind = MovementKind.START_INITIAL_REPLICA
             self._move(kind, 1, self.launching, self.active, replica)
-        for tick in ticks(self.spec):
+        tick = self._tick
+        while tick is not None:
             if tick.instant + 1 < self.environment.halt:
                 self.schedule_tick(tick.instant + 1)
+            tick = next_tick(self.spec, tick.instant)
         self._schedule_arrivals()
         self._count()
 
@@ -219,7 +221,9 @@ class FaithfulWorld(World):
     def ticked(self, entity: Entity) -> None:
         del entity
         now = self.now
-        tick = next(self._ticks)
+        tick = self._tick
+        assert tick is not None
+        self._tick = next_tick(self.spec, tick.instant)
         waiting = self.routing.count * 1000
         stat = Stat(now, ROUTING_STOCK, MetricType.CONCURRENT_REQUESTS_MILLIS, waiting)
         self.partition.stat(now, (stat,))
