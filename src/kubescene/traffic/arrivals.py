@@ -10,14 +10,17 @@ each at an instant drawn uniformly from the window.
 Windows are mapped many at a time, but each by itself: nobody can tell by the result how.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kubescene.clock import SECOND, Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
+from kubescene.traffic.kernels import NEVER
 
 ONE = 1 << 32
 """One request in Q32."""
@@ -58,69 +61,58 @@ def whole_second(start: int, mass: int) -> Window:
 
 
 class SpacedArrivals:
-    """The arrivals of a sequence of windows."""
+    """The arrivals of a sequence of windows, of which those before ``halt`` count."""
 
     def __init__(
-        self, windows: Iterator[Window], spacing: Spacing, stream: Stream, *, expected: int = 0
+        self, windows: Iterable[Window], spacing: Spacing, stream: Stream, halt: int
     ) -> None:
-        self.expected = expected
-        self._windows = windows
+        counting = list(takewhile(partial(_begins_before, halt), windows))
+        self._windows: Integers = np.array(counting, dtype=np.int64).reshape(-1, 3)
+        self.expected = sum(_mass_before(window, halt) for window in counting) // ONE
         self._points = _Points(stream) if spacing is Spacing.POISSON else None
         self._even = spacing is Spacing.EVEN
         self._stream = stream
         self._level = 0
+        self._mapped = 0
         self._buffer: Integers = np.empty(0, dtype=np.int64)
-        self._known_until = 0
-        """Every arrival before this instant is in the buffer, or was taken."""
-        self._over = False
 
     def take(self, until: int, most: int) -> Integers:
-        while not self._over and self._known_until < until and len(self._buffer) <= most:
+        while len(self._buffer) <= most and self._known_until() < until:
             self._fill()
         count = int(np.searchsorted(self._buffer, until))
         taken, self._buffer = np.split(self._buffer, [min(count, most)])
         return taken
 
+    def _known_until(self) -> int:
+        """Every arrival before this instant is in the buffer, or was taken."""
+        left = self._windows[self._mapped :]
+        return int(left[0, 0]) if len(left) else NEVER
+
     def _fill(self) -> None:
-        block = self._block()
-        if not block:
-            self._over = True
-            return
-        arrived = self._map(block)
-        self._buffer = np.concatenate((self._buffer, arrived))
-        self._known_until = block[-1].start + block[-1].width
+        start = self._mapped
+        block = self._windows[start : start + WINDOWS_AT_ONCE]
+        enough = int(np.searchsorted(np.cumsum(block[:, 2]), REQUESTS_AT_ONCE * ONE)) + 1
+        block = block[:enough]
+        self._mapped += len(block)
+        self._buffer = np.concatenate((self._buffer, self._map(block)))
 
-    def _block(self) -> list[Window]:
-        block: list[Window] = []
-        mass = 0
-        for window in self._windows:
-            block.append(window)
-            mass += window.mass
-            if len(block) == WINDOWS_AT_ONCE or mass >= REQUESTS_AT_ONCE * ONE:
-                break
-        return block
-
-    def _map(self, block: list[Window]) -> Integers:
+    def _map(self, block: Integers) -> Integers:
+        end = self._level + int(block[:, 2].sum())
         if self._points is not None:
-            return self._spread(block, self._points.below(self._level + _mass(block)))
+            return self._spread(block, self._points.below(end))
         if self._even:
-            return self._spread(block, _halves(self._level, self._level + _mass(block)))
-        return np.concatenate([self._drawn(window) for window in block])
+            return self._spread(block, _halves(self._level, end))
+        return np.concatenate([self._drawn(Window(*row)) for row in block.tolist()])
 
-    def _spread(self, block: list[Window], points: Integers) -> Integers:
+    def _spread(self, block: Integers, points: Integers) -> Integers:
         """Each point into the window that it falls into."""
-        masses = np.array([window.mass for window in block], dtype=np.int64)
-        levels = self._level + np.concatenate(([0], np.cumsum(masses)))
+        levels = self._level + np.concatenate(([0], np.cumsum(block[:, 2])))
         self._level = int(levels[-1])
         place = np.searchsorted(levels, points, side="right") - 1
-        scales = [_scale(window) for window in block]
-        down, factor, up = (
-            np.array(column, dtype=np.int64) for column in zip(*scales, strict=True)
-        )
-        starts = np.array([window.start for window in block], dtype=np.int64)
-        widths = np.array([window.width for window in block], dtype=np.int64)
-        offsets = ((points - levels[place]) >> down[place]) * factor[place] >> up[place]
-        arrived: Integers = starts[place] + np.minimum(offsets, widths[place] - 1)
+        scales = np.array([_scale(Window(*row)) for row in block.tolist()], dtype=np.int64)
+        down, factor, up = (scales[place, column] for column in range(3))
+        offsets = ((points - levels[place]) >> down) * factor >> up
+        arrived: Integers = block[place, 0] + np.minimum(offsets, block[place, 1] - 1)
         return arrived
 
     def _drawn(self, window: Window) -> Integers:
@@ -167,8 +159,13 @@ class _Points:
         return points[:count]
 
 
-def _mass(block: list[Window]) -> int:
-    return sum(window.mass for window in block)
+def _begins_before(halt: int, window: Window) -> bool:
+    return window.start < halt
+
+
+def _mass_before(window: Window, halt: int) -> int:
+    """How much of a window's mass comes before the end."""
+    return window.mass * min(window.width, halt - window.start) // window.width
 
 
 def _halves(start: int, end: int) -> Integers:

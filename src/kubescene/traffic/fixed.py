@@ -15,23 +15,33 @@ from kubescene.autoscalers import (
     MetricType,
     Pod,
     PodState,
+    RecommendedPodResources,
     Stat,
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
+from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.decisions import Decision, SizeDecision, resource
-from kubescene.traffic.entities import Entity
+from kubescene.traffic.entities import Entity, Kind, entity_name
 from kubescene.traffic.environment import OrderedSchedule
 from kubescene.traffic.flow import Flow, Station
 from kubescene.traffic.kernels import NEVER, Service
 from kubescene.traffic.records import RequestColumns
 from kubescene.traffic.replicas import InMemoryReplicas, Replica, ReplicaTimes, Size
 from kubescene.traffic.routing import RandomRouting, RoundRobin, Router, Routing
-from kubescene.traffic.sampling import MetricsTimes, Sample
+from kubescene.traffic.sampling import Sample
 from kubescene.traffic.spec import Demand, Replacement, TrafficSpec
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization, World, ticks
+from kubescene.traffic.worlds import (
+    ROUTING_STOCK,
+    ReplicaCount,
+    ReplicaRecord,
+    Utilization,
+    World,
+    metrics_times,
+    next_tick,
+)
 
 
 class FixedWorld(World):
@@ -42,29 +52,30 @@ class FixedWorld(World):
     ) -> None:
         super().__init__(spec, partition, OrderedSchedule())
         self._stats = partition.wants(Capability.STAT)
-        times = MetricsTimes(spec.metrics.first_after, spec.stat_interval, spec.metrics.lag)
+        times = metrics_times(spec)
         self.flow = Flow(
             arrivals,
             router_of(spec, streams),
             service_of(spec),
-            io=spec.request.io_time,
+            io=int(spec.request.io_time),
             demand_stream=streams.stream("traffic/demands"),
             times=times if self._stats else None,
-            halt=spec.duration,
+            halt=int(spec.duration),
         )
+        memory = spec.replicas.memory
         self.backend = InMemoryReplicas(
             self.environment,
-            Size(spec.replicas.cpu, spec.replicas.memory.request),
-            ReplicaTimes(spec.replicas.launch_delay, spec.replicas.terminate_delay),
+            Size(int(spec.replicas.cpu), 0 if memory is None else int(memory.request)),
+            ReplicaTimes(int(spec.replicas.launch_delay), int(spec.replicas.terminate_delay)),
             spec.replicas.victims,
             self,
         )
-        self._ticks = ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration)
-        self._tick = next(self._ticks, None)
+        self._tick = next_tick(spec)
         self._stations: dict[int, Station] = {}
         self._known: set[int] = set()
         self._samples: deque[Sample] = deque()
         self._read: dict[int, tuple[int, int]] = {}
+        self._refused = self._refused_told = 0
 
     def begin(self) -> None:
         self.partition.begin(0)
@@ -115,7 +126,7 @@ class FixedWorld(World):
     def deactivated(self, replica: Replica) -> int:
         station = self._stations.pop(replica.number)
         self._read.pop(replica.number, None)
-        grace = self.spec.replicas.grace_period
+        grace = int(self.spec.replicas.grace_period)
         drain = self.flow.part(station, self.now, self.now + grace)
         self._forget(replica)
         return drain.drained_at
@@ -160,28 +171,43 @@ class FixedWorld(World):
             return
         self.flow.advance(now)
         self._samples += self.flow.samples()
-        lag = self.spec.metrics.lag
+        lag = int(self.spec.metrics.lag)
         while self._samples and self._samples[0].instant + lag <= now:
             sample = self._samples.popleft()
             self.partition.stat(sample.instant + lag, self._stats_of(sample))
 
     def _stats_of(self, sample: Sample) -> tuple[Stat, ...]:
         memory = self.spec.replicas.memory
-        name, at = f"replica-{sample.replica}", sample.instant
-        used = memory.base + memory.per_request * sample.held
-        return (
+        name, at = entity_name(Kind.REPLICA, sample.replica), sample.instant
+        stats = (
             Stat(at, name, MetricType.CONCURRENT_REQUESTS_MILLIS, sample.concurrent_millis),
             Stat(at, name, MetricType.CPU_MILLIS, sample.cpu_millis),
-            Stat(at, name, MetricType.MEMORY_BYTES, used),
         )
+        if memory is None:
+            return stats
+        used = memory.base + memory.per_request * sample.held
+        return (*stats, Stat(at, name, MetricType.MEMORY_BYTES, used))
+
+    def _tell_of_refused(self, now: int) -> None:
+        """Requests that found no replica since the last tick, under the router's name."""
+        if not self._stats:
+            return
+        total = self.flow.refused
+        refused, self._refused = total - self._refused, total
+        if refused or self._refused_told:
+            kind = MetricType.CONCURRENT_REQUESTS_MILLIS
+            self.partition.stat(now, (Stat(now, ROUTING_STOCK, kind, refused * 1000),))
+        self._refused_told = refused
 
     # -- the tick ------------------------------------------------------------------------------
 
     def ticked(self, entity: Entity) -> None:
         del entity
-        tick, self._tick = self._tick, next(self._ticks, None)
+        tick = self._tick
         assert tick is not None
+        self._tick = next_tick(self.spec, tick.instant)
         self._deliver(tick.instant)
+        self._tell_of_refused(tick.instant)
         if tick.horizontal:
             self._scale(tick.instant)
         if tick.vertical:
@@ -243,15 +269,17 @@ class FixedWorld(World):
         )
 
     def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
-        cpu, memory = resource(answer, "cpu"), resource(answer, "memory")
+        cpu, memory = resource(answer, "cpu"), self._memory(answer)
         if cpu is None and memory is None:
             return None
         now = self.backend.source.size
-        modelled = memory is not None and self.spec.replicas.memory.request > 0
         return Size(
             now.cpu if cpu is None else cpu.target,
-            memory.target if memory is not None and modelled else now.memory,
+            now.memory if memory is None else memory.target,
         )
+
+    def _memory(self, answer: VerticalRecommendationResponse) -> RecommendedPodResources | None:
+        return None if self.spec.replicas.memory is None else resource(answer, "memory")
 
     def _misfits(self, answer: VerticalRecommendationResponse) -> list[Replica]:
         """Who is to be replaced: as the autoscaler says, or whoever is outside the bounds."""
@@ -262,10 +290,10 @@ class FixedWorld(World):
         return [each for each in found if not each.doomed and each.replacement is None]
 
     def _is_outside(self, replica: Replica, answer: VerticalRecommendationResponse) -> bool:
-        cpu, memory = resource(answer, "cpu"), resource(answer, "memory")
+        cpu, memory = resource(answer, "cpu"), self._memory(answer)
         if cpu is not None and not cpu.lower_bound <= replica.size.cpu <= cpu.upper_bound:
             return True
-        if memory is None or not replica.size.memory:
+        if memory is None:
             return False
         return not memory.lower_bound <= replica.size.memory <= memory.upper_bound
 
@@ -297,11 +325,13 @@ def service_of(spec: TrafficSpec) -> Service:
         timeout=NEVER if request.timeout < 0 else int(request.timeout),
         drawn=request.demand is Demand.EXPONENTIAL,
         limit=spec.replicas.limit,
-        ceiling=spec.replicas.request_cpu,
+        ceiling=int(spec.replicas.request_cpu),
     )
 
 
 def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.RANDOM:
         return RandomRouting(streams.stream("traffic/routing"))
+    if spec.routing is Routing.LEAST_CONNECTIONS:
+        return LeastConnections(service_of(spec), int(spec.request.io_time))
     return RoundRobin()

@@ -68,6 +68,8 @@ class Flow:
         self.stations: list[Station] = []
         self.used_before = 0
         """Work of stations that have left."""
+        self.refused = 0
+        """How many requests found no station."""
         self._arrivals = arrivals
         self._router = router
         self._service = service
@@ -98,11 +100,13 @@ class Flow:
         meter = None if self._times is None else Meter(number, now, self._times, 0)
         station = Station(number, processor, meter)
         self.stations.append(station)
+        self._router.joined(number, capacity, now)
         return station
 
     def resize(self, station: Station, capacity: int, now: int) -> None:
         self.advance(now)
         station.processor.resize(capacity, now)
+        self._router.resized(station.number, capacity, now)
 
     def part(self, station: Station, now: int, deadline: int) -> Drain:
         """No request reaches it from ``now`` on; what is inside at ``deadline`` is killed.
@@ -111,6 +115,7 @@ class Flow:
         """
         self.advance(now)
         self.stations = [each for each in self.stations if each is not station]
+        self._router.parted(station.number)
         cpu, end = station.processor, min(deadline, self.halt)
         served = cpu.serve([], (), None, end)
         if served.rows:
@@ -153,6 +158,7 @@ class Flow:
         self._finish(batch)
 
     def _refuse(self, rows: range) -> None:
+        self.refused += len(rows)
         here = slice(rows.start, rows.stop)
         self.columns.replica[here] = NO_REPLICA
         self.columns.completed[here] = self.columns.arrived[here]

@@ -144,6 +144,21 @@ class Processor:
         self.idle = 0
         self.capacity = capacity
 
+    def next_end(self) -> int:
+        """When the next one leaves, if nobody else comes; `NEVER` if nobody is inside."""
+        if self._is_fifo:
+            if not self.tags:
+                return NEVER
+            tag, sharing, speed = self.tags[0], len(self.tags), self.capacity
+        elif self.present:
+            tag = self.heap[0] >> _SEQUENCE_BITS
+            sharing = self.present if self.service.plain else self.sharing
+            speed = self.speed(sharing)
+        else:
+            return NEVER
+        end = self.time - (self.work - tag) * sharing // speed
+        return min(end, self.arrived[self.oldest] + self.service.timeout)
+
     def left(self) -> list[int]:
         """The rows of those who are in it."""
         if self._is_fifo:

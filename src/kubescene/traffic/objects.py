@@ -9,8 +9,11 @@ from kubescene.autoscalers import Autoscaler
 from kubescene.errors import TrafficError
 from kubescene.traffic.spec import AutoscalerObject
 
-_SHORT = {"HorizontalPodAutoscaler": "hpa", "VerticalPodAutoscaler": "vpa"}
-_SUFFIX = ".k8s.io"
+_SHORT = {
+    "HorizontalPodAutoscaler": "hpa",
+    "VerticalPodAutoscaler": "vpa",
+    "ConcurrencyAutoscaler": "concurrency",
+}
 
 
 def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
@@ -36,4 +39,4 @@ def type_of(object: Mapping[str, Any]) -> str:
     group, _, version = str(object.get("apiVersion", "")).rpartition("/")
     if short is None or not group or not version:
         return ""
-    return f"{short}.{version}.{group.removesuffix(_SUFFIX)}{_SUFFIX}"
+    return f"{short}.{version}.{group if '.' in group else f'{group}.k8s.io'}"

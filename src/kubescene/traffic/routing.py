@@ -3,7 +3,7 @@
 Requests count from 0 over the whole run. ``roundRobin`` gives request i to the replica at place
 ``i mod n`` of those that are active, in order of activation: when one leaves, those
 behind it move up. ``random`` draws for every request, also where there is but one replica, so that
-the number of replicas never shifts what others draw.
+the number of replicas never shifts what others draw. ``leastConnections`` is in `connections`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,8 +51,27 @@ class Router(Protocol):
         """A part for every replica, also for those that get nothing."""
         ...
 
+    def joined(self, number: int, capacity: int, now: int) -> None: ...
 
-class RoundRobin:
+    def parted(self, number: int) -> None: ...
+
+    def resized(self, number: int, capacity: int, now: int) -> None: ...
+
+
+class PlainRouter:
+    """A router that does not care who the replicas are."""
+
+    def joined(self, number: int, capacity: int, now: int) -> None:
+        """A replica became active, at the last place."""
+
+    def parted(self, number: int) -> None:
+        """A replica left."""
+
+    def resized(self, number: int, capacity: int, now: int) -> None:
+        """A replica has another capacity from now on."""
+
+
+class RoundRobin(PlainRouter):
     def divide(self, batch: Batch, replicas: int) -> Division:
         rows = np.arange(batch.first, batch.first + len(batch.arrivals), dtype=np.int64)
         return Division(rows % replicas, self._parts(batch, replicas))
@@ -70,7 +89,7 @@ class RoundRobin:
             )
 
 
-class RandomRouting:
+class RandomRouting(PlainRouter):
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
 

@@ -13,7 +13,7 @@ from kubescene.autoscalers import Autoscaler, AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
 from kubescene.clock import Streams
-from kubescene.errors import AutoscalerError, ConfigurationError, TrafficError
+from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
 from kubescene.traffic.fixed import FixedWorld
 from kubescene.traffic.loading import checked, load_run, run_of
 from kubescene.traffic.objects import autoscaler_of
@@ -60,7 +60,7 @@ def run(
     if folder is None and isinstance(source, str | Path):
         folder = Path(source).parent
     own = dispatcher is None
-    dispatcher = available(autoscalers) if dispatcher is None else dispatcher
+    dispatcher = available(asked.spec, autoscalers) if dispatcher is None else dispatcher
     try:
         objects = objects_of(asked.spec, autoscalers)
         world = world_of(asked.spec, partition_of(dispatcher, objects), folder)
@@ -79,13 +79,24 @@ def as_run(source: Source) -> TrafficRun:
     return run_of(source) if isinstance(source, Mapping) else load_run(source)
 
 
-def available(autoscalers: Sequence[AutoscalerPlugin] = ()) -> Dispatcher:
+def available(spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()) -> Dispatcher:
     """A dispatcher of the built-in autoscalers, those of installed packages, and these."""
-    return Dispatcher([*builtin_autoscalers(), *installed_autoscalers(), *autoscalers])
+    return Dispatcher([*builtin_autoscalers(spec), *installed_autoscalers(), *autoscalers])
 
 
-def builtin_autoscalers() -> list[AutoscalerPlugin]:
-    return []
+def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
+    """HPA, VPA and the one by concurrency, as a run of this spec wants them."""
+    # Imported when the first run needs them: reading and checking runs does not.
+    from kubescene.autoscalers.concurrency import ConcurrencyPlugin
+    from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
+    from kubescene.autoscalers.vertical.plugin import VerticalPlugin
+
+    faithful = spec.mode is Mode.FAITHFUL
+    return [
+        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval),
+        VerticalPlugin(rule=spec.update_rule.value, faithful=faithful),
+        ConcurrencyPlugin(),
+    ]
 
 
 def objects_of(spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()) -> list[Autoscaler]:
@@ -129,7 +140,7 @@ def play(
     phase, message, end = Phase.SUCCEEDED, "", halt
     try:
         with world.partition:
-            world.begin()
+            begin(asked, world)
             for instant in slices(halt):
                 if cancelled is not None and cancelled():
                     phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.now
@@ -158,6 +169,20 @@ def play(
         used=world.used,
         movements=world.log,
     )
+
+
+def begin(asked: TrafficRun, world: World) -> None:
+    """Begin; an object that its autoscaler refuses is bad input, not a run that failed."""
+    try:
+        world.begin()
+    except AutoscalerError as error:
+        if not isinstance(error.__cause__, KubesceneError):
+            raise
+        types = [autoscaler_of(each).type for each in asked.spec.autoscalers]
+        path = "spec.autoscalers"
+        if error.autoscaler in types:
+            path += f"[{types.index(error.autoscaler)}]"
+        raise TrafficError(str(error.__cause__), path=path) from error
 
 
 def slices(halt: int) -> list[int]:

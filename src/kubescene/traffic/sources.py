@@ -11,7 +11,7 @@ from kubescene.clock import SECOND, Streams
 from kubescene.clock.batches import Integers
 from kubescene.errors import TrafficError
 from kubescene.traffic import patterns
-from kubescene.traffic.arrivals import ONE, Arrivals, RecordedArrivals, SpacedArrivals, Window
+from kubescene.traffic.arrivals import Arrivals, RecordedArrivals, SpacedArrivals, Window
 from kubescene.traffic.spec import (
     ConstantTraffic,
     DiurnalTraffic,
@@ -28,34 +28,33 @@ from kubescene.traffic.spec import (
 )
 
 MOST_ROWS = 50_000_000
+MOST_REQUESTS = 1 << 31
+"""The sums of unit exponentials fit into 64 bits up to here."""
 
 
 def arrivals_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Arrivals:
     """The arrivals of a run; files of the spec are looked for in ``folder``."""
     if spec.traffic.pattern is Pattern.REPLAY:
         return RecordedArrivals(recorded(spec.traffic.replay or ReplayTraffic(), folder))
-    expected = expected_requests(spec, folder)
     windows = windows_of(spec, Streams(spec.seed), folder)
-    return SpacedArrivals(
-        windows, spec.traffic.spacing, streams.stream("traffic/arrivals"), expected=expected
-    )
+    stream = streams.stream("traffic/arrivals")
+    arrivals = SpacedArrivals(windows, spec.traffic.spacing, stream, int(spec.duration))
+    if arrivals.expected >= MOST_REQUESTS:
+        raise TrafficError(
+            f"about {arrivals.expected} requests are more than the {MOST_REQUESTS} of one run",
+            path="spec.traffic",
+        )
+    return arrivals
 
 
 def expected_requests(spec: TrafficSpec, folder: Path | None = None) -> int:
     """About how many requests a run will have, without running it."""
-    if spec.traffic.pattern is Pattern.REPLAY:
-        return len(recorded(spec.traffic.replay or ReplayTraffic(), folder))
-    mass = 0
-    for window in windows_of(spec, Streams(spec.seed), folder):
-        if window.start >= spec.duration:
-            break
-        mass += window.mass * min(window.width, spec.duration - window.start) // window.width
-    return mass // ONE
+    return arrivals_of(spec, Streams(spec.seed), folder).expected
 
 
 def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Iterator[Window]:
     """How many requests are expected when."""
-    traffic, halt = spec.traffic, spec.duration
+    traffic, halt = spec.traffic, int(spec.duration)
     match traffic.pattern:
         case Pattern.UNIFORM:
             uniform = traffic.uniform or UniformTraffic()

@@ -62,6 +62,16 @@ class Replacement(StrEnum):
     RECREATE = "recreate"
 
 
+class UpdateRule(StrEnum):
+    """Who decides which replicas a VPA replaces.
+
+    ``updater``: the rules of the real updater. ``seed``: every replica outside the bounds.
+    """
+
+    UPDATER = "updater"
+    SEED = "seed"
+
+
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A part of a spec: unknown fields are refused."""
 
@@ -102,7 +112,7 @@ class ConstantTraffic(_Part, frozen=True, kw_only=True):
 
 
 class SpikesTraffic(_Part, frozen=True, kw_only=True):
-    """``rps`` a second, and ``spikeRps`` for ``width``, first ``after``, then ``every`` so often."""
+    """``rps`` a second, and ``spikeRps`` for ``width``, first ``after``, then ``every`` so long."""
 
     rps: float = 10.0
     spike_rps: float = 100.0
@@ -175,7 +185,10 @@ class Request(_Part, frozen=True, kw_only=True):
 
 
 class MemoryModel(_Part, frozen=True, kw_only=True):
-    """A replica uses ``base`` and ``perRequest`` for every request inside it."""
+    """A replica uses ``base`` and ``perRequest`` for every request inside it.
+
+    Without this part memory is not modelled: nobody measures it, and nobody changes it.
+    """
 
     request: Memory = Memory(0)
     base: Memory = Memory(1 << 20)
@@ -190,7 +203,7 @@ class Replicas(_Part, frozen=True, kw_only=True):
 
     initial: int = 1
     cpu: Cpu = Cpu(1000)
-    memory: MemoryModel = MemoryModel()
+    memory: MemoryModel | None = None
     limit: int = 0
     request_cpu: Cpu = Cpu(0)
     launch_delay: Duration = Duration(5 * SECOND)
@@ -248,6 +261,7 @@ class TrafficSpec(_Part, frozen=True, kw_only=True):
     stat_interval: Duration = Duration(10 * SECOND)
     horizontal_interval: Duration = Duration(15 * SECOND)
     vertical_interval: Duration = Duration(15 * SECOND)
+    update_rule: UpdateRule = UpdateRule.UPDATER
     autoscalers: tuple[AutoscalerObject, ...] = ()
     objective: Objective = Objective()
     faithful: FaithfulRules = FaithfulRules()

@@ -4,8 +4,6 @@ A world is played with `run_until`; it may be left at any instant and go on late
 `EventSource`. `finish` closes it. Whatever is known so far can be read at any time.
 """
 
-from collections.abc import Iterator
-from heapq import merge
 from typing import NamedTuple
 
 import msgspec
@@ -16,8 +14,12 @@ from kubescene.traffic.entities import Entity, Kind
 from kubescene.traffic.environment import Environment, Schedule
 from kubescene.traffic.movements import Movement, MovementKind, MovementLog
 from kubescene.traffic.records import RequestColumns
+from kubescene.traffic.sampling import MetricsTimes
 from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import Ticktock
+
+ROUTING_STOCK = "RoutingStock"
+"""The name under which autoscalers are told of requests that no replica has."""
 
 
 class ReplicaCount(NamedTuple):
@@ -57,13 +59,18 @@ class Tick(NamedTuple):
     vertical: bool
 
 
-def ticks(horizontal: int, vertical: int, halt: int) -> Iterator[Tick]:
-    """The multiples of both intervals before ``halt``, each once."""
-    last = -1
-    for instant in merge(range(horizontal, halt, horizontal), range(vertical, halt, vertical)):
-        if instant != last:
-            yield Tick(instant, not instant % horizontal, not instant % vertical)
-        last = instant
+def next_tick(spec: TrafficSpec, after: int = 0) -> Tick | None:
+    """The first multiple of either interval after an instant; None past the end."""
+    horizontal, vertical = int(spec.horizontal_interval), int(spec.vertical_interval)
+    instant = min(after - after % each + each for each in (horizontal, vertical))
+    if instant >= spec.duration:
+        return None
+    return Tick(instant, not instant % horizontal, not instant % vertical)
+
+
+def metrics_times(spec: TrafficSpec) -> MetricsTimes:
+    metrics = spec.metrics
+    return MetricsTimes(int(metrics.first_after), int(spec.stat_interval), int(metrics.lag))
 
 
 class World:
@@ -73,7 +80,7 @@ class World:
         self.spec = spec
         self.partition = partition
         self.log = MovementLog()
-        self.environment = Environment(0, spec.duration, schedule, self.log)
+        self.environment = Environment(0, int(spec.duration), schedule, self.log)
         self.decisions: list[Decision] = []
         self.sizes: list[SizeDecision] = []
         self.counts: list[ReplicaCount] = []

@@ -27,12 +27,18 @@ from kubescene.traffic.faithful.requests import (
 )
 from kubescene.traffic.movements import MOVEMENT_KINDS, Movement, MovementKind
 from kubescene.traffic.records import Outcome, RequestColumns
-from kubescene.traffic.sampling import MetricsTimes
 from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import ArrayStock, Stock, WatchedStock
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization, World, ticks
+from kubescene.traffic.worlds import (
+    ROUTING_STOCK,
+    ReplicaCount,
+    ReplicaRecord,
+    Utilization,
+    World,
+    metrics_times,
+    next_tick,
+)
 
-ROUTING_STOCK = "RoutingStock"
 COUNTED = frozenset(
     MOVEMENT_KINDS.index(kind)
     for kind in (
@@ -62,13 +68,13 @@ class FaithfulWorld(World):
         self.requests = RequestLog()
         self._arrivals = arrivals
         self._demand = demand_of(spec, streams)
-        self._times = MetricsTimes(spec.metrics.first_after, spec.stat_interval, spec.metrics.lag)
+        self._times = metrics_times(spec)
         self._everybody: list[FaithfulReplica] = []
         self._metrics = [0]
         self._columns: RequestColumns | None = None
         # Ticks never overtake each other, though one may be put off by some nanoseconds.
-        self._ticks = ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration)
-        self.source = ReplicaSource(self._make, spec.replicas.cpu)
+        self._tick = next_tick(spec)
+        self.source = ReplicaSource(self._make, int(spec.replicas.cpu))
         self.launching: ArrayStock[FaithfulReplica] = ArrayStock("ReplicasLaunching", Kind.REPLICA)
         self.active = ReplicasActive(environment, partition, self._start_metrics)
         self.terminating: WatchedStock[FaithfulReplica] = WatchedStock(
@@ -98,10 +104,11 @@ class FaithfulWorld(World):
             self.launching.add(replica)
             kind = MovementKind.START_INITIAL_REPLICA
             self._move(kind, 1, self.launching, self.active, replica)
-        spec = self.spec
-        for tick in ticks(spec.horizontal_interval, spec.vertical_interval, spec.duration):
+        tick = self._tick
+        while tick is not None:
             if tick.instant + 1 < self.environment.halt:
                 self.schedule_tick(tick.instant + 1)
+            tick = next_tick(self.spec, tick.instant)
         self._schedule_arrivals()
         self._count()
 
@@ -160,7 +167,7 @@ class FaithfulWorld(World):
     def _increased(self, wish: Entity) -> None:
         del wish
         self._move(MovementKind.BEGIN_LAUNCH, 1, self.source, self.launching)
-        delay = self.spec.replicas.launch_delay
+        delay = int(self.spec.replicas.launch_delay)
         self._move(MovementKind.FINISH_LAUNCHING, delay, self.launching, self.active)
 
     def _reduced(self, wish: Entity) -> None:
@@ -214,7 +221,9 @@ class FaithfulWorld(World):
     def ticked(self, entity: Entity) -> None:
         del entity
         now = self.now
-        tick = next(self._ticks)
+        tick = self._tick
+        assert tick is not None
+        self._tick = next_tick(self.spec, tick.instant)
         waiting = self.routing.count * 1000
         stat = Stat(now, ROUTING_STOCK, MetricType.CONCURRENT_REQUESTS_MILLIS, waiting)
         self.partition.stat(now, (stat,))
@@ -260,7 +269,7 @@ class FaithfulWorld(World):
             for each in self.active.entities
             if not cpu.lower_bound <= each.cpu <= cpu.upper_bound
         ]
-        delay = self.spec.replicas.launch_delay
+        delay = int(self.spec.replicas.launch_delay)
         for old in outside:
             new = self._make(cpu.target)
             self.launching.add(new)
@@ -300,7 +309,7 @@ def demand_of(spec: TrafficSpec, streams: Streams) -> RequestDemand:
     return RequestDemand(
         request.cpu_time / MILLISECOND,
         request.io_time / MILLISECOND,
-        request.timeout,
+        int(request.timeout),
         CpuRules(rules.queue_servers, rules.saturation, rules.epsilon),
         streams.stream("traffic/delays"),
     )

@@ -1,0 +1,87 @@
+"""What ``kubescene traffic run`` does."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from kubescene.autoscalers.loading import load_autoscaler
+from kubescene.cli.files import complain
+from kubescene.errors import ConfigurationError
+from kubescene.reports.traffic import TrafficProgress, print_result
+from kubescene.traffic import Phase, TrafficResult, load_run, run
+from kubescene.traffic.results import SUMMARY_FILE
+
+FINE, RUN_FAILED = 0, 1
+INTERRUPTED = 128 + signal.SIGINT
+
+
+class Interruption:
+    """Ctrl-C stops the run between two slices, so that what was simulated is kept."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before = signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __call__(self) -> bool:
+        return self.asked
+
+    def over(self) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+
+def run_traffic(
+    file: Path,
+    settings: Sequence[str],
+    autoscalers: Sequence[str],
+    *,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Simulate one file; returns the exit code."""
+    if out is not None:
+        check_output(file, out)
+    if autoscalers and "" not in sys.path:
+        sys.path.insert(0, "")  # as with python -m: it may lie in the current directory
+    plugins = [load_autoscaler(each) for each in autoscalers]
+    asked = load_run(file, settings)
+    interruption = Interruption()
+    try:
+        with TrafficProgress(Console(stderr=True, quiet=quiet)) as progress:
+            result = run(asked, plugins, folder=file.parent, watch=progress, cancelled=interruption)
+    finally:
+        interruption.over()
+    if out is not None:
+        result.save(out)
+    return tell(result, as_json=as_json, quiet=quiet)
+
+
+def check_output(file: Path, out: Path) -> None:
+    """Never write over the run that is read; a summary that is there means a complete run."""
+    if not str(out):
+        raise ConfigurationError("--out must name a directory")
+    if (out / "traffic.yaml").resolve() == file.resolve():
+        raise ConfigurationError(f"--out {out} would write over {file}: choose another directory")
+    (out / SUMMARY_FILE).unlink(missing_ok=True)
+
+
+def tell(result: TrafficResult, *, as_json: bool, quiet: bool) -> int:
+    if as_json:
+        sys.stdout.write(result.header(indent=2).decode() + "\n")
+    elif not quiet:
+        print_result(result, Console())
+    if result.phase is Phase.CANCELLED:
+        return INTERRUPTED
+    if not result.ok:
+        complain([result.message], "kubescene: ")
+    return FINE if result.ok else RUN_FAILED

@@ -1,0 +1,217 @@
+"""A traffic run as a person wants to see it in a terminal."""
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kubescene.clock import SECOND, WallClock, format_duration
+from kubescene.reports.plots import axis, highest, plot
+from kubescene.reports.words import counted
+from kubescene.traffic import Decision, Progress, SizeDecision, TrafficResult
+from kubescene.traffic.measures import Summary
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+PHASE_STYLES = {"Succeeded": "bold green", "Cancelled": "bold yellow", "Failed": "bold red"}
+PLOT_HEIGHT, RATE_HEIGHT = 8, 3
+DECISIONS_SHOWN = 12
+SAY_EVERY = 10 * SECOND
+
+
+def print_result(result: TrafficResult, console: Console) -> None:
+    """Phase, replicas and requests over time, measures, and what autoscalers decided."""
+    console.print(Group(*sections(result, console.width)), soft_wrap=False)
+
+
+def sections(result: TrafficResult, width: int) -> Iterable[RenderableType]:
+    yield headline(result)
+    if result.counts and result.end:
+        yield replicas_plot(result, width)
+    if result.requests.count:
+        yield rate_plot(result, width)
+    yield measures_table(result.summary)
+    changes = [each for each in result.decisions if each.after != each.before]
+    if changes:
+        yield decisions_table(changes)
+    moved = [each for each in result.sizes if each.evicted or each.resized]
+    if moved:
+        yield sizes_table(moved)
+
+
+def headline(result: TrafficResult) -> Text:
+    phase = Text(result.phase, style=PHASE_STYLES[result.phase])
+    told = Text.assemble((result.name, "bold"), "  ", phase)
+    told.append(f"  {format_duration(result.end)} simulated, {result.spec.mode} mode", style="dim")
+    if result.message:
+        told.append(f"\n{result.message}", style="red")
+    return told
+
+
+def replicas_plot(result: TrafficResult, width: int) -> Text:
+    """Active replicas as columns, the desired number as a line where it is higher."""
+    columns = max(min(width - 12, 100), 20)
+    active = highest([(each.time, each.active) for each in result.counts], result.end, columns)
+    desired = highest([(each.time, each.desired) for each in result.counts], result.end, columns)
+    label = len(f"{max([*active, *desired, 1]):,}")
+    text = Text("\nReplicas (active; ─ desired)\n", style="bold")
+    rows = plot(active, PLOT_HEIGHT, desired)
+    text.append("\n".join(rows), style="not bold green")
+    text.append("\n" + "\n".join(axis(columns, label, format_duration(result.end))), "not bold dim")
+    return text
+
+
+def rate_plot(result: TrafficResult, width: int) -> Text:
+    """Requests a second."""
+    columns = max(min(width - 12, 100), 20)
+    seconds = np.bincount(result.requests.arrived // SECOND, minlength=-(-result.end // SECOND))
+    points = [(second * SECOND, int(count)) for second, count in enumerate(seconds)]
+    levels = highest(points, result.end, columns)
+    text = Text("\nRequests a second\n", style="bold")
+    return text.append("\n".join(plot(levels, RATE_HEIGHT)), style="not bold cyan")
+
+
+def measures_table(summary: Summary) -> Table:
+    table = Table(title="\nMeasures", title_justify="left", title_style="bold", box=None)
+    table.show_header = False
+    table.pad_edge = False
+    for name, value in measures(summary):
+        table.add_row(Text(name, style="dim"), value)
+    return table
+
+
+def measures(summary: Summary) -> Iterable[tuple[str, str]]:
+    yield "requests", f"{summary.requests:,}, {summary.open:,} still inside at the end"
+    yield "failed", failures(summary)
+    percentiles = ", ".join(
+        f"p{name} {seconds(value)}"
+        for name, value in (
+            ("50", summary.response_p50_s),
+            ("90", summary.response_p90_s),
+            ("95", summary.response_p95_s),
+            ("99", summary.response_p99_s),
+        )
+    )
+    yield "response time", f"mean {seconds(summary.response_mean_s)}, {percentiles}"
+    yield "SLO", f"missed in {summary.slo_minutes} of {counted(summary.minutes, 'minute')}"
+    yield "replicas", f"{summary.replicas_least} to {summary.replicas_most} active"
+    yield (
+        "cost",
+        (
+            f"{summary.replica_hours:.3f} replica-hours, {summary.cpu_hours:.3f} CPU-hours, "
+            f"of which {summary.cpu_used_hours:.3f} were used"
+        ),
+    )
+    yield (
+        "scaling",
+        (
+            f"{summary.scale_ups} up, {summary.scale_downs} down, "
+            f"{counted(summary.flapping, 'turn')}, {counted(summary.evictions, 'eviction')}"
+        ),
+    )
+    if summary.time_to_scale_max_s:
+        yield (
+            "time to scale",
+            (
+                f"mean {seconds(summary.time_to_scale_mean_s)}, "
+                f"longest {seconds(summary.time_to_scale_max_s)}"
+            ),
+        )
+
+
+def failures(summary: Summary) -> str:
+    done = summary.requests - summary.open
+    share = 100 * summary.failed / done if done else 0.0
+    return (
+        f"{summary.failed:,} ({share:.2f} %): {summary.timed_out:,} timed out, "
+        f"{summary.refused:,} refused, {summary.killed:,} killed"
+    )
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def decisions_table(changes: list[Decision]) -> Table:
+    table = titled("Decisions", len(changes))
+    for each in changes[:DECISIONS_SHOWN]:
+        moved = f"{each.before} → {each.after}"
+        table.add_row(format_duration(each.time // SECOND * SECOND), moved, each.reason)
+    return table
+
+
+def sizes_table(moved: list[SizeDecision]) -> Table:
+    table = titled("Sizes", len(moved))
+    for each in moved[:DECISIONS_SHOWN]:
+        count = counted(len(each.evicted) + len(each.resized), "replica")
+        table.add_row(format_duration(each.time // SECOND * SECOND), count, each.reason)
+    return table
+
+
+def titled(name: str, count: int) -> Table:
+    more = f" (the first {DECISIONS_SHOWN} of {count})" if count > DECISIONS_SHOWN else ""
+    table = Table(title=f"\n{name}{more}", title_justify="left", title_style="bold", box=None)
+    table.pad_edge = False
+    table.add_column("time", justify="right", header_style="dim")
+    table.add_column("change", header_style="dim", no_wrap=True)
+    table.add_column("why", header_style="dim")
+    return table
+
+
+class TrafficProgress:
+    """How far a run is: a live line on a terminal, a plain line now and then elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._clock = WallClock()
+        self._began = self._said = self._clock.now()
+        self._live: RichProgress | None = live_bar(console) if console.is_terminal else None
+        self._task = self._live.add_task("", total=1.0) if self._live is not None else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        now = self._clock.now()
+        pace = progress.requests / max((now - self._began) / SECOND, 0.001)
+        told = (
+            f"{format_duration(progress.now // SECOND * SECOND)} of "
+            f"{format_duration(progress.end)}, {counted(progress.requests, 'request')}, "
+            f"{counted(progress.active, 'replica')} active, {pace:,.0f} requests a second"
+        )
+        if self._live is not None and self._task is not None:
+            self._live.update(self._task, completed=progress.now / progress.end, description=told)
+        elif now - self._said > SAY_EVERY:
+            self._said = now
+            self._console.print(told, highlight=False, markup=False, soft_wrap=True)
+
+
+def live_bar(console: Console) -> "RichProgress":
+    # Imported only for people who watch.
+    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        SpinnerColumn(),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+    )
