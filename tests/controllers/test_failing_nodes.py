@@ -12,7 +12,7 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.builtin.node_conditions import CONDITION_TAINTS
 from kubescene.controllers.builtin.pod_garbage_collector import PodGarbageCollector
 from kubescene.controllers.builtin.zone_health import ZoneHealth
-from kubescene.controllers.reconcile import Delete
+from kubescene.controllers.reconcile import Delete, ObjectKey
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -450,7 +450,7 @@ def test_of_very_many_pods_that_have_ended_evicted_and_oldest_ones_go() -> None:
         cluster.advance(SECOND if number == 2 else 0)
         reason = {"reason": "Evicted"} if name == "evicted" else {}
         ended(cluster, name, phase="Failed" if reason else "Succeeded", **reason)
-    keys = []
+    keys: list[ObjectKey] = []
     client.watch(POD, lambda change: keys.extend(collector.observe(change)))
     plan = collector.reconcile(keys[-1], client, cluster.clock.now())
     assert [each.ref.name for each in plan.writes if isinstance(each, Delete)] == ["evicted", "a"]
