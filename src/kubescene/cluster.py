@@ -43,11 +43,14 @@ from kubescene.controllers.builtin.ephemeral_volume import ephemeral_volume
 from kubescene.controllers.builtin.event_expiry import event_expiry
 from kubescene.controllers.builtin.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.namespace import namespace
+from kubescene.controllers.builtin.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.persistent_volume_binder import persistent_volume_binder
+from kubescene.controllers.builtin.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage_protection import storage_protection
+from kubescene.controllers.builtin.taint_eviction import taint_eviction
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
@@ -104,6 +107,9 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("ephemeral-volume", ephemeral_volume)
     registrations.register("persistentvolume-binder", persistent_volume_binder)
     registrations.register("resourceclaim", resource_claim)
+    registrations.register("node-lifecycle", node_lifecycle)
+    registrations.register("taint-eviction", taint_eviction)
+    registrations.register("pod-garbage-collector", pod_garbage_collector)
     registrations.register("garbage-collector", garbage_collector)
     if options.events:
         registrations.register("event-expiry", event_expiry)

@@ -24,12 +24,15 @@ PLACED = 8
 CLAIMS = 16
 """The pod names claims of devices, or has got some; may be said of others too."""
 DELETING = 64
+STRAY = 128
+"""The pod has ended, goes without ever having had a node, or has come with a node."""
 VOLUMES = 32
 """The pod has volumes; may be said of others too."""
-REWRITTEN = 128
+REWRITTEN = 256
 """Metadata other than the revision have changed; may be said of others too."""
 
 _PODS = GroupResource("", "pods")
+_LIVING = frozenset({"", "Pending", "Running", "Unknown"})
 _MENTIONS = (
     (b'"resourceClaims"', CLAIMS),
     (b'"extendedResourceClaimStatus"', CLAIMS),
@@ -49,8 +52,12 @@ def traits_of(change: Change) -> int:
         traits |= OWNED
     if record.node:
         traits |= PLACED
+        if previous is None:
+            traits |= STRAY
     if record.deleting:
-        traits |= DELETING
+        traits |= DELETING if record.node else DELETING | STRAY
+    if record.phase not in _LIVING:
+        traits |= STRAY
     if previous is not None and not same_metadata(record, previous):
         traits |= REWRITTEN if previous.labels == record.labels else REWRITTEN | RELABELED
     return traits

@@ -3,6 +3,9 @@
 One controller plays the kubelets of all nodes. Delays are zero unless configured; a configured
 delay elapses in virtual time, so only under an advance operation. What it writes is the cluster
 breathing: status of pods and nodes, never part of the timeline.
+
+A node whose condition Ready is ``Unknown`` has a kubelet that nobody hears: until it is back,
+nothing starts, stops or becomes ready there. One that is ``False`` is heard: it says so itself.
 """
 
 from collections import OrderedDict
@@ -44,6 +47,8 @@ PENDING = "Pending"
 RUNNING = "Running"
 TERMINAL = ("Succeeded", "Failed")
 STATUSES_KEPT = 64
+UNHEARD = "Unknown"
+MENTION = b'"Unknown"'
 
 
 class KubeletDelays(Struct, frozen=True):
@@ -73,6 +78,7 @@ class KubeletReconciler:
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
         self._nodes: set[str] = set()
+        self._silent: set[str] = set()
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
@@ -83,6 +89,9 @@ class KubeletReconciler:
         key = ObjectKey(record.namespace, record.name)
         if self._talks and is_marked(change):
             self._to_stop.add(key)
+        if record.node in self._silent:
+            self._waiting.setdefault(record.node, {}).setdefault(key)
+            return ()
         has_work = record.node and (
             record.phase == PENDING or record.deleting or is_respecified(change)
         )
@@ -92,10 +101,19 @@ class KubeletReconciler:
         name = change.record.name
         if change.type is ChangeType.DELETED:
             self._nodes.discard(name)
-        elif change.type is ChangeType.ADDED:
+            self._silent.discard(name)
+            return ()
+        was_silent = name in self._silent
+        if change.record.members_mention(MENTION) and is_unheard(change.object):
+            self._silent.add(name)
+        else:
+            self._silent.discard(name)
+        if change.type is ChangeType.ADDED:
             self._nodes.add(name)
-            return (ObjectKey("", name), *self._waiting.pop(name, ()))
-        return ()
+        elif not was_silent:
+            return ()
+        waiting = () if name in self._silent else self._waiting.pop(name, ())
+        return (ObjectKey("", name), *waiting)
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         if not key.namespace:
@@ -104,6 +122,9 @@ class KubeletReconciler:
         if pod is None or not pod["spec"].get("nodeName"):
             # Gone, or another pod of the same name that no kubelet has yet.
             self._to_stop.discard(key)
+            return NOTHING
+        if pod["spec"]["nodeName"] in self._silent:
+            self._waiting.setdefault(pod["spec"]["nodeName"], {}).setdefault(key)
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
             plan = self._stop(pod, now)
@@ -218,6 +239,12 @@ def scheduled_at(pod: JsonObject) -> int:
         if condition["type"] == "PodScheduled" and condition["status"] == "True":
             return parse_time(condition["lastTransitionTime"])
     return parse_time(pod["metadata"]["creationTimestamp"])
+
+
+def is_unheard(node: JsonObject) -> bool:
+    """Whether nobody knows how a node is."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == READY and each.get("status") == UNHEARD for each in conditions)
 
 
 def ready_node(now: str) -> JsonObject:

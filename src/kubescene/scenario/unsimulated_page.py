@@ -1,7 +1,7 @@
 """The page that says what is not simulated, written from the tables that `run` and `validate` ask.
 
-What these find in a scenario they warn about. What no field or kind gives away, such as a pod that
-stays when its node goes, stands in `UNTOLD` and has to be known.
+What these find in a scenario they warn about. What no field or kind gives away, such as a full node
+that refuses no pod, stands in `UNTOLD` and has to be known.
 """
 
 from collections.abc import Iterable
@@ -37,9 +37,8 @@ UNTOLD = """\
 
 **Nodes**
 
-- Pods of a deleted node stay as they are: nobody collects them.
-- A node whose Ready condition is written as `False` or `Unknown` gets no taints by itself. A
-  scenario writes both, as [a node that fails](../../examples/07-node-fails) does.
+- Nobody measures heartbeats: a node fails when its condition Ready is written as `False` or
+  `Unknown`, see [nodes that fail](../guides/failing-nodes.md).
 - No kubelet refuses a pod: one that an operation binds to a full node runs there. No eviction
   under pressure.
 

@@ -120,9 +120,10 @@ def _reads_domains(world: World) -> None:
     for _ in range(CHANGES):
         for pod in world.candidates:
             asking = Asking(world, pod)
-            asked = asking.pre_filter()
+            if not asking.pre_filter():
+                continue  # Nobody asks for the stamp of a plugin that has said SKIP.
             stamp = call(asking.plugin, "stamp", asking.state, pod)
-            filters = asking.whole_filter() if asked else {}
+            filters = asking.whole_filter()
             for info in asking.nodes.infos:
                 revision = info.record.revision if info.record is not None else 0
                 key = (pod.signature, stamp, info.name, revision)

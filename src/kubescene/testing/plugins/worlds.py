@@ -24,6 +24,7 @@ from kubescene.scheduler import (
     SchedulerOptions,
 )
 from kubescene.scheduler.adding import plugin_name, with_plugin
+from kubescene.scheduler.plugins import BUILT_IN
 from kubescene.scheduler.pods import DEFAULT_SCHEDULER, PodClasses
 from kubescene.testing.builders import merged
 from kubescene.types import JsonObject
@@ -49,7 +50,9 @@ class Subject:
         return plugin_name(self.plugin)
 
     def scheduler(self) -> SchedulerOptions:
-        options = with_plugin(SchedulerOptions(), self.plugin)
+        options = SchedulerOptions()
+        if self.plugin not in [each.plugin for each in BUILT_IN.values()]:
+            options = with_plugin(options, self.plugin)
         profiles = tuple(
             replace(each, arguments={**each.arguments, self.name: dict(self.arguments)})
             for each in options.profiles

@@ -1,0 +1,178 @@
+"""The node lifecycle controller: what happens around a node whose conditions say that it fails.
+
+Conditions become taints that keep pods away at once. A node that is not ready or unreachable also
+gets the taint that drives its pods away (see `taint_eviction`), one node at a time in each zone
+(see `zone_health`). Pods of a node that nobody reaches are no longer ready. When the node is back,
+all of it is taken back.
+
+Nobody measures heartbeats: whether a node is ready is what its condition says, which the kubelet
+stand-in writes once and a scenario may change.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.kinds import NODE, POD
+from kubescene.api.objects import Pod
+from kubescene.api.patches import PatchType
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client import ObjectRef, Reader
+from kubescene.clock import format_time
+from kubescene.control.loops import ControllerContext
+from kubescene.controllers.builtin.node_conditions import (
+    NO_EXECUTE,
+    READY,
+    READY_TAINTS,
+    UNREACHED,
+    has_taint,
+    in_step,
+    readiness,
+    taints_of,
+    with_verdict,
+    without_verdict,
+    zone_of,
+)
+from kubescene.controllers.builtin.pods_on_nodes import PODS, LatePodsController, PodsOnNodes
+from kubescene.controllers.builtin.zone_health import Zones
+from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.recording import NORMAL, WARNING, Notice, regarding
+from kubescene.types import JsonObject
+
+REPORTER = "node-controller"
+ZONES = ObjectKey("*", "zones")
+"""The turn of all nodes that wait for their taint; no namespace is called so."""
+
+
+class NodeLifecycleReconciler:
+    """Keys without a namespace are nodes, keys with one are pods, and there is `ZONES`."""
+
+    name = "node-lifecycle"
+    kinds: Sequence[GroupVersionKind] = (NODE,)
+
+    def __init__(self) -> None:
+        self._zones = Zones()
+        self._pods = PodsOnNodes()
+        self._unreached: set[str] = set()
+        self._told: set[str] = set()
+        """Nodes whose silence is to be told of."""
+        self.needs_pods = False
+
+    # -- watching --------------------------------------------------------------------------
+
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
+        if change.record.resource == PODS:
+            return self._observe_pod(change)
+        if change.type is ChangeType.DELETED:
+            self._unreached.discard(change.record.name)
+            self._zones.remove(change.record.name)
+            return (ZONES,)
+        return [*self._observe_node(change.record.name, change.object)]
+
+    def _observe_node(self, name: str, node: JsonObject) -> Iterator[ObjectKey]:
+        ready, zones = readiness(node), self._zones
+        health_changed = zones.put(name, zone_of(node), ready)
+        is_waiting = ready in READY_TAINTS and verdict_of(node) == ""
+        if settled_taints(node, "") is not None:
+            yield ObjectKey("", name)
+        if zones.wait(name, is_waiting=is_waiting) or health_changed:
+            yield ZONES
+        if ready != UNREACHED:
+            self._unreached.discard(name)
+        elif name not in self._unreached:
+            self._unreached.add(name)
+            self._told.add(name)
+            self.needs_pods = True
+            yield ObjectKey("", name)
+            yield from self._pods.on(name)
+
+    def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
+        self._pods.observe(change)
+        record = change.record
+        if change.type is ChangeType.DELETED or record.node not in self._unreached:
+            return ()
+        return (ObjectKey(record.namespace, record.name),)
+
+    # -- deciding --------------------------------------------------------------------------
+
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        if key == ZONES:
+            return self._taint_next(reader, now)
+        if key.namespace:
+            return self._pod(reader.find(ObjectRef(POD, key.name, key.namespace)), now)
+        node = reader.find(ObjectRef(NODE, key.name))
+        if node is None:
+            return NOTHING
+        notices = (unreached(node),) if key.name in self._told else ()
+        self._told.discard(key.name)
+        taints = settled_taints(node, format_time(now))
+        writes = () if taints is None else (tainted(node, taints),)
+        return Plan(writes, notices=notices)
+
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        del key, write, reader
+        if isinstance(error, NotFoundError):
+            return NOTHING
+        raise error
+
+    def _taint_next(self, reader: Reader, now: int) -> Plan:
+        """Drive the pods of the next nodes away; of none, and of nobody any more, if all fail."""
+        zones, writes = self._zones, list[Write]()
+        all_down = zones.adjust(now)
+        for name in zones.down() if all_down else ():
+            if (node := reader.find(ObjectRef(NODE, name))) and verdict_of(node):
+                writes.append(tainted(node, without_verdict(taints_of(node))))
+        for name in zones.due(now):
+            node = reader.find(ObjectRef(NODE, name))
+            key = "" if node is None else READY_TAINTS.get(readiness(node), "")
+            if node is not None and key:
+                taints = with_verdict(taints_of(node), key, format_time(now))
+                writes.append(tainted(node, taints))
+        next_at = zones.next_at()
+        return Plan(writes, None if next_at is None else max(next_at - now, 0))
+
+    def _pod(self, pod: JsonObject | None, now: int) -> Plan:
+        """A pod that nobody hears of any more is not ready."""
+        if pod is None or pod["spec"].get("nodeName") not in self._unreached:
+            return NOTHING
+        if not Pod(pod).is_ready:
+            return NOTHING
+        condition = {"type": "Ready", "status": "False", "lastTransitionTime": format_time(now)}
+        patch = {"status": {"conditions": [condition]}}
+        notice = Notice(
+            regarding(pod), WARNING, "NodeNotReady", "Node is not ready", reporter=REPORTER
+        )
+        ref = ObjectRef.to(pod)
+        return Plan((Patch(ref, patch, PatchType.STRATEGIC, "status", notice=notice),))
+
+
+def verdict_of(node: JsonObject) -> str:
+    """The key of the taint that drives pods away from a node that is not ready, if it has one."""
+    keys = READY_TAINTS.values()
+    return next((key for key in keys if has_taint(node, key, NO_EXECUTE)), "")
+
+
+def settled_taints(node: JsonObject, now: str) -> list[JsonObject] | None:
+    """The taints that a node should have at once; None if it has them."""
+    before, ready = taints_of(node), readiness(node)
+    taints = in_step(node, now)
+    if ready == READY:
+        taints = without_verdict(taints)
+    elif (verdict := verdict_of(node)) and ready in READY_TAINTS and verdict != READY_TAINTS[ready]:
+        taints = with_verdict(taints, READY_TAINTS[ready], now)
+    return None if taints == before else taints
+
+
+def tainted(node: JsonObject, taints: list[JsonObject]) -> Patch:
+    return Patch(ObjectRef.to(node), {"spec": {"taints": taints or None}})
+
+
+def unreached(node: JsonObject) -> Notice:
+    name = node["metadata"]["name"]
+    message = f"Node {name} status is now: NodeNotReady"
+    return Notice(regarding(node), NORMAL, "NodeNotReady", message, REPORTER)
+
+
+def node_lifecycle(context: ControllerContext) -> LatePodsController:
+    """The factory of the controller."""
+    return LatePodsController(NodeLifecycleReconciler(), context)
