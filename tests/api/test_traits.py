@@ -15,6 +15,7 @@ from kubescene.api.traits import (
     PLACED,
     RELABELED,
     REWRITTEN,
+    STRAY,
     VOLUMES,
     traits_of,
 )
@@ -53,7 +54,7 @@ def changes_of(*versions: dict[str, Any]) -> list[Change]:
         pytest.param({}, {"metadata": OWNER}, OWNED | REWRITTEN, id="adopted"),
         pytest.param({}, {"spec": {"nodeName": "n"}}, PLACED, id="bound"),
         pytest.param(
-            {}, {"metadata": {"deletionTimestamp": "t"}}, DELETING | REWRITTEN, id="marked"
+            {}, {"metadata": {"deletionTimestamp": "t"}}, DELETING | STRAY | REWRITTEN, id="marked"
         ),
         pytest.param({}, {"spec": {"volumes": [{"name": "v"}]}}, VOLUMES, id="volumes"),
         pytest.param({}, {"spec": {"resourceClaims": []}}, CLAIMS, id="claims"),

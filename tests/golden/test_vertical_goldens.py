@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from golden.test_replayer import altered, places
+from altering import altered, places
 from kubescene.testing.goldens import Golden, Tally, read_goldens, replay, replay_files
 from kubescene.testing.goldens.__main__ import main
 from kubescene.testing.goldens.vertical_aspects import VerticalAspect
