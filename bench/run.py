@@ -20,6 +20,7 @@ BENCHMARKS = (
     "steps",
     "operations",
     "kubesbs",
+    "results",
     "growth",
     "plugins",
     "preemption",

@@ -13,6 +13,7 @@ import kubescene
 from kubescene.errors import ConfigurationError
 from kubescene.results import (
     allocation_rate,
+    annotated_results,
     by_pod,
     iterate,
     node_utilization,
@@ -156,3 +157,20 @@ def test_without_polars_the_extra_is_named(run: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'kubescene\[frames\]'"):
         open_run(run).tables()["pods"].frame()
+
+
+def test_annotations_of_a_pod_are_read_back() -> None:
+    scenario = ScenarioBuilder("noted").settings(annotations=True).create(make_pod("a").cpu("1"))
+    scenario.step(2).create(make_node("n").cpu("4"), make_node("m").cpu("4")).done()
+    run = kubescene.run(scenario)
+    first, last = annotated_results(run.cluster.get("pods", "a"))
+    assert first["filter-result"] == {}
+    assert last["filter-result"]["n"]["NodeResourcesFit"] == "passed"
+    assert last["selected-node"] in ("m", "n")
+    assert annotated_results(run.cluster.get("nodes", "n")) == []
+
+
+def test_annotations_of_somebody_else_are_named() -> None:
+    odd = make_pod("a").annotate({"kube-scheduler-simulator.sigs.k8s.io/result-history": "{"})
+    with pytest.raises(ConfigurationError, match=r"pod a: its annotations"):
+        annotated_results(odd.build())

@@ -17,6 +17,7 @@ from kubescene.results.summary import (
 )
 
 if TYPE_CHECKING:
+    from kubescene.results.annotations import annotated_results
     from kubescene.results.calculations import (
         Moment,
         allocation_rate,
@@ -43,6 +44,7 @@ __all__ = [
     "Summary",
     "Table",
     "allocation_rate",
+    "annotated_results",
     "by_pod",
     "compare",
     "iterate",
@@ -59,6 +61,7 @@ _HOMES = {
     "RunSource": "sources",
     "Table": "tables",
     "allocation_rate": "calculations",
+    "annotated_results": "annotations",
     "by_pod": "calculations",
     "iterate": "calculations",
     "node_utilization": "calculations",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from kubescene.clock import parse_duration, parse_time
+from kubescene.clock import ScenarioStep, parse_duration, parse_time
 from kubescene.errors import ConfigurationError
 from kubescene.results import line_entries as lines
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, qualified
@@ -113,8 +113,8 @@ class EventSource(RunSource):
 
 def told_by(event: JsonObject) -> Iterator[Known]:
     """What an event tells; nothing if it is of a kind that results know nothing of."""
-    step = (int(event["step"]["major"]), int(event["step"]["minor"]))
-    when: tuple[str, tuple[int, int], int] = (event["id"], step, parse_time(event["time"]))
+    step = ScenarioStep(int(event["step"]["major"]), int(event["step"]["minor"]))
+    when: tuple[str, ScenarioStep, int] = (event["id"], step, parse_time(event["time"]))
     if "create" in event:
         yield lines.ObjectCreated(*when, **stored(event["create"]["result"]))
     elif "patch" in event:

@@ -21,7 +21,7 @@ class Told(msgspec.Struct, frozen=True, gc=False, tag_field="fact", tag=True, re
     """What a line says about any fact."""
 
     id: str
-    step: tuple[int, int]
+    step: ScenarioStep
     time: int
 
 
@@ -121,7 +121,7 @@ class Other(msgspec.Struct, frozen=True, gc=False):
     """A line of a kind that results know nothing of."""
 
     fact: str
-    step: tuple[int, int]
+    step: ScenarioStep
     time: int
 
 
@@ -190,7 +190,7 @@ class LineEntries:
 
     def add(self, line: Known | Other) -> None:
         """Enter what a line tells; `ValueError` or `msgspec.DecodeError` if it makes no sense."""
-        self.ledger.at(ScenarioStep(*line.step), line.time)
+        self.ledger.at(line.step, line.time)
         enter = self._enter.get(type(line))
         if enter is not None:
             enter(line)

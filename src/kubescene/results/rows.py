@@ -304,7 +304,7 @@ def attempt_rows(source: RunSource) -> Iterator[AttemptRow]:
         yield AttemptRow(
             pod=f"{each.namespace}/{each.name}",
             attempt=each.attempt,
-            step=str(ScenarioStep(*each.step)),
+            step=str(each.step),
             time_s=clock.seconds(each.time),
             profile=each.profile,
             node=each.node,

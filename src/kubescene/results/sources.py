@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import orjson
 
+from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationMemory, Explanations
@@ -31,7 +32,7 @@ class AttemptTold(Protocol):
     """One attempt of a scheduler at a pod, as facts and lines tell it."""
 
     @property
-    def step(self) -> tuple[int, int]: ...
+    def step(self) -> ScenarioStep: ...
     @property
     def time(self) -> int: ...
     @property

@@ -29,6 +29,8 @@ from kubescene.timeline.files import read_header
 from kubescene.timeline.streaming import StreamReader
 from kubescene.types import JsonObject
 
+AT_ONCE = 1 << 20
+"""So many bytes are read from a file at once."""
 OPERATIONS = b"\n  operations:\n"
 ITEM = b"  - "
 
@@ -69,7 +71,7 @@ class TimelineSource(RunSource):
 
     def lines(self) -> Iterator[bytes]:
         """The complete lines after the header."""
-        with self.timeline.open("rb") as file:
+        with self.timeline.open("rb", buffering=AT_ONCE) as file:
             file.readline()
             for line in file:
                 if not line.endswith(b"\n"):

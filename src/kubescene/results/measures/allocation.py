@@ -43,7 +43,7 @@ MEASURES = (
     ),
     ResourceMeasure(
         name="allocation_mean_RESOURCE",
-        meaning="Share of the cluster's RESOURCE asked for over virtual time; absent without.",
+        meaning="Share of the cluster's RESOURCE asked for over the virtual time that passed.",
         formula="integral of requested over time / integral of allocatable over time",
         unit=SHARE,
         of=over_time,
