@@ -32,11 +32,16 @@ class Explanation(Struct, frozen=True):
     note: str = ""
 
     def __str__(self) -> str:
-        steps = [self._proposed(), self._stabilized(), self._limited(), self.note]
         change = f"{self.current} -> {self.desired}"
         if self.current == self.desired:
             change = f"stays at {self.current}"
-        return ": ".join(filter(None, (change, "; ".join(filter(None, steps)))))
+        return ": ".join(filter(None, (change, self.why)))
+
+    @property
+    def why(self) -> str:
+        """Which metric decided, what held it back; without the counts themselves."""
+        steps = (self._proposed(), self._stabilized(), self._limited(), self.note)
+        return "; ".join(filter(None, steps))
 
     def _proposed(self) -> str:
         if self.proposal is None:

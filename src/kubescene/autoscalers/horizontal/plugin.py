@@ -105,7 +105,7 @@ class HorizontalPlugin(AutoscalerPlugin):
         self, request: HorizontalRecommendationRequest
     ) -> HorizontalRecommendationResponse:
         result = self._partition(request.partition).recommend(request.time_nanos)
-        reason = str(result.explanation)
+        reason = result.explanation.why
         if result.error:
             reason = f"{reason} ({result.error})"
         details = result.explanation.to_dict()
