@@ -565,20 +565,21 @@ def test_a_large_scenario_is_read_listed_patched_and_watched_like_any_other(live
 
 
 @pytest.mark.parametrize(
-    ("path", "accept"),
+    ("method", "path", "accept"),
     [
-        ("/large", ""),
-        ("/large", "*/*"),
-        ("/large", "application/json, */*"),
-        ("/large", "application/yaml"),
-        ("", ""),
-        ("", "application/yaml"),
-        ("?includeObject=Object", TABLE),
-        ("/large?includeObject=Object", TABLE),
+        ("GET", "/large", ""),
+        ("GET", "/large", "*/*"),
+        ("GET", "/large", "application/json, */*"),
+        ("GET", "/large", "application/yaml"),
+        ("GET", "", ""),
+        ("GET", "", "application/yaml"),
+        ("GET", "?includeObject=Object", TABLE),
+        ("GET", "/large?includeObject=Object", TABLE),
+        ("DELETE", "", ""),
     ],
 )
 def test_nobody_waits_while_a_large_scenario_is_put_into_words(
-    live: Http, monkeypatch: pytest.MonkeyPatch, path: str, accept: str
+    live: Http, monkeypatch: pytest.MonkeyPatch, method: str, path: str, accept: str
 ) -> None:
     """The event loop answers others meanwhile."""
     maps = ScenarioBuilder("large").create(config_map("c-$(INDEX)"), count=1100).done()
@@ -591,7 +592,12 @@ def test_nobody_waits_while_a_large_scenario_is_put_into_words(
         return join(timeline)
 
     monkeypatch.setattr(KepTimeline, "__bytes__", watched)
-    assert live.get(f"{SCENARIOS}{path}", accept).status == 200
+    if method == "DELETE":
+        deleted = live.delete(SCENARIOS)
+        assert deleted.status == 200
+        assert deleted.json["items"][0]["metadata"]["name"] == "large"
+    else:
+        assert live.get(f"{SCENARIOS}{path}", accept).status == 200
     assert threads
     assert "kubescene-http" not in threads
 
@@ -605,6 +611,23 @@ def test_a_changed_scheduler_configuration_makes_a_scenario_fail(live: Http) -> 
     assert "the scheduler configuration was changed" in found["message"]
     assert live.post(CONFIG_MAPS, config_map("c")).status == 201
     assert play(live, simple("next").done())["phase"] == "Succeeded"
+
+
+def test_records_that_were_dropped_are_said_to_be(live_server: Server, live: Http) -> None:
+    live_server.scenarios.finished.most_runs = 1
+    for name in ("first", "second"):
+        assert play(live, simple(name).done())["phase"] == "Succeeded"
+    for page in ("summary", "timeline", "progress"):
+        gone = live.get(f"/simulator/v1/scenarios/first/{page}")
+        assert gone.status == 410
+        assert 'the records of scenario "first" were dropped' in gone.json["message"]
+        assert live.get(f"/simulator/v1/scenarios/second/{page}").status == 200
+    timeline = get(live, "first")["status"]["scenarioResult"]["timeline"]
+    assert len(timeline["1"]) == len(
+        get(live, "second")["status"]["scenarioResult"]["timeline"]["1"]
+    )
+    assert live.delete(f"{SCENARIOS}/first").status == 200
+    assert live.get("/simulator/v1/scenarios/first/summary").status == 404
 
 
 def test_the_pages_of_a_scenario_that_nobody_played_are_not_there(live: Http) -> None:

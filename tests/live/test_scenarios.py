@@ -7,7 +7,7 @@ import pytest
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.control import ControllerContext, Progress
-from kubescene.errors import ForbiddenError
+from kubescene.errors import ExpiredError, ForbiddenError
 from kubescene.live import LiveScenarios
 from kubescene.live.scenarios import RECONFIGURED
 from kubescene.scenario import ScenarioBuilder
@@ -293,3 +293,28 @@ def test_an_account_so_far_says_where_the_scenario_stands(stage: Stage) -> None:
     stage.cluster.patch("scenarios", "s", {"spec": {"operations": [*operations, more]}})
     next(stage.begin())
     assert run.summary().phase == "Running"
+
+
+def test_the_newest_runs_are_kept_and_of_older_ones_the_timeline(stage: Stage) -> None:
+    stage.live.finished.most_runs = 2
+    for name in ("a", "b", "c"):
+        stage.cluster.create(simple(name).done())
+        stage.settle()
+    shown = [stage.cluster.get("scenarios", name)["status"]["scenarioResult"] for name in "abc"]
+    assert {len(each["timeline"]["1"]) for each in shown} == {len(shown[2]["timeline"]["1"])}
+    assert [stage.live.run_named(name) is not None for name in "bc"] == [True, True]
+    with pytest.raises(ExpiredError, match='the records of scenario "a" were dropped'):
+        stage.live.run_named("a")
+    assert stage.live.moments() is None
+    stage.cluster.delete("scenarios", "a")
+    assert stage.live.run_named("a") is None
+
+
+def test_a_large_run_leaves_room_for_no_other_but_stays_itself(stage: Stage) -> None:
+    stage.live.finished.most_facts = 3
+    for name in ("a", "b"):
+        stage.cluster.create(simple(name).done())
+        stage.settle()
+    assert stage.live.run_named("b") is not None
+    with pytest.raises(ExpiredError):
+        stage.live.run_named("a")

@@ -1,6 +1,7 @@
 """The log: read from a position, by step, by object, while it grows; copied by sharing facts."""
 
 import copy
+import weakref
 
 import orjson
 import pytest
@@ -255,6 +256,35 @@ def test_a_view_puts_an_event_into_words_once(log: TimelineLog) -> None:
     assert all(again is event for event, again in zip(first, second, strict=False))
     assert view.until(3) is view.until(3)
     assert bytes(view.until(0)) == b"{}"
+
+
+def test_phases_that_show_the_same_timeline_share_its_text(log: TimelineLog) -> None:
+    view = KepView(log)
+    three = bytes(view.until(3))
+    assert bytes(view.until(3)) is three
+    assert bytes(view.until(4)) != three
+    assert bytes(view.until(3)) == three
+
+
+def test_a_packed_view_shows_the_same_at_every_length(log: TimelineLog) -> None:
+    view, packed = KepView(log, 1), KepView(log, 1)
+    before = packed.until(2)
+    packed.pack()
+    packed.pack()
+    for stop in range(len(log) + 1):
+        assert list(packed.events(stop)) == list(view.events(stop))
+        assert bytes(packed.until(stop)) == bytes(view.until(stop))
+    assert bytes(before) == bytes(view.until(2))
+    assert bytes(copy.deepcopy(packed).until(3)) == bytes(view.until(3))
+
+
+def test_a_packed_view_lets_go_of_its_log() -> None:
+    log = TimelineLog(kubescene.run(SCENARIO).log)
+    gone = weakref.ref(log)
+    view = KepView(log)
+    view.pack()
+    del log
+    assert gone() is None
 
 
 def test_a_view_may_begin_in_the_middle(log: TimelineLog) -> None:

@@ -15,7 +15,7 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.negotiation import Form
+from kubescene.apiserver.negotiation import PLAIN, Form
 from kubescene.apiserver.rendering import ListMeta, Renderer, is_large
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
@@ -158,7 +158,7 @@ class Writes:
 
         records = await self.engine.submit(command)
         meta = ListMeta(store.revision)
-        return self.renderer.plain_list_response(records, resource_type, meta)
+        return await self.renderer.list_response(records, resource_type, PLAIN, meta)
 
     # -- reading requests --------------------------------------------------------------------
 

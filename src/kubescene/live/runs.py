@@ -17,6 +17,7 @@ from kubescene.scenario.spec import ScenarioSpec
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder
 from kubescene.timeline.files import Header, TimelineWriter
+from kubescene.timeline.views import KepTimeline
 from kubescene.types import JsonObject
 
 NO_EXTENDERS = (
@@ -95,6 +96,15 @@ class LiveRun:
     def detach(self) -> None:
         """What happens from now on is not part of it."""
         self._cluster.instruments.detach(*self._onlookers)
+
+    def pack(self) -> None:
+        """Its records are dropped: let its Scenario keep the timeline without them.
+
+        Any thread may do it, after the run has ended.
+        """
+        timeline = self.scenario.timeline
+        if isinstance(timeline, KepTimeline):
+            timeline.pack()
 
     def summary(self) -> Summary:
         """The short account so far; one that was paused and goes on says so."""

@@ -24,6 +24,7 @@ from kubescene.api.records import Record
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
 from kubescene.live.edits import ScenarioEdits, as_phase
+from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_definition
@@ -60,7 +61,7 @@ class LiveScenarios:
         self._allow_extenders = allow_extenders
         self._tracks_fields = False
         self._current: LiveRun | None = None
-        self._over: dict[str, LiveRun] = {}
+        self.finished = FinishedRuns()
         self._changed = True
         self._told = False
         self._is_gone = False
@@ -182,7 +183,7 @@ class LiveScenarios:
     def _end(self, run: LiveRun) -> None:
         run.detach()
         if run.scenario.exists:
-            self._over[run.uid] = run
+            self.finished.add(run)
         if not self._cluster.is_lent:
             # It failed before it touched anything.
             self._cluster.registry.track_fields = self._tracks_fields
@@ -198,9 +199,11 @@ class LiveScenarios:
         return run if run is not None and run.uid == uid else None
 
     def run_named(self, name: str) -> LiveRun | None:
-        """The run of the scenario of that name, under way or over."""
-        runs = [*self._over.values(), *([self._current] if self._current else [])]
-        return next((run for run in runs if run.name == name and run.scenario.exists), None)
+        """The run of the scenario of that name, under way or over; 410 if it was dropped."""
+        current = self._current
+        if current is not None and current.name == name and current.scenario.exists:
+            return current
+        return self.finished.named(name)
 
     def _waiting(self) -> Iterator[Record]:
         """Scenarios that have not been played, the oldest first."""
@@ -210,7 +213,7 @@ class LiveScenarios:
 
     def _is_known(self, record: Record) -> bool:
         is_played = self._current is not None and self._current.uid == record.uid
-        return is_played or record.uid in self._over or as_phase(record.phase).is_final
+        return is_played or record.uid in self.finished or as_phase(record.phase).is_final
 
     def _tell_waiting(self) -> None:
         first = self._current
@@ -250,7 +253,7 @@ class LiveScenarios:
         record, run = change.record, self._current
         is_gone = change.type is ChangeType.DELETED
         if is_gone:
-            self._over.pop(record.uid, None)
+            self.finished.forget(record.uid)
         if run is None or run.uid != record.uid:
             self._news(is_told=self._is_writing)
         elif is_gone or record.deleting:

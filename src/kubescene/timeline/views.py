@@ -1,9 +1,11 @@
 """Reading a log as KEP-140's events: as a sequence, and as the value of a status field."""
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any, overload
 
+from kubescene.clock import ScenarioStep
 from kubescene.timeline.facts import Fact
 from kubescene.timeline.kep import KepEvent, event_of, is_shown
 from kubescene.timeline.log import TimelineLog
@@ -87,11 +89,12 @@ class KepView:
     """
 
     def __init__(self, log: TimelineLog, start: int = 0) -> None:
-        self._log = log
+        self._source: TimelineLog | PackedEvents = log
         self._start = start
         self._cache: dict[int, KepEvent] = {}
         self._cached = 0
         self._newest: KepTimeline | None = None
+        self._text: tuple[int, bytes] = (-1, b"")
 
     def until(self, stop: int) -> "KepTimeline":
         """The timeline as it is when the log has ``stop`` facts; the same one if asked again."""
@@ -99,10 +102,46 @@ class KepView:
             self._newest = KepTimeline(self, stop)
         return self._newest
 
+    def text(self, stop: int) -> bytes:
+        """The JSON object of the first ``stop`` facts, major steps as keys.
+
+        Many phases of a step show the same one, so the last is kept, up to `CACHED_BYTES`.
+        """
+        known, text = self._text
+        if known == stop:
+            return text
+        majors: dict[int, list[bytes]] = {}
+        for event in self.events(stop):
+            majors.setdefault(event.step.major, []).append(event.data)
+        parts = [b'"%d":[%s]' % (major, b",".join(majors[major])) for major in sorted(majors)]
+        text = b"{%s}" % b",".join(parts)
+        if len(text) <= CACHED_BYTES and isinstance(self._source, TimelineLog):
+            self._text = (stop, text)
+        return text
+
     def events(self, stop: int) -> Iterator[KepEvent]:
-        for position, fact in enumerate(self._log.read(self._start, stop), self._start):
+        source = self._source
+        if isinstance(source, PackedEvents):
+            yield from source.until(stop)
+            return
+        for position, fact in enumerate(source.read(self._start, stop), self._start):
             if is_shown(fact):
                 yield self._cache.get(position) or self._event(position, fact)
+
+    def pack(self) -> None:
+        """Let go of the log and keep its events packed, a twentieth of it or less.
+
+        For a log that no longer grows and that hardly anybody reads. Takes its time: any thread may
+        do it.
+        """
+        log = self._source
+        if isinstance(log, TimelineLog):
+            shown = enumerate(log.read(self._start), self._start)
+            self._source = PackedEvents(
+                (at, event_of(fact)) for at, fact in shown if is_shown(fact)
+            )
+            self._cache, self._cached = {}, CACHED_BYTES
+            self._text = (-1, b"")
 
     def _event(self, position: int, fact: Fact) -> KepEvent:
         event = event_of(fact)
@@ -112,9 +151,40 @@ class KepView:
         return event
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "KepView":
-        copy = memo[id(self)] = KepView(deepcopy(self._log, memo), self._start)
+        copy = memo[id(self)] = KepView(TimelineLog(), self._start)
+        copy._source = deepcopy(self._source, memo)
         copy._cache, copy._cached = dict(self._cache), self._cached
         return copy
+
+
+class PackedEvents:
+    """Events that can be read again, in order, and take little room meanwhile."""
+
+    __slots__ = ("_packed",)
+
+    def __init__(self, events: Iterable[tuple[int, KepEvent]]) -> None:
+        packer = zlib.compressobj(1)
+        packed = [packer.compress(_line(at, event)) for at, event in events]
+        self._packed = b"".join((*packed, packer.flush()))
+
+    def until(self, stop: int) -> Iterator[KepEvent]:
+        """Those of the first ``stop`` facts of the log."""
+        for line in zlib.decompress(self._packed).splitlines():
+            at, major, minor, operation, data = line.split(b" ", 4)
+            if int(at) >= stop:
+                return
+            yield KepEvent(ScenarioStep(int(major), int(minor)), operation.decode(), data)
+
+    def __len__(self) -> int:
+        """In bytes."""
+        return len(self._packed)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PackedEvents":
+        return self
+
+
+def _line(at: int, event: KepEvent) -> bytes:
+    return b"%d %d %d %b %b\n" % (at, *event.step, event.operation.encode(), event.data)
 
 
 class KepTimeline:
@@ -130,15 +200,15 @@ class KepTimeline:
         self.stop = stop
 
     def __bytes__(self) -> bytes:
-        majors: dict[int, list[bytes]] = {}
-        for event in self._view.events(self.stop):
-            majors.setdefault(event.step.major, []).append(event.data)
-        parts = [b'"%d":[%s]' % (major, b",".join(majors[major])) for major in sorted(majors)]
-        return b"{%s}" % b",".join(parts)
+        return self._view.text(self.stop)
 
     def __len__(self) -> int:
         """How many facts it is made of."""
         return self.stop
+
+    def pack(self) -> None:
+        """See `KepView.pack`: the same timeline, from fewer bytes."""
+        self._view.pack()
 
     def __repr__(self) -> str:
         return f"<KepTimeline of the first {self.stop} facts>"
