@@ -8,7 +8,7 @@ from rich.console import Console
 
 import kubescene
 from kubescene.reports.terminal import amount, print_summary
-from kubescene.results import PendingPod, Summary
+from kubescene.results import PendingPod, Summary, open_run
 from kubescene.results.summary import PLACEMENTS_KEPT, SummaryFold, summarize
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -197,3 +197,39 @@ def test_an_account_so_far_does_not_change_when_more_happens() -> None:
     assert before.to_dict() == told
     assert fold.finish("x").placements_total == 1
     assert fold.counts() == {"written": 2, "bound": 1, "failedAttempts": 0}
+
+
+def test_a_pod_that_terminates_still_takes_its_room() -> None:
+    scenario = (
+        ScenarioBuilder("leaving")
+        .settings(kubelet={"terminateDelay": "20s"})
+        .create(make_node("n").cpu("4"), make_pod("a").cpu("1"))
+        .step(2)
+        .delete("v1", "Pod", "a", namespace="default")
+    )
+    (node,) = kubescene.run(scenario).summary.nodes
+    assert (node.pods, node.requested) == (1, {"cpu": 1000})
+    (node,) = kubescene.run(scenario.advance("20s").done()).summary.nodes
+    assert (node.pods, node.requested) == (0, {})
+
+
+def test_what_is_told_of_the_scenario_itself_belongs_to_no_step() -> None:
+    """Warnings are recorded before the first step."""
+    stray = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "x"}}
+    stray["spec"] = {
+        "schedule": "* * * * *",
+        "jobTemplate": {
+            "spec": {
+                "template": {
+                    "spec": {
+                        "restartPolicy": "Never",
+                        "containers": [{"name": "c", "image": "i"}],
+                    }
+                }
+            }
+        },
+    }
+    run = kubescene.run(ScenarioBuilder("stray").step(3).create(stray).done())
+    assert run.summary.warnings
+    assert [step.major for step in run.summary.steps] == [3]
+    assert [row.step for row in open_run(run).tables()["steps"]] == [3]

@@ -1,15 +1,15 @@
 """Facts, entered into a ledger: those of a log in memory, or of one that still grows."""
 
 from collections.abc import Callable, Iterable
-from functools import singledispatch
+from typing import Any
 
 from kubescene.api.kinds import NODE, POD
+from kubescene.api.records import Record
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import States
+from kubescene.results.states import PodState, States
 from kubescene.timeline import (
     Advanced,
     Done,
-    ExpectationsEvaluated,
     Fact,
     NotSimulated,
     ObjectCreated,
@@ -19,21 +19,47 @@ from kubescene.timeline import (
     PodAttempt,
     PodEnded,
     PodPreempted,
+    PodScheduled,
+    PodUnscheduled,
     ScenarioEnded,
 )
+
+BINDING = "binding"
 
 
 class FactEntries:
     """A follower of a log that keeps a ledger."""
 
-    def __init__(self, ledger: Ledger | None = None) -> None:
-        self.ledger = Ledger() if ledger is None else ledger
-        self.states = States()
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self._states = States()
+        self._enter: dict[type[Fact], Callable[[Any], None]] = {
+            ObjectCreated: self._created,
+            ObjectPatched: self._patched,
+            ObjectDeleted: self._deleted,
+            PodScheduled: self._attempted,
+            PodUnscheduled: self._attempted,
+            PodPreempted: self._preempted,
+            PodEnded: self._pod_ended,
+            Done: self._asked,
+            Advanced: self._asked,
+        }
+        self._note: dict[type[Fact], Callable[[Any], None]] = {
+            OperationsIgnored: self._ignored,
+            NotSimulated: self._warned,
+            ScenarioEnded: self._ended,
+        }
 
     def add(self, fact: Fact) -> None:
         """Take in the next fact; kinds that the ledger knows nothing of leave no trace."""
-        self.ledger.at(fact.step, fact.time)
-        enter(fact, self)
+        enter = self._enter.get(type(fact))
+        if enter is not None:
+            self.ledger.at(fact.step, fact.time)
+            enter(fact)
+        elif (note := self._note.get(type(fact))) is not None:
+            # What is told of the scenario itself happens in no step.
+            self.ledger.wait_until(fact.time)
+            note(fact)
 
     def all(self, facts: Iterable[Fact]) -> Ledger:
         """The ledger of a whole run."""
@@ -42,82 +68,59 @@ class FactEntries:
         self.ledger.close()
         return self.ledger
 
+    def _created(self, fact: ObjectCreated) -> None:
+        ledger = self.ledger
+        ledger.wrote(asked=fact.origin is not None)
+        if fact.gvk == POD:
+            ledger.pod_created(fact.namespace, fact.name, fact.uid, self._new_pod(fact))
+        elif fact.gvk == NODE:
+            ledger.node_written(fact.name, self._states.node(fact.record.unversioned_data))
 
-@singledispatch
-def enter(fact: Fact, entries: FactEntries) -> None:
-    """Enter what a fact tells."""
-    del fact, entries
+    def _new_pod(self, fact: ObjectCreated) -> PodState:
+        """A pod with its owner; records say whether there is one."""
+        record = fact.record
+        if isinstance(record, Record) and not record.owner:
+            return self._states.stored_pod(record)
+        return self._states.pod(record.unversioned_data)
 
+    def _patched(self, fact: ObjectPatched) -> None:
+        ledger = self.ledger
+        ledger.wrote(asked=fact.origin is not None)
+        if fact.subresource == BINDING:
+            ledger.pod_bound(fact.namespace, fact.name, fact.record.node)
+        elif fact.gvk == POD:
+            state = self._states.stored_pod(fact.record)
+            ledger.pod_written(fact.namespace, fact.name, fact.uid, state)
+        elif fact.gvk == NODE:
+            ledger.node_written(fact.name, self._states.node(fact.record.unversioned_data))
 
-@enter.register
-def _(fact: ObjectCreated, entries: FactEntries) -> None:
-    _written(fact, entries, entries.ledger.pod_created)
+    def _deleted(self, fact: ObjectDeleted) -> None:
+        ledger = self.ledger
+        ledger.wrote(asked=fact.origin is not None)
+        ledger.deleted()
+        if fact.gvk == POD:
+            ledger.pod_deleted(fact.namespace, fact.name, marked=fact.marked)
+        elif fact.gvk == NODE:
+            ledger.node_removed(fact.name)
 
+    def _attempted(self, fact: PodAttempt) -> None:
+        self.ledger.attempted(fact.namespace, fact.name, fact.node, fact.message)
 
-@enter.register
-def _(fact: ObjectPatched, entries: FactEntries) -> None:
-    _written(fact, entries, entries.ledger.pod_written)
+    def _preempted(self, fact: PodPreempted) -> None:
+        self.ledger.preempted(fact.namespace, fact.name, fact.node, fact.preempted_by)
 
+    def _pod_ended(self, fact: PodEnded) -> None:
+        self.ledger.pod_ended(fact.namespace, fact.name)
 
-def _written(
-    fact: ObjectCreated | ObjectPatched, entries: FactEntries, write_pod: Callable[..., None]
-) -> None:
-    ledger, states = entries.ledger, entries.states
-    ledger.wrote(asked=fact.origin is not None)
-    if fact.gvk == POD:
-        state = states.pod(fact.record.unversioned_data)
-        write_pod(fact.namespace, fact.name, fact.uid, state)
-    elif fact.gvk == NODE:
-        ledger.node_written(fact.name, states.node(fact.record.unversioned_data))
+    def _asked(self, fact: Fact) -> None:
+        del fact
+        self.ledger.wrote(asked=True)
 
+    def _ignored(self, fact: OperationsIgnored) -> None:
+        self.ledger.ignored += fact.operations
 
-@enter.register
-def _(fact: ObjectDeleted, entries: FactEntries) -> None:
-    ledger = entries.ledger
-    ledger.wrote(asked=fact.origin is not None)
-    ledger.deleted()
-    if fact.gvk == POD:
-        ledger.pod_deleted(fact.namespace, fact.name, marked=fact.marked)
-    elif fact.gvk == NODE:
-        ledger.node_removed(fact.name)
+    def _warned(self, fact: NotSimulated) -> None:
+        self.ledger.warnings += fact.warnings
 
-
-@enter.register
-def _(fact: PodEnded, entries: FactEntries) -> None:
-    entries.ledger.pod_ended(fact.namespace, fact.name)
-
-
-@enter.register
-def _(fact: PodAttempt, entries: FactEntries) -> None:
-    entries.ledger.attempted(fact.namespace, fact.name, fact.node, fact.message)
-
-
-@enter.register
-def _(fact: PodPreempted, entries: FactEntries) -> None:
-    entries.ledger.preempted(fact.namespace, fact.name, fact.node, fact.preempted_by)
-
-
-@enter.register
-def _(fact: Done | Advanced, entries: FactEntries) -> None:
-    del fact
-    entries.ledger.wrote(asked=True)
-
-
-@enter.register
-def _(fact: OperationsIgnored, entries: FactEntries) -> None:
-    entries.ledger.ignored += fact.operations
-
-
-@enter.register
-def _(fact: ExpectationsEvaluated, entries: FactEntries) -> None:
-    entries.ledger.expectations = fact.outcomes
-
-
-@enter.register
-def _(fact: NotSimulated, entries: FactEntries) -> None:
-    entries.ledger.warnings += fact.warnings
-
-
-@enter.register
-def _(fact: ScenarioEnded, entries: FactEntries) -> None:
-    entries.ledger.end(fact.phase, fact.message)
+    def _ended(self, fact: ScenarioEnded) -> None:
+        self.ledger.end(fact.phase, fact.message)

@@ -100,10 +100,10 @@ class Ledger:
             self._pass(time)
         self.step = step
         current.facts += 1
-        current.minor = max(current.minor, step[1])
+        current.minor = step[1]  # steps only go forward
 
     def wait_until(self, time: int) -> None:
-        """Time went on to at least then, and nothing happened."""
+        """Time went on to at least then, and nothing happened that belongs to a step."""
         if time > self.time and self._current is not None:
             self._pass(time)
 
@@ -205,7 +205,7 @@ class Ledger:
         """A pod came. One that came with its node never waits for a scheduler."""
         key = (namespace, name)
         pod = self._add_pod(key, uid)
-        pod.came_with_node = bool(state.node)
+        pod.came_with_node, pod.owner = bool(state.node), state.owner
         self._take(pod, state)
 
     def pod_written(self, namespace: str, name: str, uid: str, state: PodState) -> None:
@@ -215,11 +215,17 @@ class Ledger:
             pod = self._add_pod((namespace, name), uid)
         self._take(pod, state)
 
+    def pod_bound(self, namespace: str, name: str, node: str) -> None:
+        """A pod got its node; nothing else about it changed."""
+        pod = self._pods.get((namespace, name))
+        if pod is not None and pod.state == PENDING:
+            self._bind(pod, node)
+
     def _add_pod(self, key: PodKey, uid: str) -> PodEntry:
         before = self._pods.get(key)
         if before is not None and before.state != DELETED:
             self._end(before, DELETED)
-        pod = self._pods[key] = PodEntry(key, uid, self.step, self.time)
+        pod = self._pods[key] = PodEntry(*key, uid, self.step, self.time)
         self.pods.append(pod)
         self.states[PENDING] += 1
         if self._current is not None:
@@ -228,18 +234,17 @@ class Ledger:
 
     def _take(self, pod: PodEntry, state: PodState) -> None:
         pod.phase = state.phase
-        pod.priority, pod.owner = state.priority, state.owner
-        pod.scheduler, pod.gates = state.scheduler, state.gates
         if state.phase in FINAL_PHASES and pod.state in (PENDING, BOUND):
             self._end(pod, FINISHED)
-        if pod.state == PENDING:
-            pod.requests = state.requests
-            if state.node:
-                self._bind(pod, state.node)
-        elif pod.holds_room and pod.requests is not state.requests:
-            self._occupy(pod, -1)
-            pod.requests = state.requests
-            self._occupy(pod, 1)
+        if pod.holds_room:
+            if pod.ask.requests is not state.ask.requests:
+                self._occupy(pod, -1)
+                pod.ask = state.ask
+                self._occupy(pod, 1)
+            return
+        pod.ask = state.ask
+        if pod.state == PENDING and state.node:
+            self._bind(pod, state.node)
 
     def _bind(self, pod: PodEntry, node: str) -> None:
         pod.node = node
@@ -250,11 +255,15 @@ class Ledger:
 
     def _occupy(self, pod: PodEntry, sign: int) -> None:
         """A pod takes its room, or leaves it."""
-        self._room(pod.node).add(pod.requests, sign)
-        if pod.node in self._standing:
-            self._changed[pod.node] = None
-            self.totals.requested[PODS] += sign
-            add_amounts(self.totals.requested, pod.requests, sign)
+        node, requests = pod.node, pod.ask.requests
+        room = self._rooms.get(node) or self._room(node)
+        add_amounts(room.requested, requests, sign)
+        room.requested[PODS] += sign
+        if node in self._standing:
+            self._changed[node] = None
+            total = self.totals.requested
+            add_amounts(total, requests, sign)
+            total[PODS] += sign
 
     def _move(self, pod: PodEntry, state: str) -> None:
         self.states[pod.state] -= 1

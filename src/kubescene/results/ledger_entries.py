@@ -1,8 +1,10 @@
 """What stands in a `Ledger`: pods, nodes, steps and preemptions, from beginning to end."""
 
+import msgspec
+
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
-from kubescene.results.states import Amounts
+from kubescene.results.states import NO_ASK, Amounts, PodAsk
 
 PENDING, BOUND, TERMINATING = "Pending", "Bound", "Terminating"
 FINISHED, DELETED = "Finished", "Deleted"
@@ -12,52 +14,47 @@ PodKey = tuple[str, str]
 """Namespace and name."""
 
 
-class PodEntry:
-    """One pod from its creation to its end. Times are nanoseconds since 1970, None if not yet."""
+class PodEntry(msgspec.Struct, gc=False):
+    """One pod from its creation to its end. Times are nanoseconds since 1970, None if not yet.
 
-    __slots__ = (
-        "attempts",
-        "bound_step",
-        "bound_time",
-        "came_with_node",
-        "created_step",
-        "created_time",
-        "ended_step",
-        "ended_time",
-        "failed_attempts",
-        "gates",
-        "message",
-        "name",
-        "namespace",
-        "node",
-        "owner",
-        "phase",
-        "preempted_by",
-        "priority",
-        "requests",
-        "scheduler",
-        "state",
-        "uid",
-    )
+    ``gc=False`` is sound: an entry refers to values only.
+    """
 
-    def __init__(self, key: PodKey, uid: str, step: ScenarioStep, time: int) -> None:
-        self.namespace, self.name = key
-        self.uid = uid
-        self.created_step, self.created_time = step, time
-        self.state = PENDING
-        self.phase = ""
-        self.node = ""
-        self.requests: Amounts = {}
-        self.priority = 0
-        self.owner = self.scheduler = ""
-        self.gates: tuple[str, ...] = ()
-        self.came_with_node = False
-        self.bound_step: ScenarioStep | None = None
-        self.bound_time: int | None = None
-        self.ended_step: ScenarioStep | None = None
-        self.ended_time: int | None = None
-        self.attempts = self.failed_attempts = 0
-        self.message = self.preempted_by = ""
+    namespace: str
+    name: str
+    uid: str
+    created_step: ScenarioStep
+    created_time: int
+    state: str = PENDING
+    phase: str = ""
+    node: str = ""
+    ask: PodAsk = NO_ASK
+    owner: str = ""
+    came_with_node: bool = False
+    bound_step: ScenarioStep | None = None
+    bound_time: int | None = None
+    ended_step: ScenarioStep | None = None
+    ended_time: int | None = None
+    attempts: int = 0
+    failed_attempts: int = 0
+    message: str = ""
+    preempted_by: str = ""
+
+    @property
+    def requests(self) -> Amounts:
+        return self.ask.requests
+
+    @property
+    def priority(self) -> int:
+        return self.ask.priority
+
+    @property
+    def scheduler(self) -> str:
+        return self.ask.scheduler
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        return self.ask.gates
 
     @property
     def pod(self) -> str:
@@ -98,10 +95,6 @@ class Room:
     def pods(self) -> int:
         """How many take room of it."""
         return self.requested.get(PODS, 0)
-
-    def add(self, requests: Amounts, sign: int) -> None:
-        self.requested[PODS] += sign
-        add_amounts(self.requested, requests, sign)
 
 
 def add_amounts(sums: dict[str, int], amounts: Amounts, factor: int) -> None:

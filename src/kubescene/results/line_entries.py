@@ -9,8 +9,9 @@ import msgspec
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
+from kubescene.results.fact_entries import BINDING
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import States
+from kubescene.results.states import States, node_of
 from kubescene.timeline.facts import GENERATED_ID, Outcome
 
 NODE = ("v1", "Node")
@@ -35,7 +36,7 @@ class ObjectCreated(Told, frozen=True):
 
 
 class ObjectPatched(ObjectCreated, frozen=True):
-    pass
+    subresource: str = ""
 
 
 class ObjectDeleted(Told, frozen=True):
@@ -172,6 +173,8 @@ class LineEntries:
             PodPreempted: self._preempted,
             Done: self._asked,
             Advanced: self._asked,
+        }
+        self._note: dict[type, Callable[..., None]] = {
             OperationsIgnored: self._ignored,
             ExpectationsEvaluated: self._evaluated,
             NotSimulated: self._warned,
@@ -190,16 +193,24 @@ class LineEntries:
 
     def add(self, line: Known | Other) -> None:
         """Enter what a line tells; `ValueError` or `msgspec.DecodeError` if it makes no sense."""
-        self.ledger.at(line.step, line.time)
         enter = self._enter.get(type(line))
         if enter is not None:
+            self.ledger.at(line.step, line.time)
             enter(line)
+        elif (note := self._note.get(type(line))) is not None:
+            # What is told of the scenario itself happens in no step.
+            self.ledger.wait_until(line.time)
+            note(line)
 
     def _created(self, line: ObjectCreated) -> None:
         self._written(line, self.ledger.pod_created)
 
     def _patched(self, line: ObjectPatched) -> None:
-        self._written(line, self.ledger.pod_written)
+        if line.subresource == BINDING:
+            self.ledger.wrote(asked=is_asked(line))
+            self.ledger.pod_bound(line.namespace, line.name, node_of(line.object))
+        else:
+            self._written(line, self.ledger.pod_written)
 
     def _written(self, line: ObjectCreated, write_pod: Callable[..., None]) -> None:
         self.ledger.wrote(asked=is_asked(line))

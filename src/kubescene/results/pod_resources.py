@@ -17,37 +17,11 @@ SPEC_BEGINS = b',"spec":'
 NOTHING = msgspec.Raw(b"null")
 
 
-class _Spec(msgspec.Struct, frozen=True):
-    """The parts of a pod's spec that say what it asks for, undecoded."""
-
-    containers: msgspec.Raw = NOTHING
-    init_containers: msgspec.Raw = msgspec.field(default=NOTHING, name="initContainers")
-    overhead: msgspec.Raw = NOTHING
-    resources: msgspec.Raw = NOTHING
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    spec: _Spec = _Spec()
-
-
-_DECODER = msgspec.json.Decoder(_Pod)
-
-
 class PodRequests:
     """Requests by what the spec says; answers are shared and therefore read-only."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, dict[str, int]] = {}
-
-    def of(self, pod: ObjectState) -> dict[str, int]:
-        text = stored_spec(pod)
-        known = self._known.get(text) if text else None
-        if known is None:
-            spec = _DECODER.decode(pod.unversioned_data).spec
-            known = self.asked(spec.containers, spec.init_containers, spec.overhead, spec.resources)
-            if text:
-                self._keep(text, known)
-        return known
 
     def asked(
         self,
@@ -65,14 +39,11 @@ class PodRequests:
         )
         known = self._known.get(text)
         if known is None:
-            known = known_resources(pod_requests({"spec": orjson.loads(text)}))
-            self._keep(text, known)
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            requests = pod_requests({"spec": orjson.loads(text)})
+            known = self._known[text] = known_resources(requests)
         return known
-
-    def _keep(self, text: bytes, requests: dict[str, int]) -> None:
-        if len(self._known) >= KEPT:
-            self._known.clear()
-        self._known[text] = requests
 
 
 def stored_spec(pod: ObjectState) -> bytes:

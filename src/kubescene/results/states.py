@@ -4,19 +4,35 @@ Objects of one template say the same: what they ask for or offer is worked out o
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 import orjson
 
 from kubescene.api.resource_requests import node_allocatable
-from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources
+from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources, stored_spec
+from kubescene.timeline.object_facts import ObjectState
 
 Amounts: TypeAlias = Mapping[str, int]
 """By resource: cpu in thousandths, everything else in whole units. Shared, so read-only."""
 Text: TypeAlias = bytes | msgspec.Raw
 
 KEPT = 1024
+"""So many answers of each kind are remembered; pods of one template share one."""
+
+T = TypeVar("T")
+
+
+class PodAsk(msgspec.Struct, frozen=True, gc=False):
+    """What a pod's spec asks for. Shared by pods whose specs say the same."""
+
+    requests: Amounts
+    priority: int = 0
+    scheduler: str = ""
+    gates: tuple[str, ...] = ()
+
+
+NO_ASK = PodAsk({})
 
 
 class PodState(msgspec.Struct, frozen=True, gc=False):
@@ -24,12 +40,8 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
 
     node: str
     phase: str
-    deleting: bool
-    requests: Amounts
-    priority: int = 0
+    ask: PodAsk
     owner: str = ""
-    scheduler: str = ""
-    gates: tuple[str, ...] = ()
 
 
 class NodeState(msgspec.Struct, frozen=True, gc=False):
@@ -46,7 +58,6 @@ class _Owner(msgspec.Struct, frozen=True):
 
 
 class _PodMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    deletion_timestamp: str | None = None
     owner_references: tuple[_Owner, ...] | None = None
 
 
@@ -88,6 +99,15 @@ class _Node(msgspec.Struct, frozen=True):
     status: _NodeStatus = _NodeStatus()
 
 
+class _BoundSpec(msgspec.Struct, frozen=True, gc=False):
+    node: str = msgspec.field(default="", name="nodeName")
+
+
+class _Bound(msgspec.Struct, frozen=True, gc=False):
+    spec: _BoundSpec = _BoundSpec()
+
+
+_BOUND = msgspec.json.Decoder(_Bound)
 _POD = msgspec.json.Decoder(_Pod)
 _NODE = msgspec.json.Decoder(_Node)
 
@@ -98,20 +118,33 @@ class States:
     def __init__(self) -> None:
         self._requests = PodRequests()
         self._offered: dict[bytes, Amounts] = {}
+        self._asks: dict[bytes, PodAsk] = {}
 
     def pod(self, text: Text) -> PodState:
+        """A pod from its text."""
         pod = _POD.decode(text)
-        spec, metadata = pod.spec, pod.metadata
+        references = pod.metadata.owner_references
+        owner = _owner(references) if references else ""
+        return PodState(pod.spec.node_name, pod.status.phase, self._ask(pod.spec), owner)
+
+    def stored_pod(self, pod: ObjectState) -> PodState:
+        """The same from a record; its owner is left out, since it never changes."""
+        text = stored_spec(pod)
+        ask = self._asks.get(text)
+        if ask is None:
+            ask = self._ask(_POD.decode(pod.unversioned_data).spec)
+            if text:
+                _keep(self._asks, text, ask)
+        return PodState(pod.node, pod.phase, ask)
+
+    def _ask(self, spec: _PodSpec) -> PodAsk:
         asked = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
-        return PodState(
-            spec.node_name,
-            pod.status.phase,
-            metadata.deletion_timestamp is not None,
+        gates = spec.scheduling_gates
+        return PodAsk(
             self._requests.asked(*asked),
             spec.priority or 0,
-            _owner(metadata.owner_references) if metadata.owner_references else "",
             spec.scheduler_name,
-            tuple([gate.name for gate in spec.scheduling_gates or ()]),
+            tuple([gate.name for gate in gates]) if gates else (),
         )
 
     def node(self, text: Text) -> NodeState:
@@ -123,11 +156,21 @@ class States:
     def _allocatable(self, text: bytes) -> Amounts:
         known = self._offered.get(text)
         if known is None:
-            if len(self._offered) >= KEPT:
-                self._offered.clear()
             status = {"status": {"allocatable": orjson.loads(text)}}
-            known = self._offered[text] = known_resources(node_allocatable(status))
+            known = known_resources(node_allocatable(status))
+            _keep(self._offered, text, known)
         return known
+
+
+def node_of(pod: Text) -> str:
+    """The node that a pod is on, read without the rest."""
+    return _BOUND.decode(pod).spec.node
+
+
+def _keep(known: dict[bytes, T], text: bytes, value: T) -> None:
+    if len(known) >= KEPT:
+        known.clear()
+    known[text] = value
 
 
 def _owner(references: tuple[_Owner, ...]) -> str:

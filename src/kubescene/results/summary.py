@@ -1,44 +1,30 @@
 """The short account of a run: steps, placements, node use, and who is still waiting and why."""
 
 from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import orjson
-
-from kubescene.api.kinds import NODE, POD
-from kubescene.api.resource_requests import node_allocatable
+from kubescene.api.resource_requests import PODS
 from kubescene.clock import format_micro_time
-from kubescene.results.pod_resources import PodRequests, known_resources
+from kubescene.results.fact_entries import FactEntries
+from kubescene.results.ledger import Ledger
+from kubescene.results.ledger_entries import PENDING, NodeEntry, PodEntry, StepEntry
 from kubescene.timeline import (
     Advanced,
     Done,
     ExpectationsEvaluated,
     Fact,
-    NotSimulated,
-    ObjectCreated,
-    ObjectDeleted,
-    ObjectFact,
-    ObjectPatched,
-    OperationsIgnored,
     Outcome,
-    PodAttempt,
-    PodPreempted,
     PodScheduled,
     ScenarioEnded,
 )
-from kubescene.timeline.object_facts import ObjectState
 from kubescene.version import __version__
 
-FINAL_PHASES = ("Succeeded", "Failed")
-"""Of pods that are through: what they asked for is free again."""
 FAILED = "Failed"
 """A scenario that failed has no result to expect anything of."""
 PLACEMENTS_KEPT = 1000
 """The newest are kept; the timeline has them all."""
-
-PodKey = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -154,48 +140,50 @@ def summarize(facts: Iterable[Fact], *, scenario: str, seed: int = 0) -> Summary
 
 
 class SummaryFold:
-    """Follows a log: the state of the world as far as the summary needs it, fact by fact."""
+    """Follows a log: a ledger, and what the summary tells beside it."""
 
     def __init__(self) -> None:
-        self._summary = Summary()
-        self._started: int | None = None
-        self._ended = 0
-        self._steps: dict[int, StepSummary] = {}
+        self._entries = FactEntries()
         self._unwritten: Counter[int] = Counter()
         """Operations that write nothing (done, advance), by major step."""
-        self._nodes: dict[str, ObjectState] = {}
-        self._bound: dict[PodKey, tuple[str, dict[str, int]]] = {}
-        self._waiting: dict[PodKey, PendingPod] = {}
-        self._untried: dict[PodKey, ObjectState] = {}
         self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
-        self._requests = PodRequests()
+        self._expectations: list[ExpectationOutcome] = []
+        self._also: dict[type[Fact], Callable[[Any], None]] = {
+            PodScheduled: self._placements.append,
+            Done: self._wrote_nothing,
+            Advanced: self._wrote_nothing,
+            ExpectationsEvaluated: self._evaluated,
+            ScenarioEnded: self._ended,
+        }
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run so far."""
+        return self._entries.ledger
 
     def add(self, fact: Fact) -> None:
         """Take in the next fact; kinds that the summary knows nothing of leave no trace."""
-        if isinstance(fact, ObjectFact):
-            self._wrote(fact, self._count(fact))
-        elif isinstance(fact, PodAttempt):
-            self._attempted(fact, self._count(fact))
-        elif isinstance(fact, Done | Advanced):
-            self._count(fact).operations += 1
-            self._unwritten[fact.step.major] += 1
-        elif isinstance(fact, PodPreempted):
-            self._count(fact).controller_writes += 1
-        elif isinstance(fact, OperationsIgnored):
-            self._summary.ignored += fact.operations
-        elif isinstance(fact, NotSimulated):
-            self._summary.warnings += fact.warnings
-        elif isinstance(fact, ExpectationsEvaluated):
-            self._summary.expectations = list(map(outcome, fact.outcomes))
-        elif isinstance(fact, ScenarioEnded):
-            self._ended_as(fact)
+        self._entries.add(fact)
+        also = self._also.get(type(fact))
+        if also is not None:
+            also(fact)
+
+    def _wrote_nothing(self, fact: Fact) -> None:
+        self._unwritten[fact.step.major] += 1
+
+    def _evaluated(self, fact: ExpectationsEvaluated) -> None:
+        self._expectations = list(map(outcome, fact.outcomes))
+
+    def _ended(self, fact: ScenarioEnded) -> None:
+        if fact.phase == FAILED:
+            self._expectations = []
 
     def counts(self, until: int | None = None) -> dict[str, int]:
         """What operations wrote, how many pods were bound, how many attempts failed.
 
         So far, or up to a major step.
         """
-        steps = [each for each in self._steps.values() if until is None or each.major <= until]
+        steps = [each for each in self.ledger.steps if until is None or each.major <= until]
         return {
             "written": sum(step.operations - self._unwritten[step.major] for step in steps),
             "bound": sum(step.scheduled for step in steps),
@@ -204,120 +192,54 @@ class SummaryFold:
 
     def finish(self, scenario: str, *, seed: int = 0) -> Summary:
         """The account so far, a value of its own: the fold may go on."""
-        summary = replace(self._summary, scenario=scenario, seed=seed)
-        summary.ignored, summary.warnings = [*summary.ignored], [*summary.warnings]
-        summary.expectations = [*summary.expectations]
-        if self._started is not None:
-            summary.started = format_micro_time(self._started)
-            summary.ended = format_micro_time(self._ended)
-        summary.steps = [replace(self._steps[major]) for major in sorted(self._steps)]
-        summary.nodes = self._node_uses()
+        ledger = self.ledger
+        summary = Summary(scenario=scenario, phase=ledger.phase, message=ledger.message, seed=seed)
+        summary.ignored, summary.warnings = [*ledger.ignored], [*ledger.warnings]
+        summary.expectations = [*self._expectations]
+        if ledger.started_time is not None:
+            summary.started = format_micro_time(ledger.started_time)
+            summary.ended = format_micro_time(ledger.time)
+        summary.events = sum(step.facts for step in ledger.steps)
+        summary.steps = list(map(step_summary, ledger.steps))
+        summary.nodes = list(map(node_use, ledger.standing()))
         summary.placements = [placement(fact) for fact in self._placements]
-        waiting = self._waiting | {key: untried(key, pod) for key, pod in self._untried.items()}
-        summary.pending = [waiting[key] for key in sorted(waiting)]
+        summary.placements_total = sum(step.scheduled for step in ledger.steps)
+        waiting = {(pod.namespace, pod.name): pod for pod in ledger.pods if pod.state == PENDING}
+        summary.pending = [pending_pod(waiting[key]) for key in sorted(waiting)]
         return summary
 
-    def _ended_as(self, fact: ScenarioEnded) -> None:
-        self._summary.phase, self._summary.message = fact.phase, fact.message
-        self._ended = fact.time
-        if fact.phase == FAILED:
-            self._summary.expectations = []
 
-    def _count(self, fact: Fact) -> StepSummary:
-        self._summary.events += 1
-        if self._started is None:
-            self._started = fact.time
-        self._ended = fact.time
-        major, minor = fact.step
-        step = self._steps.get(major)
-        if step is None:
-            step = self._steps[major] = StepSummary(major)
-        step.minor_steps = max(step.minor_steps, minor)
-        return step
+def step_summary(step: StepEntry) -> StepSummary:
+    return StepSummary(
+        major=step.major,
+        minor_steps=step.minor,
+        operations=step.operations,
+        controller_writes=step.controller_writes,
+        scheduled=step.scheduled,
+        failed_attempts=step.failed_attempts,
+        deleted=step.deleted,
+    )
 
-    def _attempted(self, fact: PodAttempt, step: StepSummary) -> None:
-        key = (fact.namespace, fact.name)
-        self._untried.pop(key, None)
-        if isinstance(fact, PodScheduled):
-            step.scheduled += 1
-            self._waiting.pop(key, None)
-            self._assign(key, fact.record, fact.node)
-            self._summary.placements_total += 1
-            self._placements.append(fact)
-            return
-        step.failed_attempts += 1
-        attempts = self._waiting[key].attempts if key in self._waiting else 0
-        self._waiting[key] = PendingPod("/".join(key), attempts + 1, fact.message)
 
-    def _wrote(self, fact: ObjectFact, step: StepSummary) -> None:
-        if fact.origin is not None:
-            step.operations += 1
-        else:
-            step.controller_writes += 1
-        if isinstance(fact, ObjectDeleted):
-            step.deleted += 1
-            self._gone(fact)
-        elif isinstance(fact, ObjectCreated | ObjectPatched):
-            self._changed(fact, fact.record)
+def node_use(node: NodeEntry) -> NodeUse:
+    asked = {name: amount for name, amount in node.room.requested.items() if amount}
+    asked.pop(PODS, None)
+    return NodeUse(node.name, node.room.pods, dict(node.allocatable), asked)
 
-    def _gone(self, fact: ObjectDeleted) -> None:
-        if fact.gvk == NODE:
-            self._nodes.pop(fact.name, None)
-        elif fact.gvk == POD:
-            self._over((fact.namespace, fact.name))
 
-    def _over(self, key: PodKey) -> None:
-        """The pod neither waits nor takes anything from its node any more."""
-        self._bound.pop(key, None)
-        self._waiting.pop(key, None)
-        self._untried.pop(key, None)
-
-    def _changed(self, fact: ObjectFact, record: ObjectState) -> None:
-        if fact.gvk == NODE:
-            self._nodes[fact.name] = record
-        elif fact.gvk == POD and not record.deleting:
-            key = (fact.namespace, fact.name)
-            if record.phase in FINAL_PHASES:
-                self._over(key)
-            elif record.node:
-                self._waiting.pop(key, None)
-                self._untried.pop(key, None)
-                self._assign(key, record, record.node)
-            elif key not in self._waiting:
-                self._untried[key] = record
-
-    def _assign(self, key: PodKey, pod: ObjectState, node: str) -> None:
-        if key not in self._bound:
-            self._bound[key] = (node, self._requests.of(pod))
-
-    def _node_uses(self) -> list[NodeUse]:
-        uses = {name: NodeUse(name, allocatable=offered(self._nodes[name])) for name in self._nodes}
-        for node, requests in self._bound.values():
-            if (use := uses.get(node)) is not None:
-                use.pods += 1
-                for resource, amount in requests.items():
-                    use.requested[resource] = use.requested.get(resource, 0) + amount
-        return [uses[name] for name in sorted(uses)]
+def pending_pod(pod: PodEntry) -> PendingPod:
+    """A pod that waits: what its last attempt said, or why no scheduler has looked at it."""
+    if pod.attempts:
+        why = pod.message
+    elif pod.gates:
+        why = f"it waits for its scheduling gates: {', '.join(pod.gates)}"
+    else:
+        why = f"no scheduler has tried to place it (schedulerName {pod.scheduler!r})"
+    return PendingPod(pod.pod, pod.failed_attempts, why)
 
 
 def outcome(told: Outcome) -> ExpectationOutcome:
     return ExpectationOutcome(told.name, told.expression, told.holds, told.message, told.error)
-
-
-def untried(key: PodKey, pod: ObjectState) -> PendingPod:
-    """A pod that no scheduler has looked at, and why."""
-    spec = orjson.loads(pod.unversioned_data).get("spec") or {}
-    gates = [str(gate.get("name")) for gate in spec.get("schedulingGates") or ()]
-    if gates:
-        why = f"it waits for its scheduling gates: {', '.join(gates)}"
-    else:
-        name = spec.get("schedulerName", "")
-        why = f"no scheduler has tried to place it (schedulerName {name!r})"
-    return PendingPod("/".join(key), 0, why)
-
-
-def offered(node: ObjectState) -> dict[str, int]:
-    return known_resources(node_allocatable(orjson.loads(node.unversioned_data)))
 
 
 def placement(fact: PodScheduled) -> Placement:
