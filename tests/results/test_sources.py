@@ -105,6 +105,16 @@ def test_scores_are_told_by_events() -> None:
     assert [each.total for each in event.verdicts] == [each.total for each in fact.verdicts]
 
 
+def test_a_scenario_in_a_file_can_be_read(tmp_path: Path) -> None:
+    run = kubescene.run(small(), out=tmp_path, full_status=True)
+    source = open_run(tmp_path / "result.yaml")
+    assert source.place == str(tmp_path / "result.yaml")
+    assert source.measures() == open_run(run).measures()
+    kubescene.run(small(), out=tmp_path)
+    with pytest.raises(ConfigurationError, match="has no timeline"):
+        open_run(tmp_path / "result.yaml")
+
+
 def test_a_log_alone_can_be_read() -> None:
     run = kubescene.run(small())
     assert bound(open_run(run.log)) == bound(open_run(run.result)) == 1

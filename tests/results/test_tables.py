@@ -22,7 +22,7 @@ from kubescene.results import (
 )
 from kubescene.running import Run
 from kubescene.scenario import ScenarioBuilder
-from kubescene.testing import make_node, make_pod
+from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.timeline import PodScheduled
 
 NAMES = [
@@ -125,6 +125,25 @@ def test_values_of_ones_own_are_made_by_iterating(run: Run) -> None:
         if isinstance(moment.fact, PodScheduled)
     ]
     assert placed == [("a", 1000), ("a", 2000)]
+
+
+def test_a_pod_that_nobody_tried_says_why() -> None:
+    gated = make_pod("gated").gate("example.com/wait")
+    scenario = ScenarioBuilder("untried").create(gated, make_pod("other").scheduler("mine"))
+    messages = [row.message for row in open_run(kubescene.run(scenario)).tables()["pods"]]
+    assert messages == [
+        "it waits for its scheduling gates: example.com/wait",
+        "no scheduler has tried to place it (schedulerName 'mine')",
+    ]
+
+
+def test_a_pod_that_a_controller_made_names_its_owner(tmp_path: Path) -> None:
+    web = make_replica_set("web").replicas(1).template(make_pod("x"))
+    run = kubescene.run(ScenarioBuilder("owned").create(web).done(), out=tmp_path)
+    for source in (open_run(run), open_run(tmp_path), open_run(run.scenario)):
+        assert [row.owner for row in source.tables()["pods"]] == ["ReplicaSet/web"]
+    (last,) = {moment.ledger.pods[-1].owner for moment in iterate(tmp_path) if moment.ledger.pods}
+    assert last == "ReplicaSet/web"
 
 
 def test_a_node_that_is_gone_is_told_as_it_was_last() -> None:

@@ -60,6 +60,15 @@ class PodEntry(msgspec.Struct, gc=False):
     def pod(self) -> str:
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def reason(self) -> str:
+        """What its last attempt said; of a pod that waits without one, why nobody tried."""
+        if self.attempts or self.state != PENDING:
+            return self.message
+        if self.gates:
+            return f"it waits for its scheduling gates: {', '.join(self.gates)}"
+        return f"no scheduler has tried to place it (schedulerName {self.scheduler!r})"
+
     def pending_until(self, end: int) -> int:
         """Nanoseconds from creation to the first node, the pod's end, or ``end``."""
         until = self.bound_time

@@ -211,7 +211,7 @@ def pod_row(pod: PodEntry, ledger: Ledger, clock: Clockwork) -> PodRow:
         attempts=pod.attempts,
         failed_attempts=pod.failed_attempts,
         preempted_by=pod.preempted_by,
-        message=pod.message,
+        message=pod.reason,
         cpu=requests.get(CPU, 0),
         memory=requests.get(MEMORY, 0),
         other=others(requests),

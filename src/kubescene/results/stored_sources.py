@@ -33,6 +33,7 @@ AT_ONCE = 1 << 20
 """So many bytes are read from a file at once."""
 OPERATIONS = b"\n  operations:\n"
 ITEM = b"  - "
+SCENARIO_FILES = (".yaml", ".yml", ".json")
 
 
 class TimelineSource(RunSource):
@@ -152,8 +153,18 @@ def _items(text: bytes) -> Iterator[bytes]:
         yield line
 
 
+def read_scenario(path: Path) -> RunSource:
+    """A Scenario in a file, such as a ``result.yaml`` with its whole status."""
+    from kubescene.results.event_sources import EventSource
+    from kubescene.scenario.loading import load_scenario
+
+    source = EventSource(load_scenario(path))
+    source.place = str(path)
+    return source
+
+
 def open_path(where: str | Path) -> RunSource:
-    """The run at a path: its directory, or the timeline in it."""
+    """The run at a path: its directory, the timeline in it, or a Scenario with its timeline."""
     if str(where).startswith(("http://", "https://")):
         raise ConfigurationError(
             f"{where} is a server: kubescene results --server {where} reads it; in Python, get the "
@@ -161,7 +172,7 @@ def open_path(where: str | Path) -> RunSource:
         )
     path = Path(where)
     if path.is_file():
-        return TimelineSource(path)
+        return read_scenario(path) if path.suffix in SCENARIO_FILES else TimelineSource(path)
     if not path.is_dir():
         raise ConfigurationError(f"there is no run at {path}: name what --out was given")
     if not (path / TIMELINE_FILE).is_file():

@@ -228,14 +228,7 @@ def node_use(node: NodeEntry) -> NodeUse:
 
 
 def pending_pod(pod: PodEntry) -> PendingPod:
-    """A pod that waits: what its last attempt said, or why no scheduler has looked at it."""
-    if pod.attempts:
-        why = pod.message
-    elif pod.gates:
-        why = f"it waits for its scheduling gates: {', '.join(pod.gates)}"
-    else:
-        why = f"no scheduler has tried to place it (schedulerName {pod.scheduler!r})"
-    return PendingPod(pod.pod, pod.failed_attempts, why)
+    return PendingPod(pod.pod, pod.failed_attempts, pod.reason)
 
 
 def outcome(told: Outcome) -> ExpectationOutcome:
