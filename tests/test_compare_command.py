@@ -173,6 +173,39 @@ def test_a_replay_that_goes_another_way_is_not_believed(runs: Path, tmp_path: Pa
     assert "goes another way" in told
 
 
+def opinions(a: Path, b: Path) -> dict[str, tuple[str, str | None]]:
+    shown = command("compare", a, b, "--what-if", "--format", "json").stdout
+    placed = json.loads(shown)["placed"]
+    return {each["pod"]: (each["cause"], each.get("opinion")) for each in placed}
+
+
+def test_the_other_scheduler_is_asked_about_pods_that_follow(runs: Path, tmp_path: Path) -> None:
+    assert opinions(runs / "a", runs / "b") == {
+        "default/p-1": ("Scheduler", None),
+        "default/p-3": ("Consequence", "n-0"),
+    }
+    shown = command("compare", runs / "a", runs / "b", "--what-if").stdout
+    assert "moved in any case" in shown
+    assert "B's scheduler moves 1 of 1 in A's cluster, too" in " ".join(shown.split())
+
+
+def test_pods_that_only_follow_stay_with_the_other_scheduler_in_the_first_cluster(
+    tmp_path: Path,
+) -> None:
+    for name, nodes in (("a", 3), ("b", 2)):
+        builder = ScenarioBuilder("less")
+        builder.create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=nodes).step(2)
+        builder.create(make_pod("p-$(INDEX)").cpu("500m").memory("1Gi"), count=5).done()
+        kubescene.run(builder, out=tmp_path / name)
+    found = opinions(tmp_path / "a", tmp_path / "b")
+    assert found == {
+        "default/p-2": ("Scenario", None),
+        "default/p-3": ("Consequence", "n-0"),
+        "default/p-4": ("Consequence", "n-1"),
+    }
+    assert "follows only" in command("compare", tmp_path / "a", tmp_path / "b", "--what-if").stdout
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     for name, content in (("s", scenario().build()), ("one", HEADER), ("two", PACK)):
