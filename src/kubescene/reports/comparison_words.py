@@ -10,7 +10,9 @@ CAUSES = {
     Cause.SCENARIO: "the scenario: not the same nodes or objects",
     Cause.CONSEQUENCE: "follows from earlier differences",
 }
-UNRECORDED = "--plugin code, --controller and --feature-gates are not recorded"
+UNRECORDED = (
+    "the code of plugins, --controller, --feature-gates and files of objectFrom are not kept"
+)
 
 
 def equal_line(comparison: Comparison) -> str:
@@ -26,9 +28,11 @@ def given_line(comparison: Comparison) -> str:
         return "What they were given"
     if comparison.equal:
         return ""
+    if not comparison.inputs_known:
+        return "What they were given is not known for both"
     return (
         f"Both were given the same scenario, seed and scheduler configuration ({UNRECORDED}): "
-        "other code or other gates made the difference"
+        "something that a run does not keep made the difference"
     )
 
 

@@ -141,6 +141,8 @@ class Comparison(_Value, frozen=True, kw_only=True):
     b: ComparedRun
     warnings: tuple[str, ...] = ()
     inputs: tuple[Difference, ...] = ()
+    inputs_known: bool = True
+    """Whether both scenarios are there to be compared."""
     divergence: Divergence | None = None
     placed: tuple[PlacedPod, ...] = ()
     looked_at: int = 0
