@@ -3,8 +3,8 @@
     python bench/compare.py [--quick]
 
 The second run packs where the first one spreads, so that nearly every pod stands elsewhere: the
-worst case. The runs are made first and do not count; the comparison is made in a process of its own,
-with its Markdown. 200 pods are looked at, in a run that explains failures only and in one that
+worst case. The runs are made first and do not count; the comparison is made in a process of its
+own, with its Markdown. 200 pods are looked at, in a run that explains failures only and in one that
 explains everything (fewer nodes, since that is written down in full).
 """
 

@@ -13,6 +13,8 @@ from kubescene.cli.app import app
 from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder
+from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, ScorePlugin
+from kubescene.scheduler.adding import with_plugin
 from kubescene.testing import make_node, make_pod
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -127,6 +129,37 @@ def test_a_run_that_was_cut_short_is_read_to_its_end_with_a_warning(
     assert "the scenario is not there, so it is not compared" in told
 
 
+def test_timelines_alone_are_compared_without_pretending_to_know_more(runs: Path) -> None:
+    result = command("compare", runs / "a" / "timeline.jsonl", runs / "b" / "timeline.jsonl")
+    assert result.exit_code == 1
+    told = " ".join(result.stdout.split())
+    assert "What they were given is not known for both" in told
+    assert "is a timeline alone: name the run directory to have attempts explained" in told
+    assert "2 pods went elsewhere" in told
+
+
+def test_a_difference_that_no_directory_tells_is_said_to_be_unknown(tmp_path: Path) -> None:
+    """A plugin of the same name, with other code."""
+    builder = ScenarioBuilder("code").create(make_node("n-$(INDEX)").cpu("4"), count=3).step(2)
+    builder.create(make_pod("p-1").cpu("1")).done()
+    for name, wanted in (("a", "n-1"), ("b", "n-2")):
+        plugin = type("Mine", (Wanting,), {"wanted": wanted})
+        scheduler = with_plugin(SchedulerOptions(), plugin)
+        kubescene.run(builder, out=tmp_path / name, scheduler=scheduler)
+    told = " ".join(command("compare", tmp_path / "a", tmp_path / "b").stdout.split())
+    assert "the code of plugins" in told
+    assert "something that a run does not keep made the difference" in told
+    assert "moved by Mine 1" in told
+
+
+class Wanting(ScorePlugin):
+    name = "Mine"
+    wanted = ""
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return 100 if node.name == self.wanted else 0
+
+
 def test_a_damaged_explanation_is_told_and_the_rest_compared(runs: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(runs / "b", tmp_path / "broken"))
     (copy / "explanations.jsonl").write_bytes(b"nonsense\n")
@@ -171,6 +204,39 @@ def test_a_replay_that_goes_another_way_is_not_believed(runs: Path, tmp_path: Pa
     result.write_text(result.read_text().replace("MostAllocated", "LeastAllocated"))
     told = refused(command("compare", runs / "silent-a", copy, "--replay"))
     assert "goes another way" in told
+
+
+def opinions(a: Path, b: Path) -> dict[str, tuple[str, str | None]]:
+    shown = command("compare", a, b, "--what-if", "--format", "json").stdout
+    placed = json.loads(shown)["placed"]
+    return {each["pod"]: (each["cause"], each.get("opinion")) for each in placed}
+
+
+def test_the_other_scheduler_is_asked_about_pods_that_follow(runs: Path, tmp_path: Path) -> None:
+    assert opinions(runs / "a", runs / "b") == {
+        "default/p-1": ("Scheduler", None),
+        "default/p-3": ("Consequence", "n-0"),
+    }
+    shown = command("compare", runs / "a", runs / "b", "--what-if").stdout
+    assert "moved in any case" in shown
+    assert "B's scheduler moves 1 of 1 in A's cluster, too" in " ".join(shown.split())
+
+
+def test_pods_that_only_follow_stay_with_the_other_scheduler_in_the_first_cluster(
+    tmp_path: Path,
+) -> None:
+    for name, nodes in (("a", 3), ("b", 2)):
+        builder = ScenarioBuilder("less")
+        builder.create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=nodes).step(2)
+        builder.create(make_pod("p-$(INDEX)").cpu("500m").memory("1Gi"), count=5).done()
+        kubescene.run(builder, out=tmp_path / name)
+    found = opinions(tmp_path / "a", tmp_path / "b")
+    assert found == {
+        "default/p-2": ("Scenario", None),
+        "default/p-3": ("Consequence", "n-0"),
+        "default/p-4": ("Consequence", "n-1"),
+    }
+    assert "follows only" in command("compare", tmp_path / "a", tmp_path / "b", "--what-if").stdout
 
 
 @pytest.fixture

@@ -353,24 +353,36 @@ def compare(
         bool,
         typer.Option("--replay", help="Play runs again that have not kept why pods were placed."),
     ] = False,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if",
+            help="Ask B's scheduler about pods that follow, in A's cluster; plays A again.",
+        ),
+    ] = False,
     plugin: Annotated[
-        list[str] | None, typer.Option(help="With --replay: a plugin that a run was given.")
+        list[str] | None, typer.Option(help="To play again: a plugin that a run was given.")
     ] = None,
     controller: Annotated[
-        list[str] | None, typer.Option(help="With --replay: a controller that the runs were given.")
+        list[str] | None, typer.Option(help="To play again: a controller that they were given.")
     ] = None,
     feature_gates: Annotated[
-        str, typer.Option(metavar="NAME=true,...", help="With --replay: those of the runs.")
+        str, typer.Option(metavar="NAME=true,...", help="To play again: those of the runs.")
     ] = "",
     folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="With --replay: where objectFrom reads.")
+        Path | None, typer.Option(metavar="DIR", help="To play again: where objectFrom reads.")
     ] = None,
 ) -> None:
     """Show what differs between two runs, and which plugin moved whom. Exits 1 if they differ.
 
     Example: kubescene compare out/before out/after --format markdown
     """
-    from kubescene.cli.compare import Format, compare_directories, show_comparison
+    from kubescene.cli.compare import (
+        Format,
+        compare_directories,
+        show_comparison,
+        with_second_opinions,
+    )
     from kubescene.cli.replaying import PlayedWith
 
     given = PlayedWith(
@@ -380,6 +392,8 @@ def compare(
         folder=folder,
     )
     found = compare_directories(run_a, run_b, looked_at=limit, given=given if replay else None)
+    if what_if:
+        found = with_second_opinions(found, run_a, run_b, given)
     raise typer.Exit(show_comparison(found, None if form is None else Format(form), out))
 
 

@@ -102,6 +102,13 @@ def compare_directories(
     return compare(*sources, names=names, looked_at=looked_at, explainers=explainers)
 
 
+def with_second_opinions(found: Comparison, a: Path, b: Path, given: "PlayedWith") -> Comparison:
+    """With what B's scheduler does in A's cluster, for pods that follow."""
+    from kubescene.cli.second_opinions import with_opinions
+
+    return with_opinions(found, a, b, given)
+
+
 def replayed(directory: Path, given: "PlayedWith", found: Comparison) -> Explainer:
     """Explanations from a run that is played again."""
     from kubescene.cli.replaying import replay_explained

@@ -10,7 +10,9 @@ CAUSES = {
     Cause.SCENARIO: "the scenario: not the same nodes or objects",
     Cause.CONSEQUENCE: "follows from earlier differences",
 }
-UNRECORDED = "--plugin code, --controller and --feature-gates are not recorded"
+UNRECORDED = (
+    "the code of plugins, --controller, --feature-gates and files of objectFrom are not kept"
+)
 
 
 def equal_line(comparison: Comparison) -> str:
@@ -26,9 +28,11 @@ def given_line(comparison: Comparison) -> str:
         return "What they were given"
     if comparison.equal:
         return ""
+    if not comparison.inputs_known:
+        return "What they were given is not known for both"
     return (
         f"Both were given the same scenario, seed and scheduler configuration ({UNRECORDED}): "
-        "other code or other gates made the difference"
+        "something that a run does not keep made the difference"
     )
 
 
@@ -74,6 +78,10 @@ def told_rest(comparison: Comparison) -> str:
     if not counts or len(comparison.placed) == 1:
         return ""
     parts = [f"{count} {_of(cause)}" for cause, count in counts.items()]
+    asked = [each for each in comparison.placed if each.opinion is not None]
+    if asked:
+        moved = sum(1 for each in asked if each.opinion != each.node_in_a)
+        parts[-1] += f" (B's scheduler moves {moved} of {len(asked)} in A's cluster, too)"
     unknown = len(comparison.placed) - len(causes)
     if unknown:
         parts.append(f"{unknown} not looked at or not explained")
@@ -110,9 +118,20 @@ def told_cause(placed: PlacedPod) -> str:
         return ""
     if placed.cause is not Cause.CONSEQUENCE:
         return {Cause.SCHEDULER: "same cluster", Cause.SCENARIO: "scenario"}[placed.cause]
+    if placed.opinion is not None:
+        return _opinion(placed)
     if placed.attribution is not None and placed.attribution.weight_alone:
         return "follows; new weight is enough"
     return "follows; plugin changed, too" if placed.reconfigured else "follows"
+
+
+def _opinion(placed: PlacedPod) -> str:
+    """What B's scheduler does in A's cluster."""
+    if placed.opinion == placed.node_in_a:
+        return "follows only"
+    if placed.opinion == placed.node_in_b:
+        return "moved in any case"
+    return f"follows; in A's cluster {placed.opinion or 'no node'}"
 
 
 def told_why(attribution: Attribution, node_in_a: str, node_in_b: str) -> str:

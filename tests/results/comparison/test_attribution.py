@@ -100,6 +100,14 @@ def test_ties_are_no_plugin_unless_one_made_or_broke_them(
     assert (found.why, found.plugin) == (Why.SCORE if plugin else Why.TIE, plugin)
 
 
+def test_changes_that_cancel_out_leave_a_tie_a_tie() -> None:
+    found = attribute(
+        scored("a", a={"X": 30, "Y": 20}, b={"X": 20, "Y": 30}),
+        scored("b", a={"X": 20, "Y": 30}, b={"X": 30, "Y": 20}),
+    )
+    assert (found.why, found.parts) == (Why.TIE, ())
+
+
 def test_a_new_weight_that_is_enough_by_itself_is_told() -> None:
     near = scored("a", a={"Fit": 60, "Near": 20}, b={"Fit": 30, "Near": 40})
     after = scored("b", a={"Fit": 60, "Near": 100}, b={"Fit": 30, "Near": 200}, weights={"Near": 5})

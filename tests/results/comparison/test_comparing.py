@@ -108,6 +108,21 @@ def test_a_pod_that_fits_nowhere_any_more_is_told_who_keeps_it_off() -> None:
     assert (found.b.pending, found.a.pending) == (2, 0)
 
 
+def test_an_attempt_that_fails_in_the_same_cluster_is_the_schedulers_doing() -> None:
+    builder = ScenarioBuilder("tainted").create(make_node("free").cpu("1").label(kind="free"))
+    builder.create(make_node("tainted").cpu("1").taint("keep", value="out")).step(2)
+    builder.create(make_pod("first").cpu("1").select(kind="free"), make_pod("second").cpu("1"))
+    tainted = builder.done().build()
+    careless = {"plugins": {"multiPoint": {"disabled": [{"name": "TaintToleration"}]}}}
+    found = both(tainted, tainted, {**HEADER, "profiles": [careless]}, HEADER)
+    (waiting,) = found.nowhere(Side.B)
+    assert (waiting.pod, waiting.step_in_a, waiting.step_in_b) == ("default/second", "2.2", "2.1")
+    assert waiting.cause is Cause.SCHEDULER
+    assert waiting.attribution is not None
+    assert waiting.attribution.plugin == "TaintToleration"
+    assert waiting.reconfigured
+
+
 def test_pods_of_one_run_only_are_listed_and_not_compared() -> None:
     found = both(scenario(pods=2), scenario(pods=4))
     assert (found.only_in_a, found.only_in_b) == ((), ("default/p-2", "default/p-3"))
@@ -137,6 +152,7 @@ def test_preemptions_of_one_run_are_listed() -> None:
         profile = {"plugins": {"multiPoint": disabled}}
         return kubescene.run(builder, scheduler={**HEADER, "profiles": [profile]})
 
+    assert compare(played(off=False), played(off=False)).preemptions == ()
     found = compare(played(off=False), played(off=True))
     (preempted,) = found.preemptions
     assert (preempted.side, preempted.pod, preempted.preemptor) == (
@@ -201,7 +217,9 @@ def test_a_queue_in_another_order_is_not_blamed_on_a_node() -> None:
             builder.create(make_pod(name).cpu("1"))
         return kubescene.run(builder.done())
 
-    divergence = compare(played(names), played(names[::-1])).divergence
+    found = compare(played(names), played(names[::-1]))
+    divergence = found.divergence
+    assert not found.equal
     assert divergence is not None
     assert (divergence.pod, divergence.other_pod) == ("default/first", "default/second")
     assert divergence.attribution is None

@@ -12,9 +12,11 @@ import pytest
 from node_number import NodeNumber
 
 import kubescene
+from kubescene.cli.second_opinions import ask
 from kubescene.clock import Stream, Streams
 from kubescene.results.comparison import Cause, Why, compare
 from kubescene.results.comparison.values import Divergence
+from kubescene.running import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.config import EnabledPlugin, Profile
@@ -152,6 +154,16 @@ def test_the_named_plugin_moves_the_pod_by_itself_and_nothing_else_does(name: st
     others = kubescene.run(choice(), scheduler=mixed(plugin, after, before))
     assert only.cluster.pod("p-1").node == b.cluster.pod("p-1").node == divergence.node_in_b
     assert others.cluster.pod("p-1").node == a.cluster.pod("p-1").node == divergence.node_in_a
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_other_scheduler_says_in_the_first_cluster_what_it_did_in_its_own(name: str) -> None:
+    _, _, before, after = CASES[name]
+    runs = [kubescene.run(choice(), scheduler=each) for each in (before, after)]
+    first = compare(*runs).placed[0]
+    assert first.cause is Cause.SCHEDULER
+    request = RunRequest(scenario=choice(), scheduler=before)
+    assert dict(ask(request, after, [first])) == {(first.pod, first.step_in_a): first.node_in_b}
 
 
 def test_a_removed_node_is_named_and_no_plugin() -> None:

@@ -53,6 +53,7 @@ def compare(
         b=_compared(sources[Side.B], names[1]),
         warnings=(*_warnings(sources), *placements.warnings, *inputs.warnings),
         inputs=inputs.differences,
+        inputs_known=not inputs.warnings,
         divergence=divergence,
         placed=placed,
         looked_at=min(looked_at, len(placed)),

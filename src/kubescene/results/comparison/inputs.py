@@ -27,6 +27,7 @@ class Inputs(msgspec.Struct, frozen=True):
     differences: tuple[Difference, ...]
     operations_differ: bool
     warnings: tuple[str, ...] = ()
+    """Whose scenario is not known, and so not compared."""
 
     def reconfigured(self, plugin: str, *, rating: bool) -> bool:
         """Whether a plugin is configured differently, in a way that its scores or verdicts feel."""

@@ -40,6 +40,8 @@ class PlacedPod(_Value, frozen=True, kw_only=True):
     cause: Cause | None = None
     reconfigured: bool = False
     """Whether the plugin that is named is configured differently."""
+    opinion: str | None = None
+    """The node that B's scheduler takes in A's cluster, empty for none; None if nobody asked."""
     attribution: Attribution | None = None
 
 
@@ -139,6 +141,8 @@ class Comparison(_Value, frozen=True, kw_only=True):
     b: ComparedRun
     warnings: tuple[str, ...] = ()
     inputs: tuple[Difference, ...] = ()
+    inputs_known: bool = True
+    """Whether both scenarios are there to be compared."""
     divergence: Divergence | None = None
     placed: tuple[PlacedPod, ...] = ()
     looked_at: int = 0
