@@ -16,6 +16,7 @@ from kubescene.reports.html.collecting import contents_of
 from kubescene.reports.html.contents import ABSENT, Contents
 from kubescene.reports.html.heating import columns_of, level
 from kubescene.reports.html.operations import told_operation
+from kubescene.reports.html.page import style_sheet
 from kubescene.reports.html.waits import parted
 from kubescene.results.ledger_entries import StepEntry
 from kubescene.results.reading import read_summary
@@ -23,7 +24,7 @@ from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
-from reported_runs import HOSTILE, example, failing, hostile, many_nodes
+from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
 
 
 def contents(run: Path) -> Contents:
@@ -299,8 +300,7 @@ def test_the_page_of_a_run_is_that_of_its_directory(tmp_path: Path) -> None:
 
 
 def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
-    kubescene.run(ScenarioBuilder("nothing").done(), out=tmp_path)
-    page = report_html(tmp_path)
+    page = report_html(nothing(tmp_path))
     assert "<h1>nothing</h1>" in page
     assert 'id="waiting"' not in page
 
@@ -418,3 +418,30 @@ def test_levels_are_one_byte_a_cell(first: Path) -> None:
     heat = data_of(report_html(first))["heat"]
     assert isinstance(heat, dict)
     assert [len(base64.b64decode(each)) for each in heat["levels"]] == [4 * 5] * 3
+
+
+STYLE = style_sheet()
+
+
+def tone(name: str, place: int) -> str:
+    """A colour of the style sheet, in the light theme (0) or the dark one (1)."""
+    (value,) = re.findall(rf"--{name}: (.*?);", STYLE)[:1]
+    found: list[str] = re.findall(r"#[0-9a-f]{6}", value)
+    return found[place] if len(found) > 1 else found[0]
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    ]
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("words", ["text", "soft", "good", "bad", "wait", "odd", "link"])
+@pytest.mark.parametrize("ground", ["page", "panel", "raised"])
+def test_words_can_be_read_on_every_ground(words: str, ground: str, place: int) -> None:
+    """The contrast that WCAG 2 asks for at level AA."""
+    low, high = sorted((luminance(tone(words, place)), luminance(tone(ground, place))))
+    assert (high + 0.05) / (low + 0.05) >= 4.5
