@@ -19,6 +19,7 @@ from kubescene.reports.html.operations import told_operation
 from kubescene.reports.html.page import style_sheet
 from kubescene.reports.html.waits import parted
 from kubescene.results.ledger_entries import StepEntry
+from kubescene.results.measures import measures
 from kubescene.results.reading import read_summary
 from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
@@ -49,6 +50,33 @@ def test_the_headline_is_that_of_the_run(first: Path) -> None:
         0,
         5,
     )
+
+
+def test_the_figures_are_those_of_the_summary_and_the_measures(first: Path) -> None:
+    told = {each.name: (each.value, each.note) for each in contents(first).figures}
+    summary, known = read_summary(first), measures(first)
+    assert told["Pods bound"][0] == str(sum(node.pods for node in summary.nodes))
+    assert told["Pods waiting"] == (str(len(summary.pending)), "of 10 that came")
+    assert told["Nodes"] == ("3", "1 more were removed")
+    assert told["CPU requested"] == (f"{100 * known['allocation_cpu']:.1f} %", "6.4 of 12")
+    assert told["Memory requested"][1] == "14 GiB of 48 GiB"
+    assert told["Attempts"] == ("11", "2 of them found no node")
+    assert "Pods preempted" not in told
+
+
+def test_virtual_time_is_told_where_it_passes(tmp_path: Path) -> None:
+    told = contents(example("time-passes", tmp_path))
+    assert told.headline.duration_s > 60
+    assert told.steps[-1].time.startswith("+")
+    assert {"Longest wait"} <= {each.name for each in told.figures} or not told.late
+
+
+def test_the_row_of_all_nodes_is_the_allocation_of_the_cluster(many: Path) -> None:
+    heat = contents(many).heat
+    shares = [row.cpu_allocation for row in tables(many)["steps"].rows]
+    assert [level / 2 for level in heat.whole[0]] == [
+        pytest.approx(100 * share, abs=0.25) for share in shares
+    ]
 
 
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
@@ -280,13 +308,15 @@ def test_steps_of_a_very_long_run_are_taken_together(tmp_path: Path) -> None:
     builder = ScenarioBuilder("long").create(make_node("n").pods("2000"))
     for major in range(2, 1002):
         builder.step(major).create(make_pod(f"p-{major}"))
-    kubescene.run(builder.done(), out=tmp_path)
+    kubescene.run(builder.create(make_pod("big").cpu("1000")).done(), out=tmp_path)
     told = contents(tmp_path)
     assert told.headline.steps == 1001
     assert len(told.steps) == len(told.heat.columns) <= 400
     assert [each.step for each in told.steps] == list(told.heat.columns)
     assert [each.first for each in told.steps[1:]] == [each.step + 1 for each in told.steps[:-1]]
     assert sum(each.bound for each in told.steps) == 1000
+    assert all(each.waiting == 0 for each in told.steps[:-1])
+    assert told.steps[-1].waiting == 1
     assert told.steps[-1].step == 1001
     page = report_html(tmp_path)
     assert "999 to 1,001" in page
