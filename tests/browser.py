@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 BEGIN = (
     "import os, sys\n"
     "os.dup2(int(sys.argv[1]), 3)\n"
@@ -65,6 +65,7 @@ class Browser:
         os.close(said)
         self._number = 0
         self._rest = b""
+        self._tab = ""
         self.events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
@@ -123,9 +124,11 @@ class Browser:
         return message
 
     def open(self, url: str, *, dark: bool = False, width: int = 1280, height: int = 900) -> "Page":
-        """A new tab that has loaded the page."""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        """A new tab that has loaded the page; the one before is closed, as tabs are large."""
+        if self._tab:
+            self.call("Target.closeTarget", targetId=self._tab)
+        self._tab = str(self.call("Target.createTarget", url="about:blank")["targetId"])
+        attached = self.call("Target.attachToTarget", targetId=self._tab, flatten=True)
         page = Page(self, attached["sessionId"])
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")

@@ -50,3 +50,9 @@ def failing(out: Path) -> Path:
     builder.step(2).create(make_pod("web").cpu("1")).delete("v1", "Node", "nobody")
     assert not kubescene.run(builder, out=out).ok
     return out
+
+
+def nothing(out: Path) -> Path:
+    """A run in which nothing happens."""
+    assert kubescene.run(ScenarioBuilder("nothing").done(), out=out).ok
+    return out

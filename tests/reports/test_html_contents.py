@@ -16,14 +16,16 @@ from kubescene.reports.html.collecting import contents_of
 from kubescene.reports.html.contents import ABSENT, Contents
 from kubescene.reports.html.heating import columns_of, level
 from kubescene.reports.html.operations import told_operation
+from kubescene.reports.html.page import style_sheet
 from kubescene.reports.html.waits import parted
 from kubescene.results.ledger_entries import StepEntry
+from kubescene.results.measures import measures
 from kubescene.results.reading import read_summary
 from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
-from reported_runs import HOSTILE, example, failing, hostile, many_nodes
+from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
 
 
 def contents(run: Path) -> Contents:
@@ -48,6 +50,33 @@ def test_the_headline_is_that_of_the_run(first: Path) -> None:
         0,
         5,
     )
+
+
+def test_the_figures_are_those_of_the_summary_and_the_measures(first: Path) -> None:
+    told = {each.name: (each.value, each.note) for each in contents(first).figures}
+    summary, known = read_summary(first), measures(first)
+    assert told["Pods bound"][0] == str(sum(node.pods for node in summary.nodes))
+    assert told["Pods waiting"] == (str(len(summary.pending)), "of 10 that came")
+    assert told["Nodes"] == ("3", "1 more were removed")
+    assert told["CPU requested"] == (f"{100 * known['allocation_cpu']:.1f} %", "6.4 of 12")
+    assert told["Memory requested"][1] == "14 GiB of 48 GiB"
+    assert told["Attempts"] == ("11", "2 of them found no node")
+    assert "Pods preempted" not in told
+
+
+def test_virtual_time_is_told_where_it_passes(tmp_path: Path) -> None:
+    told = contents(example("time-passes", tmp_path))
+    assert told.headline.duration_s > 60
+    assert told.steps[-1].time.startswith("+")
+    assert {"Longest wait"} <= {each.name for each in told.figures} or not told.late
+
+
+def test_the_row_of_all_nodes_is_the_allocation_of_the_cluster(many: Path) -> None:
+    heat = contents(many).heat
+    shares = [row.cpu_allocation for row in tables(many)["steps"].rows]
+    assert [level / 2 for level in heat.whole[0]] == [
+        pytest.approx(100 * share, abs=0.25) for share in shares
+    ]
 
 
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
@@ -279,13 +308,15 @@ def test_steps_of_a_very_long_run_are_taken_together(tmp_path: Path) -> None:
     builder = ScenarioBuilder("long").create(make_node("n").pods("2000"))
     for major in range(2, 1002):
         builder.step(major).create(make_pod(f"p-{major}"))
-    kubescene.run(builder.done(), out=tmp_path)
+    kubescene.run(builder.create(make_pod("big").cpu("1000")).done(), out=tmp_path)
     told = contents(tmp_path)
     assert told.headline.steps == 1001
     assert len(told.steps) == len(told.heat.columns) <= 400
     assert [each.step for each in told.steps] == list(told.heat.columns)
     assert [each.first for each in told.steps[1:]] == [each.step + 1 for each in told.steps[:-1]]
     assert sum(each.bound for each in told.steps) == 1000
+    assert all(each.waiting == 0 for each in told.steps[:-1])
+    assert told.steps[-1].waiting == 1
     assert told.steps[-1].step == 1001
     page = report_html(tmp_path)
     assert "999 to 1,001" in page
@@ -299,8 +330,7 @@ def test_the_page_of_a_run_is_that_of_its_directory(tmp_path: Path) -> None:
 
 
 def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
-    kubescene.run(ScenarioBuilder("nothing").done(), out=tmp_path)
-    page = report_html(tmp_path)
+    page = report_html(nothing(tmp_path))
     assert "<h1>nothing</h1>" in page
     assert 'id="waiting"' not in page
 
@@ -418,3 +448,30 @@ def test_levels_are_one_byte_a_cell(first: Path) -> None:
     heat = data_of(report_html(first))["heat"]
     assert isinstance(heat, dict)
     assert [len(base64.b64decode(each)) for each in heat["levels"]] == [4 * 5] * 3
+
+
+STYLE = style_sheet()
+
+
+def tone(name: str, place: int) -> str:
+    """A colour of the style sheet, in the light theme (0) or the dark one (1)."""
+    (value,) = re.findall(rf"--{name}: (.*?);", STYLE)[:1]
+    found: list[str] = re.findall(r"#[0-9a-f]{6}", value)
+    return found[place] if len(found) > 1 else found[0]
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    ]
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("words", ["text", "soft", "good", "bad", "wait", "odd", "link"])
+@pytest.mark.parametrize("ground", ["page", "panel", "raised"])
+def test_words_can_be_read_on_every_ground(words: str, ground: str, place: int) -> None:
+    """The contrast that WCAG 2 asks for at level AA."""
+    low, high = sorted((luminance(tone(words, place)), luminance(tone(ground, place))))
+    assert (high + 0.05) / (low + 0.05) >= 4.5

@@ -69,7 +69,7 @@ def contents_of(source: RunSource) -> Contents:
         preemptions_total=len(preemptions),
         decisions=tuple(decisions),
         decisions_total=sum(pod.attempts for pod in ledger.pods),
-        warnings=(*source.warnings, *ledger.warnings),
+        warnings=tuple(ledger.warnings),
         ignored=tuple(ledger.ignored[:IGNORED]),
         ignored_total=len(ledger.ignored),
     )
@@ -88,6 +88,7 @@ def headline_of(source: RunSource) -> Headline:
         duration_s=seconds(ledger.duration),
         facts=sum(step.facts for step in ledger.steps),
         steps=len(ledger.steps),
+        warnings=source.warnings,
     )
 
 

@@ -30,6 +30,8 @@ class Headline(Struct, frozen=True):
     duration_s: float = 0
     facts: int = 0
     steps: int = 0
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the record of the run, not with the run."""
 
 
 class Figure(Struct, frozen=True):

@@ -27,7 +27,9 @@ def heading(contents: Contents) -> Markup:
     )
     message = told.message or (PAUSED if told.phase == "Paused" else "")
     said = h("p", message, class_=f"said {TONES.get(told.phase, 'bad')}") if message else None
-    return h("header", title, h("ul", identity(contents), class_="identity"), said, id="top")
+    doubts = (h("p", each, class_="said wait") for each in told.warnings)
+    about = h("ul", identity(contents), class_="identity")
+    return h("header", title, about, said, doubts, id="top")
 
 
 def identity(contents: Contents) -> Iterator[Markup]:
