@@ -125,3 +125,80 @@ def test_a_missing_file_is_named(folder: Path, shown: Callable[..., str]) -> Non
     (folder / "usage.csv").unlink()
     with pytest.raises(ConfigurationError, match=r"usage\.csv: cannot be read"):
         shown()
+
+
+# -- vertical ---------------------------------------------------------------------------------
+
+VPA = """
+apiVersion: autoscaling.k8s.io/v1
+kind: VerticalPodAutoscaler
+metadata: {name: web}
+spec:
+  targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+"""
+MEASURED = "time,container,cpu,memory,oom\n" + "".join(
+    f"{minute}m,app,{300 + minute % 10}m,200Mi,\n" for minute in range(120)
+)
+
+
+@pytest.fixture
+def vertical(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """What the command prints about a vertical autoscaler."""
+    (folder / "vpa.yaml").write_text(VPA)
+    (folder / "usage.csv").write_text(MEASURED)
+    monkeypatch.chdir(folder)
+
+    def run(*options: str) -> str:
+        files = ["--vpa", "vpa.yaml", "--usage", "usage.csv"]
+        app(["traffic", "back-test", *files, *options], standalone_mode=False)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_vertical_autoscaler_shows_its_targets(vertical: Callable[..., str]) -> None:
+    shown = vertical().splitlines()
+    assert shown[0].startswith("app cpu: target 379m, bounds ")
+    assert "0 of 118 samples above the target of their time; mean usage 305m" in shown[2]
+    assert shown[3].startswith("app memory: target 250.00Mi, bounds")
+    assert "app cpu target: percentile 0.9 is" in "\n".join(shown)
+    assert shown[-1] == "119 recommendations"
+
+
+def test_a_vertical_back_test_as_json_has_every_recommendation(
+    vertical: Callable[..., str],
+) -> None:
+    document = json.loads(vertical("--json", "--interval", "10m"))
+    assert [each["time"] for each in document["recommendations"]][:2] == [600, 1200]
+    last = document["recommendations"][-1]["recommendation"]["containerRecommendations"]
+    assert last[0]["containerName"] == "app"
+    assert [each["resource"] for each in document["outcomes"]] == ["cpu", "memory"]
+
+
+VERTICAL_WRONG: dict[str, tuple[str, list[str], str]] = {
+    "both": (MEASURED, ["--hpa", "hpa.yaml"], "give either --hpa or --vpa"),
+    "replicas": (MEASURED, ["--replicas", "0"], "--replicas is for --hpa"),
+    "interval": (MEASURED, ["--interval", "0s"], "the interval has to be more than 0"),
+    "order": ("time,cpu\n5,1\n4,1\n", [], "usage.csv:3: time: before the line above"),
+    "nothing": ("time,cpu\n5,\n", [], "usage.csv:2: neither cpu nor memory was measured"),
+    "empty": ("time,cpu\n", [], "usage.csv: there are no samples"),
+    "oom": ("time,memory,oom\n5,1,maybe\n", [], "usage.csv:2: oom: 'maybe' is neither"),
+    "negative": ("time,memory\n5,-1\n", [], "usage.csv:2: memory: -1 is negative"),
+}
+
+
+@pytest.mark.parametrize(("usage", "options", "words"), VERTICAL_WRONG.values(), ids=VERTICAL_WRONG)
+def test_what_is_wrong_with_a_vertical_back_test_is_named(
+    folder: Path, vertical: Callable[..., str], usage: str, options: list[str], words: str
+) -> None:
+    (folder / "usage.csv").write_text(usage)
+    with pytest.raises(ConfigurationError) as caught:
+        vertical(*options)
+    assert words in str(caught.value)
+
+
+def test_an_autoscaler_must_be_given(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match="give either --hpa or --vpa"):
+        app(["traffic", "back-test", "--usage", str(folder / "usage.csv")], standalone_mode=False)

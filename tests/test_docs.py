@@ -100,7 +100,8 @@ def test_the_note_on_layers_draws_those_that_are_checked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
     *above, lowest = [line.split("  ")[0] for line in drawn.splitlines()]
-    assert [f"kubescene.{name}" for name in (*above, *lowest.split(" · "))] == layers
+    beside = [" | ".join(f"kubescene.{name}" for name in each.split(" · ")) for each in above]
+    assert [*beside, *(f"kubescene.{name}" for name in lowest.split(" · "))] == layers
 
 
 def test_the_design_notes_are_listed_by_number() -> None:

@@ -1,31 +1,78 @@
 """Back-tests as the command line asks for them: files and texts to values, faults by name."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from kubescene.autoscalers.horizontal import BackTest, UsageSample, back_test
-from kubescene.autoscalers.horizontal.accepting import accepted
+from kubescene.autoscalers import horizontal, vertical
 from kubescene.autoscalers.horizontal.usage import milli
 from kubescene.autoscalers.usage_files import UsageRow, read_usage
 from kubescene.clock.timestamps import parse_duration
 from kubescene.errors import ConfigurationError, KubesceneError
+from kubescene.reports import horizontal_back_tests, vertical_back_tests
 from kubescene.types import JsonObject, Nanoseconds
+
+A = TypeVar("A")
+
+POD, CONTAINER, OOM = "pod", "container", "oom"
+"""Columns of a vertical back-test that say whose usage a row is, and whether it was killed."""
+
+
+class Shown(NamedTuple):
+    """A back-test as it can be printed."""
+
+    document: Callable[[], JsonObject]
+    lines: Callable[[bool], Iterable[str]]
 
 
 def back_tested(
-    hpa: Path, usage: Path, *, requests: str, replicas: int | None, interval: str, startup: str
-) -> BackTest:
-    """The back-test of two files; raises `ConfigurationError` that names file or option."""
-    return back_test(
-        _autoscaler(hpa),
+    usage: Path,
+    *,
+    hpa: Path | None,
+    vpa: Path | None,
+    interval: str,
+    for_hpa: Mapping[str, Any],
+) -> Shown:
+    """The back-test of an autoscaler's file; raises `ConfigurationError` naming file or option.
+
+    ``for_hpa`` are options that mean nothing to a vertical autoscaler.
+    """
+    if hpa is not None and vpa is None:
+        return _horizontal(hpa, usage, interval or "15s", for_hpa)
+    if vpa is None or hpa is not None:
+        raise ConfigurationError("give either --hpa or --vpa")
+    if idle := next((name for name, value in for_hpa.items() if value not in ("", None)), None):
+        raise ConfigurationError(f"{idle} is for --hpa: a vertical autoscaler has no use for it")
+    return _vertical(vpa, usage, interval or "1m")
+
+
+def _horizontal(hpa: Path, usage: Path, interval: str, options: Mapping[str, Any]) -> Shown:
+    test = horizontal.back_test(
+        _read(hpa, horizontal.accepted),
         [_sample(row) for row in read_usage(usage)],
-        requests=_requests(requests),
-        replicas=replicas,
+        requests=_requests(options["--requests"]),
+        replicas=options["--replicas"],
         interval=_duration("--interval", interval),
-        startup=_duration("--startup", startup),
+        startup=_duration("--startup", options["--startup"] or "0s"),
+    )
+    return Shown(
+        partial(horizontal_back_tests.document, test), partial(horizontal_back_tests.lines, test)
     )
 
 
-def _autoscaler(path: Path) -> JsonObject:
+def _vertical(vpa: Path, usage: Path, interval: str) -> Shown:
+    samples = list(_container_samples(read_usage(usage)))
+    if not samples:
+        raise ConfigurationError(f"{usage}: there are no samples")
+    every = _duration("--interval", interval)
+    test = vertical.back_test(_read(vpa, vertical.read_vpa), samples, every=every)
+    return Shown(
+        partial(vertical_back_tests.document, test), partial(vertical_back_tests.lines, test)
+    )
+
+
+def _read(path: Path, accepted: Callable[[str], A]) -> A:
     try:
         return accepted(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -36,10 +83,45 @@ def _autoscaler(path: Path) -> JsonObject:
         raise ConfigurationError(f"{path}: {error}") from error
 
 
-def _sample(row: UsageRow) -> UsageSample:
+def _sample(row: UsageRow) -> horizontal.UsageSample:
     for name, amount in row.amounts.items():
         milli(amount, f"{row.where}: {name}")
-    return UsageSample(row.time, row.amounts)
+    return horizontal.UsageSample(row.time, row.amounts)
+
+
+def _container_samples(rows: list[UsageRow]) -> Iterator[vertical.UsageSample]:
+    last: Nanoseconds | None = None
+    for row in rows:
+        if last is not None and row.time < last:
+            raise ConfigurationError(f"{row.where}: time: before the line above; sort by time")
+        last = row.time
+        yield _container_sample(row)
+
+
+def _container_sample(row: UsageRow) -> vertical.UsageSample:
+    """Millicores and bytes of one container; a row that names none is about the only one."""
+    known = row.amounts
+    cpu, memory = (
+        milli(known[name], f"{row.where}: {name}") if name in known else None
+        for name in ("cpu", "memory")
+    )
+    if cpu is None and memory is None:
+        raise ConfigurationError(f"{row.where}: neither cpu nor memory was measured")
+    return vertical.UsageSample(
+        row.time,
+        cpu=cpu,
+        memory=None if memory is None else -(-memory // 1000),
+        pod=known.get(POD, POD),
+        container=known.get(CONTAINER, CONTAINER),
+        oom=_truth(known.get(OOM, "false"), f"{row.where}: {OOM}"),
+    )
+
+
+def _truth(text: str, where: str) -> bool:
+    words = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in words:
+        raise ConfigurationError(f"{where}: {text!r} is neither true nor false")
+    return words[text.lower()]
 
 
 def _requests(text: str) -> dict[str, str]:

@@ -56,26 +56,31 @@ def run(
 
 @traffic.command("back-test")
 def back_test(
-    hpa: Annotated[
-        Path, typer.Option(metavar="FILE", help="The HorizontalPodAutoscaler (YAML or JSON).")
-    ],
     usage: Annotated[
         Path,
         typer.Option(
             metavar="FILE", help="CSV with a column time, and cpu, memory or a metric's name."
         ),
     ],
+    hpa: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A HorizontalPodAutoscaler (YAML or JSON).")
+    ] = None,
+    vpa: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Or a VerticalPodAutoscaler.")
+    ] = None,
     requests: Annotated[
         str,
-        typer.Option(metavar="cpu=500m,...", help="What one pod requests, for utilization."),
+        typer.Option(metavar="cpu=500m,...", help="HPA: what one pod requests, for utilization."),
     ] = "",
     replicas: Annotated[
-        int | None, typer.Option(min=0, help="Replicas at the start (default: minReplicas).")
+        int | None, typer.Option(min=0, help="HPA: replicas at the start (default: minReplicas).")
     ] = None,
-    interval: Annotated[str, typer.Option(metavar="TIME", help="Between two passes.")] = "15s",
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Between two passes (default: 15s; VPA: 1m).")
+    ] = "",
     startup: Annotated[
-        str, typer.Option(metavar="TIME", help="How long a new pod takes to be ready.")
-    ] = "0s",
+        str, typer.Option(metavar="TIME", help="HPA: how long a new pod takes to be ready.")
+    ] = "",
     every_pass: Annotated[
         bool, typer.Option("--all", help="Show every pass, not only those that change the count.")
     ] = False,
@@ -88,12 +93,15 @@ def back_test(
     import orjson
 
     from kubescene.cli.back_tests import back_tested
-    from kubescene.reports.back_tests import document, lines
 
-    test = back_tested(
-        hpa, usage, requests=requests, replicas=replicas, interval=interval, startup=startup
+    shown = back_tested(
+        usage,
+        hpa=hpa,
+        vpa=vpa,
+        interval=interval,
+        for_hpa={"--requests": requests, "--replicas": replicas, "--startup": startup},
     )
     if as_json:
-        typer.echo(orjson.dumps(document(test), option=orjson.OPT_INDENT_2).decode())
+        typer.echo(orjson.dumps(shown.document(), option=orjson.OPT_INDENT_2).decode())
     else:
-        typer.echo("\n".join(lines(test, every_pass=every_pass)))
+        typer.echo("\n".join(shown.lines(every_pass)))

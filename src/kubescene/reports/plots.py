@@ -5,6 +5,7 @@ in eighths of a row. A second level can be marked above it.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 MARK = "─"
@@ -39,6 +40,15 @@ def plot(levels: Sequence[int], height: int, marks: Sequence[int] = ()) -> list[
         shown = f"{top:,}" if row == height else "0" if row == 1 else ""
         rows.append(f"{shown:>{label}} │{''.join(cells)}")
     return rows
+
+
+def bars(levels: Sequence[int], width: int = 72) -> str:
+    """One line: the highest level of each share of them, as a part of the highest of all."""
+    width = min(width, len(levels))
+    ends = [len(levels) * place // width for place in range(width + 1)]
+    shares = (max(levels[start:end]) for start, end in pairwise(ends))
+    top, steps = max([*levels, 1]), len(BLOCKS) - 1
+    return "".join(BLOCKS[-(-level * steps // top)] for level in shares)
 
 
 def axis(width: int, label: int, end: str) -> list[str]:

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 from kubescene.autoscalers.horizontal import BackTest, BackTestRow
 from kubescene.clock.timestamps import SECOND, format_duration
+from kubescene.reports.plots import bars
 from kubescene.types import JsonObject
 
-WIDTH = 72
-BARS = " ▁▂▃▄▅▆▇█"
 
-
-def lines(test: BackTest, *, every_pass: bool = False) -> Iterator[str]:
+def lines(test: BackTest, every_pass: bool = False) -> Iterator[str]:
     """The count over time, the passes that changed it (or all), and what it adds up to."""
     start, end = test.rows[0].time, test.rows[-1].time
     yield f"replicas, {test.lowest} to {test.highest} in {format_duration(end - start)}"
-    yield f"  {plot(test)}"
+    yield f"  {bars([row.desired for row in test.rows])}"
     yield ""
     for row in test.rows:
         if every_pass or row.desired != row.replicas or row.error:
@@ -25,16 +23,6 @@ def lines(test: BackTest, *, every_pass: bool = False) -> Iterator[str]:
         f"{len(test.rows):,} passes, {test.rescales:,} rescales, {test.reversals:,} of them "
         f"against the one before, {hours:,.1f} replica hours"
     )
-
-
-def plot(test: BackTest) -> str:
-    """One line: the highest count of each span, as bars of the highest of all."""
-    rows, width = test.rows, min(WIDTH, len(test.rows))
-    spans = (rows[len(rows) * at // width : len(rows) * (at + 1) // width] for at in range(width))
-    counts = (max(row.desired for row in span) for span in spans)
-    steps = len(BARS) - 1
-    highest = max(test.highest, 1)
-    return "".join(BARS[-(-count * steps // highest)] for count in counts)
 
 
 def document(test: BackTest) -> JsonObject:
