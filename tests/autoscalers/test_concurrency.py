@@ -100,6 +100,14 @@ def test_a_burst_panics_and_panic_never_shrinks() -> None:
     assert run.ask(121) < 10, "a stable window later it is calm"
 
 
+@pytest.mark.parametrize(("threshold", "window"), [(2.0, "panic window"), (2.001, "stable window")])
+def test_a_need_of_just_the_threshold_is_an_alarm(threshold: float, window: str) -> None:
+    run = Run(pods=1, panicThreshold=threshold)
+    run.load(20, 54)
+    details = run.answer(60).details
+    assert (details["panic"], details["window"]) == (2, window)
+
+
 def test_panic_lasts_from_the_last_alarm() -> None:
     run = Run(pods=1)
     run.load(100, 0)

@@ -195,6 +195,11 @@ def test_the_highest_wins_and_zero_is_no_bound() -> None:
     assert capped({"containerName": "app", "maxAllowed": {"cpu": "0"}}) == []
 
 
+def test_what_is_at_a_bound_is_not_changed_by_it() -> None:
+    at_target = {"minAllowed": {"cpu": "1168m"}, "maxAllowed": {"cpu": "2336m"}}
+    assert capped({"containerName": "app"} | at_target) == [("lowerBound", "minAllowed", "1168m")]
+
+
 def test_the_global_maximum_holds_where_the_policy_says_nothing() -> None:
     general = {"globalMaxAllowed": {"cpu": "100m"}}
     assert capped({"containerName": "app", "maxAllowed": {"memory": "1Gi"}}, general)[0] == (
