@@ -71,9 +71,10 @@ def test_without_pods_there_is_no_recommendation_and_a_condition_says_so() -> No
 
 
 def test_the_status_is_that_of_the_api() -> None:
-    recommender = make_recommender()
+    recommender = make_recommender(vpa=make_vpa(generation=3))
     feed(recommender, cpu=200, memory=3 * 10**8, minutes=1)
     assert recommender.recommend(START).to_status() == {
+        "observedGeneration": 3,
         "conditions": [
             {
                 "type": "RecommendationProvided",
