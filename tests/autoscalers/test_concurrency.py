@@ -75,7 +75,7 @@ def test_a_steady_load_gets_its_share_of_pods() -> None:
     run = Run(pods=3)
     run.load(25, 0)
     assert run.ask(60) == 3
-    assert run.answer(60).reason == "stable window wants 3 pods"
+    assert run.answer(60).reason == "stable window: 3 pods"
 
 
 def test_the_average_is_that_of_a_step_function() -> None:
@@ -98,6 +98,14 @@ def test_a_burst_panics_and_panic_never_shrinks() -> None:
     run.load(1, 62)
     assert run.ask(100) == 10, "still in panic"
     assert run.ask(121) < 10, "a stable window later it is calm"
+
+
+@pytest.mark.parametrize(("threshold", "window"), [(2.0, "panic window"), (2.001, "stable window")])
+def test_a_need_of_just_the_threshold_is_an_alarm(threshold: float, window: str) -> None:
+    run = Run(pods=1, panicThreshold=threshold)
+    run.load(20, 54)
+    details = run.answer(60).details
+    assert (details["panic"], details["window"]) == (2, window)
 
 
 def test_panic_lasts_from_the_last_alarm() -> None:
@@ -142,8 +150,18 @@ def test_requests_at_the_router_bring_the_first_pod_back() -> None:
     assert run.ask(4) == 1
 
 
+def test_without_a_measurement_pods_stay() -> None:
+    run = Run(pods=4)
+    run.load(0, 1, ROUTER)
+    assert (run.ask(15), run.answer(15).reason) == (4, "no measurement yet: 4 pods")
+    run.load(0, 16)
+    assert run.ask(30) == 2
+
+
 def test_without_scale_to_zero_one_pod_stays() -> None:
-    assert Run(pods=1).ask(3600) == 1
+    run = Run(pods=1)
+    run.load(0, 0)
+    assert run.ask(3600) == 1
 
 
 def test_a_pod_that_is_gone_has_no_load() -> None:

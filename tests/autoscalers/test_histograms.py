@@ -227,6 +227,14 @@ def test_v20_later_samples_weigh_a_little_more() -> None:
     assert [cpu_percentile(aggregate, share) for share in (0.5, 0.9, 0.95)] == [110, 1016, 1016]
 
 
+@pytest.mark.parametrize(("beyond", "moved"), [(0, False), (1, True)])
+def test_the_reference_moves_beyond_a_hundred_half_lives(beyond: int, moved: bool) -> None:
+    histogram = hourly()
+    histogram.add_at(1.0, 1.0, START)
+    histogram.add_at(1.0, 1.0, START + 100 * HOUR + beyond)
+    assert (histogram.reference != START) is moved
+
+
 def test_merging_moves_the_older_reference() -> None:
     older, younger = hourly(), hourly()
     older.add_at(1.0, 8.0, START)

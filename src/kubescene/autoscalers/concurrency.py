@@ -9,6 +9,7 @@ concurrency are taken, over a long *stable* and a short *panic* window:
   panic. It calms down once that has not happened for a whole stable window.
 - Neither answer is more than ``maxScaleUpRate`` times the ready pods, nor less than their
   ``maxScaleDownRate``-th part.
+- Before the first stat of a pod, the pods that there are stay.
 - With ``minReplicas: 0`` the last pod goes after a stable window and a grace period without any
   request; requests that wait at the router bring the first one back.
 
@@ -205,15 +206,22 @@ class ConcurrencyAutoscaler:
         stable = self._wanted(self.spec.stable_window, now)
         panic = self._wanted(self.spec.panic_window, now)
         self._panic_or_calm(panic, ready, now)
-        if self.panicking_since is None:
+        if self._knows_nothing():
+            wanted, by = len(self.pods), "no measurement yet"
+        elif self.panicking_since is None:
             wanted, by = stable, "stable window"
         else:
             self.panic_pods = max(self.panic_pods, self._within_rates(panic, ready))
             wanted, by = max(self.panic_pods, stable), "panic window"
         pods, limit = self._limited(wanted, ready, now)
-        reason = f"{by} wants {wanted} pods" + (f", {limit} makes it {pods}" if limit else "")
+        reason = f"{by}: {wanted} pods" + (f", {limit} makes it {pods}" if limit else "")
         details = {"stable": stable, "panic": panic, "ready": ready, "window": by, "limit": limit}
         return Decision(pods, reason, details)
+
+    def _knows_nothing(self) -> bool:
+        """Whether pods are there of which nothing was heard, and nobody waits for one."""
+        unheard = self.load.by_pod.keys().isdisjoint(self.pods)
+        return bool(self.pods) and unheard and not self.load.total
 
     def _wanted(self, window: int, now: int) -> int:
         area, span = self.load.average(window, now)

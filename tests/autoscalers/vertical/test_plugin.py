@@ -124,6 +124,14 @@ def test_a_launching_pod_is_pending_to_the_updater() -> None:
     assert run.ask(HOUR).evict == ("a",)
 
 
+def test_a_launching_pod_is_not_known_to_the_recommender() -> None:
+    run = Run(VerticalPlugin())
+    run.event(EventType.CREATE, Pod("a", PodState.LAUNCHING, 0, 100))
+    assert not run.plugin.recommender("1").usage.pods
+    run.event(EventType.UPDATE, Pod("a", PodState.ACTIVE, SECOND, 100), SECOND)
+    assert list(run.plugin.recommender("1").usage.pods) == ["a"]
+
+
 @pytest.mark.parametrize(
     ("mode", "evict", "resize", "admit"),
     [

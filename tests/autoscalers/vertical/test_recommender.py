@@ -71,9 +71,10 @@ def test_without_pods_there_is_no_recommendation_and_a_condition_says_so() -> No
 
 
 def test_the_status_is_that_of_the_api() -> None:
-    recommender = make_recommender()
+    recommender = make_recommender(vpa=make_vpa(generation=3))
     feed(recommender, cpu=200, memory=3 * 10**8, minutes=1)
     assert recommender.recommend(START).to_status() == {
+        "observedGeneration": 3,
         "conditions": [
             {
                 "type": "RecommendationProvided",
@@ -193,6 +194,11 @@ def test_the_highest_wins_and_zero_is_no_bound() -> None:
     both = {"minAllowed": {"cpu": "5"}, "maxAllowed": {"cpu": "3"}}
     assert capped({"containerName": "app"} | both)[-1] == ("upperBound", "maxAllowed", "3")
     assert capped({"containerName": "app", "maxAllowed": {"cpu": "0"}}) == []
+
+
+def test_what_is_at_a_bound_is_not_changed_by_it() -> None:
+    at_target = {"minAllowed": {"cpu": "1168m"}, "maxAllowed": {"cpu": "2336m"}}
+    assert capped({"containerName": "app"} | at_target) == [("lowerBound", "minAllowed", "1168m")]
 
 
 def test_the_global_maximum_holds_where_the_policy_says_nothing() -> None:

@@ -295,3 +295,17 @@ def test_a_container_without_a_recommendation_does_not_crash_a_pod_limit_range()
     }
     assert found.of("other") is not None
     assert found.of("other").upper_bound is None  # type: ignore[union-attr]
+
+
+def test_memory_that_nobody_recommends_becomes_minus_one_under_a_pod_limit_range() -> None:
+    """Upstream's rounding, which the API then refuses: not to be mended in silence."""
+    ranges = limit_ranges([make_range("Pod", max={"memory": "100Mi"})])
+    both = {"requests": {"memory": "200Mi"}, "limits": {"memory": "200Mi"}}
+    pod = make_pod(containers={"app": both, "other": both})
+    lists = {"app": {"target": {"cpu": "1"}}, "other": {"target": {"memory": "200Mi"}}}
+    found = assess(make_vpa(recommended=lists), pod, START, ranges=ranges).fitted
+    assert found is not None
+    assert [str(amount_of(each.target, "memory")) for each in found.recommendations] == [
+        "-1",
+        "100Mi",
+    ]

@@ -74,12 +74,16 @@ class ContainerEstimates(msgspec.Struct, frozen=True):
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """What was recommended at ``time``: the list of the status, and how it came about."""
+    """What was recommended at ``time``: the list of the status, and how it came about.
+
+    ``generation`` is that of the object by which it was made.
+    """
 
     time: int
     containers: tuple[ContainerEstimates, ...]
     recommended: tuple[ContainerRecommendation, ...]
     conditions: tuple[Condition, ...]
+    generation: int = 0
 
     def container(self, name: str) -> ContainerRecommendation | None:
         return next((each for each in self.recommended if each.container_name == name), None)
@@ -89,7 +93,10 @@ class Recommendation(msgspec.Struct, frozen=True):
 
     def to_status(self) -> JsonObject:
         """The status of the VerticalPodAutoscaler."""
-        status: JsonObject = {"conditions": [each.to_dict() for each in self.conditions]}
+        status: JsonObject = {
+            "conditions": [each.to_dict() for each in self.conditions],
+            "observedGeneration": self.generation,
+        }
         if self.recommended:
             status["recommendation"] = {
                 "containerRecommendations": [each.to_dict() for each in self.recommended]

@@ -70,6 +70,7 @@ class Recommender:
             tuple(containers),
             tuple(recommended),
             tuple(self.conditions[name] for name in sorted(self.conditions)),
+            self.vpa.metadata.generation,
         )
 
     def histories(self, now: int) -> dict[str, Aggregate]:
