@@ -141,7 +141,8 @@ def decisions_table(changes: list[Decision]) -> Table:
     table = titled("Decisions", len(changes))
     for each in changes[:DECISIONS_SHOWN]:
         moved = f"{each.before} → {each.after}"
-        table.add_row(format_duration(each.time // SECOND * SECOND), moved, each.reason)
+        reason = each.reason.removeprefix(f"{each.before} -> {each.after}: ")
+        table.add_row(format_duration(each.time // SECOND * SECOND), moved, reason)
     return table
 
 

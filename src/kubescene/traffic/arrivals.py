@@ -66,9 +66,9 @@ class SpacedArrivals:
     def __init__(
         self, windows: Iterable[Window], spacing: Spacing, stream: Stream, halt: int
     ) -> None:
-        counting = list(takewhile(partial(_begins_before, halt), windows))
-        self._windows: Integers = np.array(counting, dtype=np.int64).reshape(-1, 3)
-        self.expected = sum(_mass_before(window, halt) for window in counting) // ONE
+        counting = takewhile(partial(_begins_before, halt), windows)
+        self._windows: Integers = np.fromiter(counting, dtype=(np.int64, 3))
+        self.expected = _expected(self._windows, halt)
         self._points = _Points(stream) if spacing is Spacing.POISSON else None
         self._even = spacing is Spacing.EVEN
         self._stream = stream
@@ -163,9 +163,14 @@ def _begins_before(halt: int, window: Window) -> bool:
     return window.start < halt
 
 
-def _mass_before(window: Window, halt: int) -> int:
-    """How much of a window's mass comes before the end."""
-    return window.mass * min(window.width, halt - window.start) // window.width
+def _expected(windows: Integers, halt: int) -> int:
+    """How many requests come before the end."""
+    whole = windows[:-1, 2]
+    # In halves of 32 bits: the sum of all masses need not fit into 64.
+    mass = (int((whole >> 32).sum()) << 32) + int((whole & (ONE - 1)).sum())
+    for start, width, last in windows[-1:].tolist():
+        mass += last * min(width, halt - start) // width
+    return mass // ONE
 
 
 def _halves(start: int, end: int) -> Integers:

@@ -5,9 +5,9 @@ from math import isfinite
 from typing import Any
 
 from kubescene.errors import TrafficError
-from kubescene.traffic.kernels import NEVER as LONGEST
 from kubescene.traffic.routing import Routing
 from kubescene.traffic.spec import (
+    DAY,
     AutoscalerObject,
     DiurnalTraffic,
     Mode,
@@ -20,7 +20,9 @@ from kubescene.traffic.spec import (
     TrafficSpec,
     UniformTraffic,
 )
+from kubescene.traffic.units import Duration
 
+LONGEST = 31 * DAY
 MOST_REPLICAS = 100_000
 MOST_RPS = 10_000_000
 MOST_CPU_TIME = (1 << 45) // 1000
@@ -41,8 +43,8 @@ def faults(spec: TrafficSpec) -> Iterator[Fault]:
         yield from _positive(spec, name)
     if not SEED_RANGE[0] <= spec.seed <= SEED_RANGE[1]:
         yield "seed", "must fit into 64 bits"
-    if spec.duration >= LONGEST // 2:
-        yield "duration", "is too long"
+    if spec.duration > LONGEST:
+        yield "duration", f"must not be longer than 31 days ({Duration(LONGEST)})"
     yield from _traffic_faults(spec)
     yield from _request_faults(spec)
     yield from _replica_faults(spec)

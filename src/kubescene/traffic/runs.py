@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kubescene.autoscalers import Autoscaler, AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
-from kubescene.clock import Streams
+from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
 from kubescene.traffic.fixed import FixedWorld
 from kubescene.traffic.loading import checked, load_run, run_of
@@ -23,7 +23,7 @@ from kubescene.traffic.spec import Metadata, Mode, TrafficRun, TrafficSpec
 from kubescene.traffic.worlds import World
 
 SLICES = 200
-"""Into so many slices a run is cut for those who watch it."""
+"""Into so many slices, at least, a run is cut for those who watch it or may stop it."""
 
 
 class Progress(NamedTuple):
@@ -186,8 +186,9 @@ def begin(asked: TrafficRun, world: World) -> None:
 
 
 def slices(halt: int) -> list[int]:
-    """Instants to pause at, the last of them past the end."""
-    return [halt * number // SLICES for number in range(1, SLICES)] + [2 * halt + 1]
+    """Instants to pause at, at least every simulated minute; the last of them past the end."""
+    step = max(min(halt // SLICES, MINUTE), 1)
+    return [*range(step, halt, step), 2 * halt + 1]
 
 
 def progress_of(world: World) -> Progress:

@@ -1,0 +1,267 @@
+"""Reading a TrafficRun: every fault names its field."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubescene.autoscalers import Capability
+from kubescene.clock import SECOND
+from kubescene.errors import TrafficError
+from kubescene.traffic import Phase, TrafficSpec, load_run, parse_run, run, run_of, to_object
+from kubescene.traffic.loading import spec_of
+from kubescene.traffic.spec import Pattern, Replicas, Traffic
+from kubescene.traffic.units import Cpu, Duration, Memory, Timeout
+from traffic.stubs import Scripted
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traffic").glob("*.yaml"))
+HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "hpa"},
+    "spec": {
+        "maxReplicas": 5,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+    },
+}
+
+
+def document(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "TrafficRun",
+        "metadata": {"name": "x"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"statInterval": "0s"}, "spec.statInterval: must be longer than 0s"),
+        ({"horizontalInterval": "0s"}, "spec.horizontalInterval: must be longer than 0s"),
+        ({"verticalInterval": "0s"}, "spec.verticalInterval: must be longer than 0s"),
+        ({"statInterval": "-1s"}, "spec.statInterval: '-1s' is not a duration"),
+        ({"duration": "0s"}, "spec.duration: must be longer than 0s"),
+        ({"duration": 5}, "spec.duration: must be a duration such as 90s"),
+        ({"duration": "745h"}, "spec.duration: must not be longer than 31 days"),
+        ({"seed": 2**63}, "spec.seed: "),
+        ({"seed": 1.5}, "spec.seed: Expected `int`, got `float`"),
+        ({"mode": "best"}, "spec.mode: Invalid enum value 'best'"),
+        ({"colour": "red"}, "spec.colour: there is no such field"),
+        ({"replicas": {"count": 1}}, "spec.replicas.count: there is no such field"),
+        ({"replicas": {"initial": -1}}, "spec.replicas.initial: must be from 0"),
+        ({"replicas": {"cpu": "0"}}, "spec.replicas.cpu: must be at least 1m"),
+        ({"replicas": {"cpu": "fast"}}, "spec.replicas.cpu: must be a quantity such as 500m"),
+        ({"replicas": {"cpu": "-1"}}, "spec.replicas.cpu: must not be negative"),
+        ({"replicas": {"limit": -1}}, "spec.replicas.limit: must not be negative"),
+        ({"replicas": {"memory": {"base": True}}}, "spec.replicas.memory.base: must be a quantity"),
+        ({"traffic": {"pattern": "waves"}}, "spec.traffic.pattern: Invalid enum value 'waves'"),
+        ({"traffic": {"ramp": {}}}, "spec.traffic.ramp: does not go with the pattern step"),
+        ({"traffic": {"step": {"rps": -1}}}, "spec.traffic.step.rps: must be a number of requests"),
+        (
+            {"traffic": {"pattern": "ramp", "ramp": {"deltaV": 0}}},
+            "spec.traffic.ramp.deltaV: must be at least",
+        ),
+        (
+            {"traffic": {"pattern": "ramp", "ramp": {"deltaV": float("nan")}}},
+            "spec.traffic.ramp.deltaV: must be at least",
+        ),
+        (
+            {"traffic": {"pattern": "sinusoidal", "sinusoidal": {"period": "0s"}}},
+            "spec.traffic.sinusoidal.period: must be longer than 0s",
+        ),
+        (
+            {"traffic": {"pattern": "constant", "constant": {"rps": float("inf")}}},
+            "spec.traffic.constant.rps: must be a number of requests",
+        ),
+        (
+            {"traffic": {"pattern": "spikes", "spikes": {"every": "1s", "width": "2s"}}},
+            "spec.traffic.spikes.width: must not be longer than every",
+        ),
+        (
+            {"traffic": {"pattern": "diurnal", "diurnal": {"noise": 2}}},
+            "spec.traffic.diurnal.noise: must be a share from 0 to 1",
+        ),
+        ({"traffic": {"pattern": "replay"}}, "spec.traffic.replay: is missing"),
+        (
+            {"traffic": {"pattern": "piecewise", "piecewise": {}}},
+            "spec.traffic.piecewise.points: give either points or file",
+        ),
+        (
+            {
+                "traffic": {
+                    "pattern": "piecewise",
+                    "piecewise": {"points": [{"at": "1s", "rps": float("nan")}]},
+                }
+            },
+            r"spec.traffic.piecewise.points\[0\].rps: must be a number",
+        ),
+        (
+            {
+                "traffic": {
+                    "pattern": "piecewise",
+                    "piecewise": {"points": [{"at": "1s", "rps": 1}, {"at": "1s", "rps": 1}]},
+                }
+            },
+            r"spec.traffic.piecewise.points\[1\].at: must come after",
+        ),
+        (
+            {"traffic": {"pattern": "uniform", "uniform": {"width": "0s"}}},
+            "spec.traffic.uniform.width: must be longer than 0s",
+        ),
+        ({"request": {"cpuTime": "10h"}}, "spec.request.cpuTime: must be shorter"),
+        ({"request": {"timeout": "soon"}}, "spec.request.timeout: 'soon' is not a duration"),
+        ({"objective": {"percentile": 0}}, "spec.objective.percentile: must be more than 0"),
+        ({"autoscalers": [{}]}, r"spec.autoscalers\[0\].type: is needed"),
+        (
+            {"autoscalers": [{"object": {"kind": "Thing"}}]},
+            r"spec.autoscalers\[0\].object: its type does not follow",
+        ),
+        ({"autoscalers": [{"type": "x"}]}, "spec.autoscalers: no autoscaler takes .* 'x'"),
+        (
+            {"autoscalers": [{"type": "x", "yaml": "a: [", "object": None}]},
+            r"spec.autoscalers\[0\].yaml: not valid YAML",
+        ),
+        (
+            {"autoscalers": [{"object": {**HPA, "spec": {**HPA["spec"], "maxReplicas": 0}}}]},  # type: ignore[dict-item]
+            r"spec.autoscalers\[0\]: .*maxReplicas",
+        ),
+        (
+            {"autoscalers": [{"object": HPA}, {"object": HPA}]},
+            "spec.autoscalers: at most one autoscaler of a run",
+        ),
+        ({"mode": "faithful", "routing": "random"}, "spec.routing: faithful mode has roundRobin"),
+        ({"mode": "faithful", "replicas": {"limit": 1}}, "spec.replicas.limit: faithful mode"),
+        ({"mode": "faithful", "request": {"timeout": "never"}}, "spec.request.timeout: faithful"),
+        ({"faithful": {"queueServers": 0}}, "spec.faithful.queueServers: must be at least 1"),
+        ({"faithful": {"saturation": 1}}, "spec.faithful.saturation: must be between"),
+    ],
+    ids=str,
+)
+def test_bad_input_names_its_field(spec: dict[str, Any], told: str) -> None:
+    with pytest.raises(TrafficError, match=told):
+        run(document(**spec))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: [", r"x.yaml:\d+:\d+: not valid YAML"),
+        ("", "one TrafficRun is expected, found 0 documents"),
+        ("a: 1\n---\nb: 1", "one TrafficRun is expected, found 2 documents"),
+        ("a: 1\na: 2", "x.yaml:2:1: the key 'a' is given twice"),
+        ("[1]", "a TrafficRun must be an object"),
+        ("kind: Scenario", "expected apiVersion kubescene.dev/v1alpha1 and kind TrafficRun"),
+        (
+            "apiVersion: kubescene.dev/v1alpha1\nkind: TrafficRun\nmetadata: {name: ''}",
+            "x.yaml: metadata.name: must not be empty",
+        ),
+    ],
+)
+def test_bad_files_are_refused_by_name(text: str, told: str) -> None:
+    with pytest.raises(TrafficError, match=told):
+        parse_run(text, "x.yaml")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TrafficError, match="there is no such file"):
+        load_run(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_is_written_out_is_read_as_the_same(path: Path) -> None:
+    asked = load_run(path)
+    assert run_of(to_object(asked)) == asked
+
+
+def test_settings_reach_any_field() -> None:
+    text = (EXAMPLES[0].parent / "step.yaml").read_bytes()
+    hpa = "spec.autoscalers.0.object.spec.maxReplicas"
+    asked = parse_run(text, "x", ["spec.seed=7", "spec.replicas.cpu=500m", f"{hpa}=3"])
+    assert (asked.spec.seed, asked.spec.replicas.cpu) == (7, 500)
+    assert asked.spec.autoscalers[0].object is not None
+    assert asked.spec.autoscalers[0].object["spec"]["maxReplicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("spec.seed", "must be written as path=value"),
+        ("=1", "must be written as path=value"),
+        ("spec.sed=1", "spec.sed: there is no such field"),
+        ("spec.autoscalers.7.type=x", "there is no '7' on that way"),
+        ("kind.x=1", "there is no 'x' on that way"),
+        ("spec.seed=[", "--set: 'spec.seed=\\['"),
+    ],
+)
+def test_settings_that_lead_nowhere(setting: str, told: str) -> None:
+    text = (EXAMPLES[0].parent / "step.yaml").read_bytes()
+    with pytest.raises(TrafficError, match=told):
+        parse_run(text, "x", [setting])
+
+
+def test_defaults_are_those_of_the_form() -> None:
+    spec = TrafficSpec()
+    assert (spec.duration, spec.replicas.initial, spec.replicas.cpu) == (180 * SECOND, 1, 1000)
+    assert (spec.replicas.launch_delay, spec.replicas.terminate_delay) == (5 * SECOND, SECOND)
+    assert (spec.stat_interval, spec.horizontal_interval) == (10 * SECOND, 15 * SECOND)
+    assert (spec.metrics.first_after, spec.metrics.lag) == (5 * SECOND, 4 * SECOND)
+    assert (spec.request.cpu_time, spec.request.timeout) == (SECOND // 5, 10 * SECOND)
+
+
+def test_python_may_write_plain_numbers_and_words() -> None:
+    spec = TrafficSpec(
+        duration=20 * SECOND,  # type: ignore[arg-type]
+        traffic=Traffic(pattern="constant"),  # type: ignore[arg-type]
+        replicas=Replicas(cpu=500),  # type: ignore[arg-type]
+    )
+    result = run(spec)
+    assert result.ok
+    assert result.spec.traffic.pattern is Pattern.CONSTANT
+    with pytest.raises(TrafficError, match=r"spec.statInterval: must not be negative"):
+        run(TrafficSpec(stat_interval=-1))  # type: ignore[arg-type]
+
+
+def test_units_are_written_as_they_are_read() -> None:
+    assert str(Duration(90 * SECOND)) == "1m30s"
+    assert [str(Timeout(-1)), str(Timeout(SECOND))] == ["never", "1s"]
+    assert [str(Cpu(500)), str(Cpu(2000)), str(Memory(256 << 20))] == ["500m", "2", "256Mi"]
+    assert spec_of({"request": {"timeout": "never"}}).request.timeout == -1
+
+
+class Failing(Scripted):
+    def stat(self, request: object) -> None:
+        raise ZeroDivisionError("in the middle")
+
+
+def test_a_run_that_fails_is_a_result_with_what_was_simulated() -> None:
+    result = run(document(), [Failing({0: 1})])
+    assert result.phase is Phase.FAILED
+    assert result.message == (
+        "autoscaler 'scripted.example.com' at Stat: ZeroDivisionError: in the middle"
+    )
+    assert 0 < result.end < 180 * SECOND
+    assert result.summary.requests > 0
+    assert not (result.requests.completed > result.end).any()
+
+
+def test_a_run_can_be_stopped_and_keeps_what_was_simulated() -> None:
+    plugin = Scripted({0: 1})
+    seen: list[int] = []
+    result = run(
+        document(),
+        [plugin],
+        watch=lambda progress: seen.append(progress.now),
+        cancelled=lambda: bool(seen) and seen[-1] > 60 * SECOND,
+    )
+    assert result.phase is Phase.CANCELLED
+    assert 60 * SECOND < result.end < 90 * SECOND
+    assert plugin.calls[-1][0] == "DELETE Autoscaler"
+
+
+def test_a_run_without_autoscalers_is_static() -> None:
+    result = run(document(replicas={"initial": 2}))
+    assert result.summary.replicas_most == 2
+    assert not result.decisions
+    assert Capability.STAT not in Scripted({0: 1}).capabilities - {Capability.STAT}
