@@ -613,6 +613,19 @@ def test_a_changed_scheduler_configuration_makes_a_scenario_fail(live: Http) -> 
     assert play(live, simple("next").done())["phase"] == "Succeeded"
 
 
+@pytest.mark.parametrize("start", ["1999-01-01T00:00:00Z", "2100-01-01T00:00:00Z"])
+def test_what_is_kept_across_a_scenario_has_an_age_whatever_its_time(
+    live: Http, start: str
+) -> None:
+    play(live, simple().settings(startTime=start).done())
+    for path in ("/api/v1/namespaces", "/api/v1/namespaces/default", "/api/v1/nodes"):
+        table = live.get(path, TABLE).json
+        column = [each["name"] for each in table["columnDefinitions"]].index("Age")
+        ages = {row["cells"][column] for row in table["rows"]}
+        assert ages
+        assert "<invalid>" not in ages
+
+
 def test_records_that_were_dropped_are_said_to_be(live_server: Server, live: Http) -> None:
     live_server.scenarios.finished.most_runs = 1
     for name in ("first", "second"):

@@ -183,11 +183,11 @@ class Renderer:
         self, records: Sequence[Record], resource_type: ResourceType, form: Form, include: str
     ) -> Iterator[JsonObject]:
         """Rows of a table, metadata, or whole objects: one for each record."""
-        columns, now = self.columns(resource_type), self._clocks.of(resource_type).now()
+        columns = self.columns(resource_type)
         for record in records:
             obj = self.decoded_for(record, resource_type, form, include)
             if form.shape is Shape.TABLE:
-                yield _row(obj, columns, form, include, now)
+                yield _row(obj, columns, form, include, self._now(resource_type, obj))
             else:
                 yield metadata_only(obj, form) if form.shape is Shape.METADATA else obj
 
@@ -204,14 +204,18 @@ class Renderer:
         """A ``Table``; of a watch only the first needs its columns."""
         check_include(include)
         columns = self.columns(resource_type)
-        now = self._clocks.of(resource_type).now()
         return {
             "kind": "Table",
             "apiVersion": form.api_version,
             "metadata": meta.to_dict(),
             "columnDefinitions": columns.definitions if with_columns else [],
-            "rows": [_row(obj, columns, form, include, now) for obj in objects],
+            "rows": [
+                _row(obj, columns, form, include, self._now(resource_type, obj)) for obj in objects
+            ],
         }
+
+    def _now(self, resource_type: ResourceType, obj: JsonObject) -> int:
+        return self._clocks.seen_at(resource_type, obj["metadata"].get("creationTimestamp") or "")
 
     def columns(self, resource_type: ResourceType) -> TableColumns:
         """The columns of a kind; a custom one has them in its definition."""

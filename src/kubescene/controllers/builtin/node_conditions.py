@@ -10,6 +10,7 @@ NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+TOPOLOGY = "topology.kubernetes.io"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 READY_TAINTS: Mapping[str, str] = {"False": NOT_READY, UNREACHED: UNREACHABLE}
@@ -36,9 +37,10 @@ class Zone(NamedTuple):
 
 def zone_of(node: JsonObject) -> Zone:
     labels = node["metadata"].get("labels") or {}
-    beta = "failure-domain.beta.kubernetes.io/"
     region, zone = (
-        labels.get(f"topology.kubernetes.io/{name}") or labels.get(f"{beta}{name}") or ""
+        labels.get(
+            f"failure-domain.beta.kubernetes.io/{name}", labels.get(f"{TOPOLOGY}/{name}", "")
+        )
         for name in ("region", "zone")
     )
     return Zone(region, zone)
