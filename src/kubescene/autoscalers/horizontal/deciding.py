@@ -4,12 +4,11 @@
 it is known how the write went.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
 
-from kubescene.api.selectors import LabelSelector, parse_labels
 from kubescene.autoscalers.horizontal.combining import Combined, combined
 from kubescene.autoscalers.horizontal.explaining import Explanation
 from kubescene.autoscalers.horizontal.history import History
@@ -32,6 +31,7 @@ from kubescene.autoscalers.horizontal.observing import (
     ScaleFailure,
 )
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
+from kubescene.autoscalers.horizontal.selecting import Refusal, selected, usable_selector
 from kubescene.autoscalers.horizontal.specs import Behavior, HorizontalSpec
 from kubescene.autoscalers.horizontal.stabilizing import (
     DOWN_STABILIZED,
@@ -52,7 +52,6 @@ from kubescene.autoscalers.horizontal.statuses import (
     Notice,
 )
 from kubescene.clock.timestamps import SECOND
-from kubescene.errors import BadRequestError
 from kubescene.types import JsonObject, Nanoseconds
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -178,16 +177,17 @@ class _Pass:
     # -- by metrics --------------------------------------------------------------------------
 
     def _by_metrics(self, scale: Scale) -> Decision:
-        refusal, selector = self._selector(scale.selector)
-        if selector is None:
-            return self._ended(scale.replicas, refusal, computing=True, note=refusal)
-        self._measurements = tuple(self._measured(scale, selector))
+        seen = self._observation
+        selector = usable_selector(scale.selector, self._spec, seen.pods, seen.others)
+        if isinstance(selector, Refusal):
+            return self._refused(scale.replicas, selector)
+        self._measurements = tuple(self._measured(scale, selected(seen.pods, selector)))
         for each in self._measurements:
             if each.failure is not None:
                 self._events.append(Notice(WARNING, each.failure.reason, each.failure.message))
         found = combined(self._measurements, scale.replicas)
         if found.replicas is None:
-            assert found.failure is not None  # nosec - there is no count because of it
+            assert found.failure is not None  # there is no count because of it
             text = f"the HPA was unable to compute the replica count: {found.failure.message}"
             self._conditions.set(SCALING_ACTIVE, False, found.failure.reason, text)
             note = "a metric failed, and the others do not ask for more"
@@ -196,51 +196,21 @@ class _Pass:
         self._conditions.set(SCALING_ACTIVE, True, "ValidMetricFound", text)
         return self._by_proposal(scale.replicas, max(found.replicas, 0), found)
 
-    def _selector(self, text: str) -> tuple[str, LabelSelector | None]:
-        """The scale's selector, or why there is none to work with."""
-        if not text:
-            missing = "the HPA target's scale is missing a selector"
-            return self._refused("SelectorRequired", "selector is required", missing)
-        try:
-            selector = parse_labels(text)
-        except BadRequestError as error:
-            prefix = "couldn't convert selector into a corresponding internal selector object: "
-            return self._refused("InvalidSelector", f"{prefix}{error}")
-        if others := self._rivals(selector):
-            keys = " ".join(sorted(f"{self._spec.namespace}/{each}" for each in others))
-            refusal = f"pods by selector {text} are controlled by multiple HPAs: [{keys}]"
-            return self._refused("AmbiguousSelector", refusal)
-        return "", selector
+    def _refused(self, current: int, refusal: Refusal) -> Decision:
+        self._events.append(Notice(WARNING, refusal.event, refusal.error))
+        self._conditions.set(SCALING_ACTIVE, False, refusal.reason, refusal.message)
+        return self._ended(current, refusal.error, computing=True, note=refusal.error)
 
-    def _refused(self, reason: str, refusal: str, text: str = "") -> tuple[str, None]:
-        self._events.append(Notice(WARNING, reason, refusal))
-        condition = "InvalidSelector" if reason == "SelectorRequired" else reason
-        self._conditions.set(SCALING_ACTIVE, False, condition, text or refusal)
-        return refusal, None
-
-    def _rivals(self, selector: LabelSelector) -> list[str]:
-        """Autoscalers that select the same pods, this one included; none if it is alone."""
-        if not self._observation.others:
-            return []
-        pods = _selected(self._observation.pods, selector)
-        others = [
-            other.name
-            for other in self._observation.others
-            if any(other.selector.matches(pod.labels) for pod in pods)
-        ]
-        return [self._spec.name, *others] if others else []
-
-    def _measured(self, scale: Scale, selector: LabelSelector) -> Iterator[Measurement]:
+    def _measured(self, scale: Scale, ours: list[ScaledPod]) -> Iterator[Measurement]:
         pods = self._observation.pods
-        selected = _selected(pods, selector)
         unselected: frozenset[str] = frozenset()
-        if len(selected) < len(pods):
-            unselected = frozenset(pod.name for pod in pods) - {pod.name for pod in selected}
+        if len(ours) < len(pods):
+            unselected = frozenset(pod.name for pod in pods) - {pod.name for pod in ours}
         status = scale.replicas if scale.status_replicas is None else scale.status_replicas
         measuring = Measuring(
             self._spec,
             self._observation.metrics,
-            selected,
+            ours,
             unselected=unselected,
             replicas=scale.replicas,
             status_replicas=status,
@@ -343,19 +313,6 @@ class _Pass:
             self._options,
             error=error,
         )
-
-
-def _selected(pods: Iterable[ScaledPod], selector: LabelSelector) -> list[ScaledPod]:
-    """Pods of a template share their labels: looked at once, by identity."""
-    known: dict[int, bool] = {}
-    selected: list[ScaledPod] = []
-    for pod in pods:
-        matches = known.get(id(pod.labels))
-        if matches is None:
-            matches = known[id(pod.labels)] = selector.matches(pod.labels)
-        if matches:
-            selected.append(pod)
-    return selected
 
 
 def _reason(current: int, proposal: int, metric: str) -> str:

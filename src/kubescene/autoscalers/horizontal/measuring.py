@@ -3,7 +3,7 @@
 The texts of failures are the controller's, because they are shown in conditions and events.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -33,6 +33,7 @@ from kubescene.autoscalers.horizontal.proposing import (
     needs_ready_pods,
     summed,
 )
+from kubescene.autoscalers.horizontal.sampling import resource_samples
 from kubescene.autoscalers.horizontal.specs import HorizontalSpec, MetricSpec
 from kubescene.errors import KubesceneError
 from kubescene.types import JsonObject, Nanoseconds
@@ -116,7 +117,7 @@ class Measuring:
             samples = self._resource_samples(metric)
             if target.average_value is not None:
                 return self._average(samples, target.average_value, metric.name)
-            assert target.average_utilization is not None  # nosec - the API requires one of both
+            assert target.average_utilization is not None  # the API requires one of both
             return self._utilization(metric, samples, target.average_utilization)
         except (_FailedError, NoUsageError, RequestError) as error:
             raise _FailedError(f"failed to get {metric.name} {wanted}: {error}") from error
@@ -130,8 +131,7 @@ class Measuring:
             raise _FailedError(text) from error
         if not items:
             raise _FailedError(f"{prefix}no metrics returned from resource metrics API")
-        pick = _of_container(metric.container) if metric.container else _of_pod
-        return _samples(items, pick, metric.name)
+        return resource_samples(items, metric.name, metric.container)
 
     def _returned(self, items: Iterable[PodMetrics]) -> Iterable[PodMetrics]:
         """The API answers for the selector: pods that are known and not selected are left out."""
@@ -207,7 +207,7 @@ class Measuring:
         if not items:
             raise _FailedError(f"{prefix}no metrics returned from custom metrics API")
         samples = {item.pod: Sample(item.value, item.timestamp, item.window) for item in items}
-        assert metric.target.average_value is not None  # nosec - the API requires it
+        assert metric.target.average_value is not None  # the API requires it
         return self._average(samples, metric.target.average_value, "")
 
     # -- one number ----------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Measuring:
             values = self._external(metric, f"failed to get {metric.name} external metric: ")
             usage = summed(values, averaged=True)
             return self._by_total(usage, target.average_value, capped=True), None
-        assert target.value is not None  # nosec - the API requires one of both
+        assert target.value is not None  # the API requires one of both
         prefix = f"failed to get external metric {metric.name}: "
         usage = summed(self._external(metric, prefix), averaged=False)
         return self._by_value(usage, target.value, prefix), None
@@ -300,36 +300,6 @@ _EVALUATIONS: dict[str, Callable[[Measuring, MetricSpec], tuple[Proposal, Groups
     "Object": Measuring.object,
     "External": Measuring.external,
 }
-
-
-_Pick = Callable[[PodMetrics, str], int | None]
-
-
-def _samples(items: Iterable[PodMetrics], pick: _Pick, resource: str) -> dict[str, Sample]:
-    samples: dict[str, Sample] = {}
-    for item in items:
-        if (value := pick(item, resource)) is not None:
-            samples[item.pod] = Sample(value, item.timestamp, item.window)
-    return samples
-
-
-def _of_pod(item: PodMetrics, resource: str) -> int | None:
-    """The sum over containers; nothing if one of them has no value, or there is none."""
-    total = 0
-    for usage in item.containers.values():
-        value = usage.get(resource)
-        if value is None:
-            return None
-        total += value
-    return total if item.containers else None
-
-
-def _of_container(container: str) -> _Pick:
-    def pick(item: PodMetrics, resource: str) -> int | None:
-        usage: Mapping[str, int] = item.containers.get(container) or {}
-        return usage.get(resource)
-
-    return pick
 
 
 def _check_selector(metric: MetricSpec, prefix: str = "") -> None:
