@@ -238,8 +238,7 @@ def _other(side: Side) -> Side:
 def _order(pair: tuple[PodEntry, PodEntry]) -> tuple[ScenarioStep, ScenarioStep, str]:
     """As A decided; what it never did, as B did."""
     a, b = pair
-    steps = [step for step in (a.bound_step, b.bound_step) if step is not None]
-    return min(steps, default=NEVER), a.created_step, a.pod
+    return a.bound_step or b.bound_step or NEVER, a.created_step, a.pod
 
 
 def _unasked(a: PodEntry, b: PodEntry) -> PlacedPod:
