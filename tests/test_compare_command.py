@@ -276,6 +276,19 @@ def test_what_makes_no_sense_with_two_configurations_is_refused(files: Path) -> 
     assert "--remedies" in refused(both(files, "one", "two", "--remedies"))
 
 
+def test_expectations_that_do_not_hold_are_told_with_their_configuration(files: Path) -> None:
+    expecting = scenario().build()
+    expectation = {"name": "all bound", "expression": "measures.nodes_empty == 0"}
+    expecting["spec"]["expectations"] = [expectation]
+    (files / "s.yaml").write_text(dump_yaml(expecting))
+    result = both(files, "one", "two")
+    assert result.exit_code == 1
+    told = [line for line in result.stderr.splitlines() if line.startswith("kubescene: ")]
+    assert told[0].endswith("two.yaml expectations do not hold:")
+    assert "expectation 'all bound' does not hold" in told[1]
+    assert len(told) == 2
+
+
 def test_one_configuration_stays_as_it_was(files: Path) -> None:
     result = command("run", files / "s.yaml", "--scheduler-config", files / "two.yaml")
     assert result.exit_code == 0

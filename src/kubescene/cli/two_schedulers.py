@@ -18,6 +18,7 @@ from kubescene.cli.run import (
     RUN_FAILED,
     RunArguments,
     amounts_of,
+    complain_of_unmet,
     forget_summary,
     interrupted,
     output_path,
@@ -84,6 +85,9 @@ def play(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> RunRe
     except KeyboardInterrupt:
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
+    if result.summary.unmet:
+        complain([f"with {arguments.scheduler_config} expectations do not hold:"], "kubescene: ")
+        complain_of_unmet(file, result.summary)
     if result.ok:
         return result.result
     code = BAD_INPUT if result.bad_input else RUN_FAILED

@@ -84,7 +84,7 @@ def told_rest(comparison: Comparison) -> str:
         parts[-1] += f" (B's scheduler moves {moved} of {len(asked)} in A's cluster, too)"
     unknown = len(comparison.placed) - len(causes)
     if unknown:
-        parts.append(f"{unknown} not looked at or not explained")
+        parts.append(f"{unknown} not looked at")
     return f"Of {counted(len(comparison.placed), 'pod')} placed otherwise: {'; '.join(parts)}."
 
 

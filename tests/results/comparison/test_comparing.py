@@ -192,6 +192,28 @@ def test_only_so_many_pods_are_looked_at() -> None:
     assert len(found.placed) > found.looked_at == 2
 
 
+def test_those_that_do_not_merely_follow_are_looked_at_first() -> None:
+    builder = ScenarioBuilder("waves")
+    for number in range(2):
+        builder.create(make_node(f"n-{number}").cpu("4").memory("8Gi"))
+    for step in (2, 4):
+        builder.step(step)
+        for name in ("w", "x", "y", "z"):
+            builder.create(make_pod(f"{name}-{step}").cpu("500m").memory("1Gi"))
+        builder.step(step + 1)
+        for name in ("w", "x", "y", "z"):
+            builder.delete("v1", "Pod", f"{name}-{step}")
+    waves = builder.done().build()
+    runs = [kubescene.run(waves, scheduler=each) for each in (HEADER, PACK)]
+    found = compare(*runs, looked_at=2)
+    assert [(each.pod, each.cause, bool(each.attribution)) for each in found.placed] == [
+        ("default/x-2", Cause.SCHEDULER, True),
+        ("default/x-4", Cause.SCHEDULER, True),
+        ("default/z-2", Cause.CONSEQUENCE, False),
+        ("default/z-4", Cause.CONSEQUENCE, False),
+    ]
+
+
 def test_namesakes_are_matched_in_the_order_in_which_they_came() -> None:
     builder = ScenarioBuilder("again")
     for number in range(2):

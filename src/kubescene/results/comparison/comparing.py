@@ -36,8 +36,8 @@ def compare(
     """Compare two runs: directories, `Run` objects, or whatever else `open_run` takes.
 
     ``names`` are what the runs are called. ``looked_at`` bounds for how many pods it is found out
-    who moved them, the earliest first. ``explainers`` explain attempts where a run has not kept
-    it, such as one that was played again.
+    who moved them: first those that do not merely follow, the earliest first. ``explainers``
+    explain attempts where a run has not kept it, such as one that was played again.
     """
     sources = {Side.A: open_run(a), Side.B: open_run(b)}
     histories = {side: History(source.ledger) for side, source in sources.items()}

@@ -5,6 +5,8 @@ they came.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from operator import itemgetter
 from typing import TypeAlias
 
 import msgspec
@@ -22,6 +24,14 @@ NEVER = ScenarioStep(1 << 62, 0)
 
 Explainer: TypeAlias = Callable[[str], list[ExplainedAttempt]]
 """The attempts at a pod, by ``NAMESPACE/NAME``."""
+
+
+class Rank(IntEnum):
+    """Whom to look at first."""
+
+    FIRST_HAND = 0
+    UNKNOWN = 1
+    FOLLOWS = 2
 
 
 class Placements:
@@ -45,12 +55,29 @@ class Placements:
     # -- which -----------------------------------------------------------------------------
 
     def otherwise(self, looked_at: int) -> tuple[PlacedPod, ...]:
-        """The pods with another node, in the order of the decisions; the first with reasons."""
+        """The pods with another node; ``looked_at`` of them with reasons.
+
+        First those that two schedulers put elsewhere in the same cluster, each kind in the order of
+        the decisions.
+        """
         pairs = sorted(((a, b) for a, b in self._pairs() if a.node != b.node), key=_order)
+        ranked = sorted(((self._rank(a, b), a, b) for a, b in pairs), key=itemgetter(0))
         return tuple(
-            self._placed(a, b) if number < looked_at else _unasked(a, b)
-            for number, (a, b) in enumerate(pairs)
+            self._placed(a, b) if number < looked_at else self._unlooked(rank, a, b)
+            for number, (rank, a, b) in enumerate(ranked)
         )
+
+    def _rank(self, a: PodEntry, b: PodEntry) -> Rank:
+        """What the ledgers alone tell of the cause."""
+        if a.bound_step is None or b.bound_step is None:
+            return Rank.UNKNOWN
+        before = self._histories[Side.A].before_binding(a.bound_step)
+        after = self._histories[Side.B].before_binding(b.bound_step)
+        return Rank.FIRST_HAND if before.pods == after.pods else Rank.FOLLOWS
+
+    def _unlooked(self, rank: Rank, a: PodEntry, b: PodEntry) -> PlacedPod:
+        cause = Cause.CONSEQUENCE if rank is Rank.FOLLOWS else None
+        return msgspec.structs.replace(_unasked(a, b), cause=cause)
 
     def only_in(self, side: Side) -> tuple[str, ...]:
         """Pods that the other run does not have, as often as it does not have them."""
@@ -211,8 +238,7 @@ def _other(side: Side) -> Side:
 def _order(pair: tuple[PodEntry, PodEntry]) -> tuple[ScenarioStep, ScenarioStep, str]:
     """As A decided; what it never did, as B did."""
     a, b = pair
-    steps = [step for step in (a.bound_step, b.bound_step) if step is not None]
-    return min(steps, default=NEVER), a.created_step, a.pod
+    return a.bound_step or b.bound_step or NEVER, a.created_step, a.pod
 
 
 def _unasked(a: PodEntry, b: PodEntry) -> PlacedPod:

@@ -134,7 +134,8 @@ class ComparedRun(_Value, frozen=True, kw_only=True):
 class Comparison(_Value, frozen=True, kw_only=True):
     """Two runs beside each other: what they were given, what came of it, and why.
 
-    ``placed`` is in order of A's decisions. Of those, the first ``looked_at`` have an attribution.
+    ``placed`` are first those that were placed otherwise in the same cluster, then the others, each
+    in the order of A's decisions. Of those, the first ``looked_at`` have an attribution.
     """
 
     a: ComparedRun
