@@ -181,6 +181,7 @@ class Decision(Struct, frozen=True):
     evaluated: int = 0
     feasible: int = 0
     plugins: tuple[str, ...] = ()
+    weights: tuple[int, ...] = ()
     rows: tuple[Row, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     preemption: str = ""
