@@ -196,7 +196,6 @@ class NodeAtEnd(Struct, frozen=True):
     """A node as the run left it: percent of what it offers, and the amounts in words."""
 
     name: str
-    pods: int
     shares: tuple[float, ...] = ()
     amounts: tuple[str, ...] = ()
 
