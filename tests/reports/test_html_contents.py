@@ -14,10 +14,13 @@ from kubescene.reports.html.amounts import natural, told_amount, told_duration
 from kubescene.reports.html.choosing import picked
 from kubescene.reports.html.collecting import contents_of
 from kubescene.reports.html.contents import ABSENT, Contents
+from kubescene.reports.html.digesting import digested
 from kubescene.reports.html.heating import columns_of, level
 from kubescene.reports.html.operations import told_operation
 from kubescene.reports.html.page import style_sheet
 from kubescene.reports.html.waits import parted
+from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
+from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
 from kubescene.results.measures import measures
 from kubescene.results.reading import read_summary
@@ -25,6 +28,7 @@ from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import Outcome
 from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
 
 
@@ -234,6 +238,51 @@ def test_all_decisions_of_a_small_run_are_shown_with_their_scores(first: Path) -
         assert refused == len(attempt.verdicts) - len(best)
 
 
+def test_a_tie_is_not_called_close(many: Path) -> None:
+    tags = [each.tags for each in contents(many).decisions]
+    assert ("tie",) in tags
+    assert not any({"tie", "close"} <= set(each) for each in tags)
+
+
+def attempted(node: str, verdicts: tuple[NodeVerdict, ...]) -> ExplainedAttempt:
+    return ExplainedAttempt(
+        pod="p", step="1.1", node=node, message="", verdicts=verdicts, explained=True
+    )
+
+
+@pytest.mark.parametrize(("ahead", "tags"), [(0, ("tie",)), (5, ("close",)), (6, ())])
+def test_how_close_it_was(ahead: int, tags: tuple[str, ...]) -> None:
+    verdicts = (NodeVerdict("a", total=100 + ahead), NodeVerdict("b", total=100))
+    attempt = attempted("a", verdicts)
+    assert digested(attempt, number=1, attempts=1, last_waits=False).tags == tags
+
+
+def test_refused_nodes_are_counted_by_plugin_and_reason_also_without_one() -> None:
+    refused = [NodeVerdict(f"n-{each}", "Silent") for each in range(9)]
+    attempt = attempted("", (*refused, NodeVerdict("x", "A", "no")))
+    told = digested(attempt, number=1, attempts=1, last_waits=True).refusals
+    assert [(each.plugin, each.reasons, each.total) for each in told] == [
+        ("Silent", "", 9),
+        ("A", "no", 1),
+    ]
+    assert told[0].nodes == tuple(f"n-{each}" for each in range(6))
+
+
+def test_the_chosen_node_is_shown_even_if_others_are_better() -> None:
+    """As an extender may have it."""
+    verdicts = [NodeVerdict(f"n-{each}", total=100 - each) for each in range(30)]
+    attempt = attempted("n-29", tuple(verdicts))
+    rows = digested(attempt, number=1, attempts=1, last_waits=False).rows
+    assert [each.node for each in rows] == [*(f"n-{each}" for each in range(9)), "n-29"]
+
+
+def test_nothing_is_expected_of_a_run_that_failed() -> None:
+    ledger = Ledger()
+    ledger.expectations = (Outcome("all is well", "true", True),)
+    ledger.end("Failed", "it broke")
+    assert not len(ledger.expectations)
+
+
 def test_the_most_urgent_decisions_come_first(first: Path) -> None:
     tags = [each.tags for each in contents(first).decisions]
     assert tags[0] == ("waits",)
@@ -306,8 +355,10 @@ def test_expectations_that_fail_come_first_and_say_why(tmp_path: Path) -> None:
 
 def test_steps_of_a_very_long_run_are_taken_together(tmp_path: Path) -> None:
     builder = ScenarioBuilder("long").create(make_node("n").pods("2000"))
+    builder.create(make_node("aside").pods("4").unschedulable())
     for major in range(2, 1002):
         builder.step(major).create(make_pod(f"p-{major}"))
+    builder.step(3).create(make_pod("placed").on("aside")).step(1001)
     kubescene.run(builder.create(make_pod("big").cpu("1000")).done(), out=tmp_path)
     told = contents(tmp_path)
     assert told.headline.steps == 1001
@@ -317,6 +368,9 @@ def test_steps_of_a_very_long_run_are_taken_together(tmp_path: Path) -> None:
     assert sum(each.bound for each in told.steps) == 1000
     assert all(each.waiting == 0 for each in told.steps[:-1])
     assert told.steps[-1].waiting == 1
+    assert 3 not in told.heat.columns
+    pods = told.heat.levels[told.heat.resources.index("pods")]
+    assert [each / 2 for each in pods[:3]] == [0, 25, 25]
     assert told.steps[-1].step == 1001
     page = report_html(tmp_path)
     assert "999 to 1,001" in page

@@ -10,6 +10,7 @@ from kubescene.results.states import PodState, States
 from kubescene.timeline import (
     Advanced,
     Done,
+    ExpectationsEvaluated,
     Fact,
     NotSimulated,
     ObjectCreated,
@@ -46,6 +47,7 @@ class FactEntries:
         }
         self._note: dict[type[Fact], Callable[[Any], None]] = {
             OperationsIgnored: self._ignored,
+            ExpectationsEvaluated: self._evaluated,
             NotSimulated: self._warned,
             ScenarioEnded: self._ended,
         }
@@ -118,6 +120,9 @@ class FactEntries:
 
     def _ignored(self, fact: OperationsIgnored) -> None:
         self.ledger.ignored += fact.operations
+
+    def _evaluated(self, fact: ExpectationsEvaluated) -> None:
+        self.ledger.expectations = fact.outcomes
 
     def _warned(self, fact: NotSimulated) -> None:
         self.ledger.warnings += fact.warnings

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from kubescene.api.resource_requests import CPU, MEMORY, PODS
+from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.clock import format_micro_time
 from kubescene.reports.html.amounts import natural, percent, seconds, told_amount, told_duration
 from kubescene.reports.html.choosing import decisions_of
@@ -161,7 +161,7 @@ def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
         for name in resources
     )
     shares = tuple(node_share(node, name) for name in resources)
-    return NodeAtEnd(node.name, asked[PODS], shares, tuple(amounts))
+    return NodeAtEnd(node.name, shares, tuple(amounts))
 
 
 def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]:

@@ -181,6 +181,7 @@ class Decision(Struct, frozen=True):
     evaluated: int = 0
     feasible: int = 0
     plugins: tuple[str, ...] = ()
+    weights: tuple[int, ...] = ()
     rows: tuple[Row, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     preemption: str = ""
@@ -195,7 +196,6 @@ class NodeAtEnd(Struct, frozen=True):
     """A node as the run left it: percent of what it offers, and the amounts in words."""
 
     name: str
-    pods: int
     shares: tuple[float, ...] = ()
     amounts: tuple[str, ...] = ()
 

@@ -35,6 +35,7 @@ def digested(
         evaluated=attempt.evaluated,
         feasible=attempt.feasible,
         plugins=attempt.plugins,
+        weights=attempt.weights,
         rows=rows_of(fitting, attempt.node),
         refusals=refusals_of(attempt),
         preemption="" if attempt.preemption is None else told_preemption(preemption),

@@ -264,10 +264,8 @@ def decisions(contents: Contents) -> Markup | None:
 def nodes(contents: Contents) -> Markup | None:
     if not contents.nodes:
         return None
-    resources = contents.heat.resources
-    rows = (node_row(each) for each in contents.nodes)
-    names = ("node", "pods", *resources)
-    head = h("tr", (h("th", n, scope="col", class_="n" if n == "pods" else None) for n in names))
+    head = h("tr", (h("th", name, scope="col") for name in ("node", *contents.heat.resources)))
+    rows = map(node_row, contents.nodes)
     left = contents.nodes_total - len(contents.nodes)
     note = f"the fullest of {contents.nodes_total:,}" if left else "as the run left them"
     shown = h("table", h("thead", head), h("tbody", rows), class_="nodes")
@@ -284,7 +282,7 @@ def node_row(node: NodeAtEnd) -> Markup:
         )
         for share, told in zip(node.shares, node.amounts, strict=True)
     )
-    return h("tr", h("td", node.name, class_="mono"), h("td", node.pods, class_="n"), gauges)
+    return h("tr", h("td", node.name, class_="mono"), gauges)
 
 
 def section(name: str, title: str, note: str, *children: Child) -> Markup:

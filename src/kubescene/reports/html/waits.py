@@ -75,9 +75,7 @@ def late_of(ledger: Ledger) -> list[PodEntry]:
     waited = [
         pod
         for pod in ledger.pods
-        if pod.bound_time is not None
-        and (pod.failed_attempts or pod.bound_time > pod.created_time)
-        and not pod.came_with_node
+        if pod.bound_time is not None and (pod.failed_attempts or pod.bound_time > pod.created_time)
     ]
     waited.sort(key=lambda pod: (*_span(pod), pod.failed_attempts), reverse=True)
     return waited

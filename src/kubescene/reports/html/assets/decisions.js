@@ -106,12 +106,15 @@ function moved(each, first, second) {
   return parts.slice(0, 4).map(([plugin, by]) => `${plugin} ${by > 0 ? "+" : "−"}${number(Math.abs(by))}`).join(", ");
 }
 
+// How often a plugin counts, where that is not once.
+const weight = (times) => (times > 1 ? h("small", {}, ` ×${times}`) : null);
+
 function scoreTable(each) {
   const plugins = each.plugins || [];
   const most = Math.max(1, ...each.rows.flatMap((row) => row.scores || []));
   const score = (value) => h("td", { class: "n" }, h("span", { class: "score" }, bar((100 * value) / most), h("span", { class: value ? "" : "zero" }, number(value))));
   const head = h("tr", {}, h("th", { scope: "col" }, "node"), plugins.length ? h("th", { scope: "col", class: "n" }, "total") : null,
-    plugins.map((plugin) => h("th", { scope: "col", class: "n" }, plugin.replace(/([a-z])(?=[A-Z])/g, "$1\u200b"))));
+    plugins.map((plugin, place) => h("th", { scope: "col", class: "n" }, plugin.replace(/([a-z])(?=[A-Z])/g, "$1\u200b"), weight((each.weights || [])[place]))));
   const rows = each.rows.map((row) => h("tr", { class: row.node === each.node ? "won" : null }, h("td", {}, row.node),
     plugins.length ? h("td", { class: "n total" }, row.total == null ? "" : number(row.total)) : null, (row.scores || []).map(score)));
   const left = (each.feasible || 0) - each.rows.length;
