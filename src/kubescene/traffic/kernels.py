@@ -206,9 +206,11 @@ def serve_equal(  # noqa: C901, PLR0912, PLR0915 - one loop without calls: this 
             t = at
             n += 1
             tags.append(work + demand)
-            end = t - (work - tags[head]) * n // capacity
-            if late := end > deadline:
-                end = deadline
+            # One more only delays the others: who was late stays late.
+            if not late:
+                end = t - (work - tags[head]) * n // capacity
+                if late := end > deadline:
+                    end = deadline
         else:
             idle += at - t
             t = at
@@ -299,12 +301,15 @@ def serve_drawn(  # noqa: C901, PLR0912, PLR0915 - as above
             oldest = len(arrived)
         t = at
         n += 1
-        heappush(heap, (work + demands[index] << _SEQUENCE_BITS) + sequence)
+        own = (work + demands[index] << _SEQUENCE_BITS) + sequence
+        heappush(heap, own)
         sequence += 1
         arrived.append(at)
-        end = t - (work - (heap[0] >> _SEQUENCE_BITS)) * n // capacity
-        if late := end > arrived[oldest] + timeout:
-            end = arrived[oldest] + timeout
+        # Only one that overtakes everybody can bring the next end forward.
+        if not late or heap[0] == own:
+            end = t - (work - (heap[0] >> _SEQUENCE_BITS)) * n // capacity
+            if late := end > arrived[oldest] + timeout:
+                end = arrived[oldest] + timeout
     cpu.time, cpu.work, cpu.idle, cpu.present, cpu.oldest = t, work, idle, n, oldest
     _trim(cpu)
     return Served(left, done, cancelled)
