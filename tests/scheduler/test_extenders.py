@@ -331,6 +331,24 @@ def test_a_post_filter_plugin_can_ask_an_extender() -> None:
     assert attempt.nominated == "b"
 
 
+def test_pr_10_an_extender_leaves_fewer_nodes_to_preempt_on() -> None:
+    def keep_b(call: ExtenderCall) -> ExtenderAnswer:
+        return ExtenderAnswer(victims={"b": tuple(pod.uid for pod in call.victims["b"])})
+
+    caller = AtOnce(keep_b)
+    verbs = frozenset({ExtenderVerb.PREEMPT})
+    world = stage(caller, Extender("e", verbs), nodes="ab")
+    # On b two pods would have to go, on a one.
+    world.create(make_pod("a1").cpu("4").on("a"))
+    world.create(*(make_pod(name).cpu("2").on("b") for name in ("b1", "b2")))
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    world.create({**kind, "metadata": {"name": "high"}, "value": 1000})
+    world.create(make_pod("p").cpu("4").priority_class("high"))
+    attempt = world.work()[0]
+    assert sorted(caller.calls[0].victims) == ["a", "b"]
+    assert attempt.nominated == "b"
+
+
 def test_bad_configurations_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="nobody who calls them"):
         stage(None, Extender("e", FILTER))

@@ -54,7 +54,7 @@ from kubescene.timeline.explanations import Explain
 
 NO_NODES = "no nodes available to schedule pods"  # C-1
 UNSCHEDULABLE = "Unschedulable"
-SCHEDULER_ERROR = "SchedulerError"
+SCHEDULER_ERROR = "SchedulerError"  # M-10
 
 
 @dataclass(slots=True)
@@ -343,7 +343,7 @@ class Deciding:
         ring = cycle.candidates(self._prefilter.node_names)
         diagnosis.narrow(self._prefilter.plugins_with_nodes)
         count = ring.size // 2
-        wanted = 1
+        wanted = 1  # Without scores all nodes are alike (C-16).
         if cycle.framework.scores or cycle.extenders.have_a_say:
             wanted = nodes_to_find(count, cycle.framework.profile.percentage_of_nodes_to_score)
         start = cycle.start.index % count if count else 0
@@ -478,7 +478,7 @@ class Deciding:
             self._refuse("")
 
     def _run_post_filter(self) -> None:
-        """Run PostFilter until one plugin succeeds, fails or says it is hopeless."""
+        """Run PostFilter until one plugin succeeds, fails or says it is hopeless. [M-3, M-5]"""
         extension = self._cycle.framework.post_filter[self._post_filter]
         state = self.decision.state
         self._take_post_filter(extension.call(state, self._pod, self._diagnosis))

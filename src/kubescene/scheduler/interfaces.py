@@ -79,7 +79,7 @@ from kubescene.types import ReadOnlyObject
 
 T = TypeVar("T")
 
-MAX_NODE_SCORE = 100
+MAX_NODE_SCORE = 100  # S-4
 MIN_NODE_SCORE = 0
 
 Rows: TypeAlias = NDArray[np.intp]

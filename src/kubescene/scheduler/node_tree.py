@@ -15,7 +15,7 @@ _ZONE_KEYS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/
 def zone_key(labels: Mapping[str, str]) -> str:
     """What tells zones apart: region and zone, or nothing if a node has neither.
 
-    A beta label that is present wins over the stable one, even if it is empty.
+    A beta label that is present wins over the stable one, even if it is empty. [N-1]
     """
     region, zone = _first(labels, _REGION_KEYS), _first(labels, _ZONE_KEYS)
     return f"{region}:\0:{zone}" if region or zone else ""

@@ -8,9 +8,10 @@ them are out of date; ``spec_versions`` and ``pod_versions`` tell the two reason
 keeps counts of pods follows the changes themselves (`follow`, see `deltas`).
 
 Which rows exist, and in what order, changes only in `refresh`, at the start of a scheduling cycle:
-the order is made anew when a node was added or removed, and only then, as kube-scheduler does.
+the order is made anew when a node was added or removed, and only then, as kube-scheduler does
+(N-4, N-5).
 Rows that merely move keep their versions, and `moved_from` says where they came from. Pods that
-are on a node nobody has told us about yet wait for it in a ghost `NodeInfo` without row.
+are on a node nobody has told us about yet wait for it in a ghost `NodeInfo` without row (N-6).
 """
 
 from collections import deque

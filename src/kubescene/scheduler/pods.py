@@ -393,6 +393,7 @@ class PodInfo:
         self.key = f"{record.namespace}/{record.name}"
         self.labels: Mapping[str, str] = record.labels
         self.node: str = record.node
+        # Takes its room all the same until it is gone (S-7).
         self.terminating = record.deleting
         self.nominated_node = status.nominated_node
         self.start_time = status.start_time

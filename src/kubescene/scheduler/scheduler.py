@@ -468,7 +468,7 @@ class Scheduler:
 
     def _assume(self, entry: QueuedPod, decision: Decision) -> Binding:
         pod = entry.pod
-        assumed = pod.assumed(decision.node)
+        assumed = pod.assumed(decision.node)  # N-8
         self._placed[pod.uid] = assumed
         self.nodes.add_pod(assumed, decision.node)
         if pod.group:
@@ -600,7 +600,7 @@ class Scheduler:
         self.queue.put_back(entry, decision.plugins, decision.pending_plugins)
         record: Record | None = None
         if still_pending:
-            if decision.nominated is not None:
+            if decision.nominated is not None:  # PR-12, PR-15
                 self.nominations.add(entry.pod, decision.nominated)
             if self._recorder.on:
                 self._recorder.tell(notices.failed(pod, decision.message))

@@ -100,7 +100,7 @@ class ScoreChain:
         *,
         explain: bool = False,
     ) -> Scored:
-        """Rate ``rows``; the PreScores have run. ``window`` is said if the rows are one."""
+        """Rate ``rows`` (C-13); the PreScores have run. ``window`` is said if the rows are one."""
         split = self._split(state.skipped_scores | state.unrated_scores)
         kept = self._scores(pod, split)
         outdated = kept.outdated(self.nodes, rows, window)

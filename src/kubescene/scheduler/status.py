@@ -1,6 +1,6 @@
 """What a plugin answers: a code and its reasons. "No" is a value, never an exception.
 
-Codes and their numbers are those of the scheduling framework, since users compare them. [S-1]
+Codes and their numbers are those of the scheduling framework, since users compare them. [S-1, S-2]
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """NodeResourcesBalancedAllocation: prefer nodes whose resources a pod brings into balance. [SC-4]
 
 A node is balanced if its resources are used to the same share. Rated is what the pod changes: the
-balance with it against the balance without it; about 75 means no change.
+balance with it against the balance without it; about 75 means no change (SC-9).
 """
 
 import math

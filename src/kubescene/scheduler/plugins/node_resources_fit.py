@@ -1,7 +1,7 @@
 """NodeResourcesFit: a node must have enough left of everything the pod requests. [F-11, F-12]
 
 All resources that fall short are reported. If the pod asks for more than the node has
-altogether, no preemption can help. How nodes are rated is a matter of `scoring_strategies`.
+altogether, no preemption can help [PR-16]. How nodes are rated is a matter of `scoring_strategies`.
 """
 
 from collections.abc import Mapping, Sequence
