@@ -186,9 +186,9 @@ ALL = (
     Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
     Variable(
         "measures",
-        "Numbers that a run comes down to ([all of them](measures.md)): `measures.pods_pending`. One "
-        "that has no value, such as a share of nothing, is no key. Those of other resources than "
-        "cpu, memory and pods: "
+        "Numbers that a run comes down to ([all of them](measures.md)): `measures.pods_pending`. "
+        "One that has no value, such as a share of nothing, is no key. Those of other resources "
+        "than cpu, memory and pods: "
         '`measures["allocation_example_com_gpu"]`.',
         measures_type(),
         measures.measures,
