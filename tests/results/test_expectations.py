@@ -13,6 +13,7 @@ from kubescene.cel import DEFAULT_COST
 from kubescene.cel.types import Type
 from kubescene.results import ExpectationOutcome, summarize
 from kubescene.results.expectations import ResultHearing, faults_of
+from kubescene.results.expectations.findings import Findings
 from kubescene.results.expectations.variables import ROW_TYPES, TYPES, VARIABLES
 from kubescene.results.measures import measures
 from kubescene.results.tables import tables
@@ -310,9 +311,28 @@ def test_values_are_of_the_types_that_were_promised() -> None:
         assert fits(value, variable.type), name
 
 
+def test_an_expectation_sees_what_the_tables_say_afterwards() -> None:
+    scenario = small().step(3).delete("v1", "Node", "n-0").step(4).advance("1h").done()
+    run = kubescene.run(scenario.expect("x", "true"))
+    *before, evaluated, ended = run.log
+    assert isinstance(evaluated, ExpectationsEvaluated)
+    findings = Findings(TimelineLog(before), Ending("Succeeded", ended.time))
+    while findings.read_on():
+        pass
+    found, after = findings.values(TYPES), tables(run)
+    pods = [row for row in orjson.loads(after["pods"].json()) if row["state"] != "Deleted"]
+    assert found["pods"] == pods
+    assert found["nodes"] + found["removed_nodes"] == [
+        *(row for row in orjson.loads(after["nodes"].json()) if row["present"]),
+        *(row for row in orjson.loads(after["nodes"].json()) if not row["present"]),
+    ]
+    steps = [{**row, "facts": 0} for row in orjson.loads(after["steps"].json())]
+    assert [{**row, "facts": 0} for row in found["steps"]] == steps
+    assert found["measures"] == measures(run)
+
+
 def heard(run: kubescene.Run, *texts: str) -> ResultHearing:
-    last = run.log[-1]
-    ending = Ending(str(run.phase), last.step, last.time)
+    ending = Ending(str(run.phase), run.log[-1].time)
     asked = tuple(Expectation(text, text) for text in texts)
     hearing = ResultHearing(asked, run.log, ending)
     while hearing.go_on():
@@ -340,7 +360,7 @@ def fits(value: Any, type: Type) -> bool:
 
 def test_a_hearing_can_be_copied_in_its_middle() -> None:
     run = kubescene.run(small().done())
-    ending = Ending("Succeeded", run.log[-1].step, run.log[-1].time)
+    ending = Ending("Succeeded", run.log[-1].time)
     hearing = ResultHearing((Expectation("a", "pods.size() == 5"),), run.log, ending)
     assert hearing.go_on()
     twin = copy.deepcopy(hearing)
@@ -354,7 +374,7 @@ def test_a_hearing_reads_a_few_facts_at_a_time() -> None:
     pod = make_pod("p-$(INDEX)")
     many = ScenarioBuilder("m").settings(explain="Off").step(1).create(pod, count=1500).done()
     run = kubescene.run(many)
-    ending = Ending("Succeeded", run.log[-1].step, run.log[-1].time)
+    ending = Ending("Succeeded", run.log[-1].time)
     hearing = ResultHearing((Expectation("a", "pods.size() == 1500"),), run.log, ending)
     turns = 1
     while hearing.go_on():

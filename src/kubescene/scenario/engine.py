@@ -264,7 +264,7 @@ class Engine:
             return
         asked = self._spec.expectations
         if self._judge is not None and asked and (hearing is None or asked != self._heard):
-            ending = Ending(str(phase), self.scenario.step, self.world.clock.now())
+            ending = Ending(str(phase), self.world.clock.now())
             hearing = self._judge(asked, self._recorder.log, ending)
         self._heard = asked
         if hearing is not None and hearing.go_on():

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from kubescene.clock import ScenarioStep
 from kubescene.timeline import Outcome, TimelineLog
 
 
@@ -27,7 +26,6 @@ class Ending:
     """How a scenario is about to end, or to pause: its phase, and when."""
 
     phase: str
-    step: ScenarioStep
     time: int
 
 

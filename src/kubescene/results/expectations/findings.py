@@ -31,7 +31,7 @@ class EndingRun(LogSource):
 
     def end(self, ledger: Ledger) -> None:
         """All is read. Time may have passed since the last fact."""
-        ledger.at(self._ending.step, self._ending.time)
+        ledger.wait_until(self._ending.time)
         ledger.close()
         self._read_so_far = ledger
 

@@ -187,8 +187,8 @@ ALL = (
     Variable(
         "measures",
         "Numbers that a run comes down to ([all of them](measures.md)): `measures.pods_pending`. "
-        "One that has no value, such as a share of nothing, is no key. Those of other resources than "
-        "cpu, memory and pods: "
+        "One that has no value, such as a share of nothing, is no key. Those of other resources "
+        "than cpu, memory and pods: "
         '`measures["allocation_example_com_gpu"]`.',
         measures_type(),
         measures.measures,
