@@ -78,6 +78,15 @@ def test_a_deletion_that_is_marked_twice_counts_once(ledger: Ledger) -> None:
     assert (ledger.states["Deleted"], requested(ledger)) == (1, (0, 0))
 
 
+def test_a_pod_that_waits_and_is_held_takes_no_room(ledger: Ledger) -> None:
+    ledger.pod_created("default", "b", "uid-b", pod(500))
+    ledger.pod_deleted("default", "b", marked=True)
+    assert (ledger.states["Terminating"], ledger.states["Pending"]) == (1, 0)
+    assert requested(ledger) == (1000, 1)
+    ledger.pod_ended("default", "b")
+    assert requested(ledger) == (1000, 1)
+
+
 def test_a_pod_that_goes_when_its_finalizer_does_is_not_a_new_one(ledger: Ledger) -> None:
     """The write that lets it go is told after its end."""
     ledger.pod_deleted("default", "a", marked=True)

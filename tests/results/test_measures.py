@@ -105,6 +105,28 @@ def test_a_resource_that_is_all_taken_cannot_be_fragmented() -> None:
     assert "fragmentation_cpu" not in measures(run)
 
 
+def test_room_that_is_just_enough_is_of_use() -> None:
+    """A pod of 3 cpu on one of two nodes of 3: it would fit on the other, too."""
+    nodes = make_node("n-$(INDEX)").cpu("3")
+    scenario = ScenarioBuilder("tight").create(nodes, count=2).create(make_pod("a").cpu("3"))
+    found = measures(kubescene.run(scenario.done()))
+    assert found["fragmentation_cpu"] == 0.0
+
+
+def test_room_without_a_place_for_a_pod_is_of_no_use() -> None:
+    scenario = ScenarioBuilder("few").create(make_node("n").cpu("4").pods("1"))
+    found = measures(kubescene.run(scenario.create(make_pod("a").cpu("1")).done()))
+    assert found["fragmentation_cpu"] == 1.0
+
+
+def test_a_pod_that_asks_for_what_nobody_offers_can_use_nothing() -> None:
+    gpu = make_pod("a").build()
+    amounts = {"example.com/gpu": "1"}
+    gpu["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    scenario = ScenarioBuilder("gpu").create(make_node("n").cpu("4"), gpu, make_pod("b").cpu("1"))
+    assert measures(kubescene.run(scenario.done()))["fragmentation_cpu"] == 0.5
+
+
 def test_imbalance_is_the_standard_deviation() -> None:
     scenario = (
         ScenarioBuilder("uneven")

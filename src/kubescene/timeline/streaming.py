@@ -4,7 +4,7 @@ A line refers to the newest one that holds its operation or its object, or to th
 the same pod: only those are remembered.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeVar
 
 import msgspec
@@ -63,9 +63,3 @@ class StreamReader(LineReader):
                 self._attempts.pop(fact.uid, None)
             else:
                 self._attempts[fact.uid] = self._position, fact
-
-
-def streamed(lines: Iterable[bytes]) -> Iterator[Fact]:
-    """The facts of lines; `msgspec.DecodeError` for one that is damaged."""
-    reader = StreamReader()
-    return (reader.read(line) for line in lines)
