@@ -157,3 +157,11 @@ def test_a_ledger_that_was_closed_may_go_on(ledger: Ledger) -> None:
     use = step.nodes["n"]
     assert use is not None
     assert (step.bound, use.requested["cpu"]) == (0, 0)
+
+
+def test_a_scenario_that_goes_on_after_a_pause_has_not_ended(ledger: Ledger) -> None:
+    ledger.end("Paused", "")
+    ledger.close()
+    assert ledger.phase == "Paused"
+    ledger.at(ScenarioStep(2, 0), 0)
+    assert ledger.phase == ""

@@ -116,6 +116,7 @@ class Ledger:
             self.started_time = self.time = time
         self._pass(time)
         self._rest()
+        self.phase = self.message = ""  # a scenario that paused goes on
         self._current = StepEntry(major, time)
         self.steps.append(self._current)
         return self._current
