@@ -87,6 +87,11 @@ def operation_differences(a: list[Any], b: list[Any]) -> Iterator[Difference]:
             )
         elif first != second:
             yield from differences(first, second, name)
+    in_a, in_b = ([name for name in of_a if name in of_b], [name for name in of_b if name in of_a])
+    for name, other in zip(in_a, in_b, strict=True):
+        if name != other:
+            yield Difference("order of operations, from", name, other)
+            return
 
 
 def _by_name(operations: list[Any]) -> dict[str, Any]:
@@ -107,7 +112,8 @@ def operation_title(operation: Any) -> str:
     if given.get("id"):
         return f"operation {given['id']}"
     verb = next((name for name in given if name.endswith("Operation")), "")
-    return f"step {given.get('step')}: {verb.removesuffix('Operation')} {_object(given.get(verb))}"
+    what = f"{verb.removesuffix('Operation')} {_object(given.get(verb))}".strip()
+    return f"step {given.get('step')}: {what}"
 
 
 def _object(body: Any) -> str:
