@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kubescene.errors import ConfigurationError
 from kubescene.results.comparison.json_differences import Difference, differences, members, shown
 from kubescene.results.comparison.schedulers import scheduler_differences
 from kubescene.results.sources import RunSource
@@ -44,14 +45,29 @@ def inputs_of(a: RunSource, b: RunSource) -> Inputs:
         *differences(a.scenario, b.scenario, "scenario"),
         *differences(a.seed, b.seed, "seed"),
     ]
-    if a.spec is None or b.spec is None:
+    spec_a, spec_b = _spec_of(a), _spec_of(b)
+    if spec_a is None or spec_b is None:
         missing = [source.place for source in (a, b) if source.spec is None]
         warning = f"{' and '.join(missing)}: the scenario is not there, so it is not compared"
         return Inputs(tuple(found), operations_differ=a.scenario != b.scenario, warnings=(warning,))
-    given = [each.get("operations") or [] for each in (a.spec, b.spec)]
+    given = [each.get("operations") or [] for each in (spec_a, spec_b)]
     operations = [*operation_differences(given[0], given[1])]
-    found += [*spec_differences(a.spec, b.spec), *operations]
+    found += [*spec_differences(spec_a, spec_b), *operations]
     return Inputs(tuple(found), operations_differ=bool(operations))
+
+
+def _spec_of(source: RunSource) -> JsonObject | None:
+    """The spec of a run; raises for what a Scenario that was played cannot have been."""
+    spec = source.spec
+    shaped = isinstance(spec, dict) and all(
+        isinstance(spec.get(name) or shape(), shape)
+        for name, shape in (("simulation", dict), ("operations", list))
+    )
+    if spec is not None and not shaped:
+        raise ConfigurationError(
+            f"{source.place}: the spec of the Scenario beside it is damaged: play it again"
+        )
+    return spec
 
 
 def spec_differences(a: JsonObject, b: JsonObject) -> Iterator[Difference]:

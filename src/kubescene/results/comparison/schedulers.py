@@ -35,7 +35,7 @@ def scheduler_differences(
         of_a, of_b = _complete(a), _complete(b)
         profiles = [*_of_profiles(of_a, of_b)]
     except SchedulerConfigurationError:
-        yield from differences({**(a or {})}, {**(b or {})}, "spec.simulation.schedulerConfig")
+        yield from differences(a or {}, b or {}, "spec.simulation.schedulerConfig")
         return
     yield from differences(_plain(of_a), _plain(of_b), "")
     yield from profiles
@@ -56,7 +56,7 @@ def _complete(config: ReadOnlyObject | None) -> JsonObject:
     from kubescene.scheduler.configuration.reading import decode
     from kubescene.scheduler.defaults import default_plugins
 
-    return with_defaults(decode({**(config or NONE)}), default_plugins())
+    return with_defaults(decode(config or NONE), default_plugins())
 
 
 def _plain(complete: JsonObject) -> JsonObject:
