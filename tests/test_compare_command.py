@@ -11,7 +11,7 @@ import kubescene
 from kubescene.api.yaml_text import dump_yaml
 from kubescene.cli.app import app
 from kubescene.cli.scheduler import scheduler_with
-from kubescene.errors import ConfigurationError
+from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, ScorePlugin
 from kubescene.scheduler.adding import with_plugin
@@ -99,6 +99,17 @@ def test_a_damaged_line_is_named(runs: Path, tmp_path: Path) -> None:
     copy = damaged(runs, tmp_path, b'{"fact":"PodScheduled"', b'{"fact":"PodScheduled')
     told = refused(command("compare", runs / "a", copy))
     assert f"{copy / 'timeline.jsonl'}, line " in told
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [b", "text", "spec: 5", "spec: {operations: 7}", "spec: {simulation: x}"]
+)
+def test_a_damaged_scenario_is_named(runs: Path, tmp_path: Path, text: str) -> None:
+    copy = Path(shutil.copytree(runs / "b", tmp_path / "damaged"))
+    (copy / "result.yaml").write_text(text)
+    result = command("compare", runs / "a", copy)
+    assert isinstance(result.exception, KubesceneError)
+    assert str(copy) in str(result.exception)
 
 
 def test_another_version_of_the_timeline_is_refused(runs: Path, tmp_path: Path) -> None:

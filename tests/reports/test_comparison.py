@@ -4,6 +4,7 @@ import io
 import re
 
 import pytest
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 import kubescene
@@ -103,6 +104,10 @@ def test_a_page_has_a_short_table_first_and_folds_the_rest(differing: Comparison
     assert lines[2] == "| 3 pods | A: one | B: ninety |"
     assert page.count("<details>") == page.count("</details>") >= 2
     assert page.index("| bound |") < page.index("<details>")
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(page)
+    kinds = [token.type for token in tokens]
+    assert kinds.count("table_open") == len(re.findall(r"^\|---", page, re.MULTILINE))
+    assert kinds.count("html_block") == 2 * page.count("<details>")
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
         assert len(widths) == 1, table

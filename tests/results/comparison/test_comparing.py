@@ -242,6 +242,7 @@ def test_a_queue_in_another_order_is_not_blamed_on_a_node() -> None:
     found = compare(played(names), played(names[::-1]))
     divergence = found.divergence
     assert not found.equal
+    assert [each.what for each in found.inputs] == ["order of operations, from"]
     assert divergence is not None
     assert (divergence.pod, divergence.other_pod) == ("default/first", "default/second")
     assert divergence.attribution is None

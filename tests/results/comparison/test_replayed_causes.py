@@ -166,6 +166,21 @@ def test_the_other_scheduler_says_in_the_first_cluster_what_it_did_in_its_own(na
     assert dict(ask(request, after, [first])) == {(first.pod, first.step_in_a): first.node_in_b}
 
 
+def test_the_other_scheduler_begins_its_search_where_the_first_one_would() -> None:
+    many = ScenarioBuilder("many").create(make_node("n-$(INDEX)").cpu("8").memory("8Gi"), count=240)
+    many.step(2).create(make_pod("p-$(INDEX)").cpu("1").memory("1Gi"), count=6).done()
+    before, after = options(), options(packing=True)
+    runs = [kubescene.run(many, scheduler=each) for each in (before, after)]
+    first, *others = compare(*runs).placed
+    assert first.cause is Cause.SCHEDULER
+    request = RunRequest(scenario=many.build(), scheduler=before)
+    found = dict(ask(request, after, [first, *others]))
+    assert found[first.pod, first.step_in_a] == first.node_in_b
+    assert len(found) == 1 + len(others), "the first scheduler says what it did, each time"
+    anew = dict(ask(request, before, others))
+    assert anew == {(each.pod, each.step_in_a): each.node_in_a for each in others}
+
+
 def test_a_removed_node_is_named_and_no_plugin() -> None:
     whole = choice()
     less = {**whole, "spec": {**whole["spec"], "operations": whole["spec"]["operations"][1:]}}

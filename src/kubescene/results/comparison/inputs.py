@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kubescene.errors import ConfigurationError
 from kubescene.results.comparison.json_differences import Difference, differences, members, shown
 from kubescene.results.comparison.schedulers import scheduler_differences
 from kubescene.results.sources import RunSource
@@ -44,14 +45,29 @@ def inputs_of(a: RunSource, b: RunSource) -> Inputs:
         *differences(a.scenario, b.scenario, "scenario"),
         *differences(a.seed, b.seed, "seed"),
     ]
-    if a.spec is None or b.spec is None:
+    spec_a, spec_b = _spec_of(a), _spec_of(b)
+    if spec_a is None or spec_b is None:
         missing = [source.place for source in (a, b) if source.spec is None]
         warning = f"{' and '.join(missing)}: the scenario is not there, so it is not compared"
         return Inputs(tuple(found), operations_differ=a.scenario != b.scenario, warnings=(warning,))
-    given = [each.get("operations") or [] for each in (a.spec, b.spec)]
+    given = [each.get("operations") or [] for each in (spec_a, spec_b)]
     operations = [*operation_differences(given[0], given[1])]
-    found += [*spec_differences(a.spec, b.spec), *operations]
+    found += [*spec_differences(spec_a, spec_b), *operations]
     return Inputs(tuple(found), operations_differ=bool(operations))
+
+
+def _spec_of(source: RunSource) -> JsonObject | None:
+    """The spec of a run; raises for what a Scenario that was played cannot have been."""
+    spec = source.spec
+    shaped = isinstance(spec, dict) and all(
+        isinstance(spec.get(name) or shape(), shape)
+        for name, shape in (("simulation", dict), ("operations", list))
+    )
+    if spec is not None and not shaped:
+        raise ConfigurationError(
+            f"{source.place}: the spec of the Scenario beside it is damaged: play it again"
+        )
+    return spec
 
 
 def spec_differences(a: JsonObject, b: JsonObject) -> Iterator[Difference]:
@@ -87,6 +103,11 @@ def operation_differences(a: list[Any], b: list[Any]) -> Iterator[Difference]:
             )
         elif first != second:
             yield from differences(first, second, name)
+    in_a, in_b = ([name for name in of_a if name in of_b], [name for name in of_b if name in of_a])
+    for name, other in zip(in_a, in_b, strict=True):
+        if name != other:
+            yield Difference("order of operations, from", name, other)
+            return
 
 
 def _by_name(operations: list[Any]) -> dict[str, Any]:
@@ -107,7 +128,8 @@ def operation_title(operation: Any) -> str:
     if given.get("id"):
         return f"operation {given['id']}"
     verb = next((name for name in given if name.endswith("Operation")), "")
-    return f"step {given.get('step')}: {verb.removesuffix('Operation')} {_object(given.get(verb))}"
+    what = f"{verb.removesuffix('Operation')} {_object(given.get(verb))}".strip()
+    return f"step {given.get('step')}: {what}"
 
 
 def _object(body: Any) -> str:

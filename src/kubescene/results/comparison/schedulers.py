@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from kubescene.errors import SchedulerConfigurationError
 from kubescene.results.comparison.json_differences import Difference, differences
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint
 from kubescene.scheduler.registry import PluginRegistry, default_registry
@@ -24,11 +25,23 @@ MULTI_POINT = "multiPoint"
 def scheduler_differences(
     a: ReadOnlyObject | None, b: ReadOnlyObject | None
 ) -> Iterator[Difference]:
-    """How the configuration of run B differs from that of run A; None is the default one."""
+    """How the configuration of run B differs from that of run A; None is the default one.
+
+    One that this Kubescene cannot read, as those of other versions may be, is compared as written.
+    """
     if a == b:
         return
-    of_a, of_b = _complete(a), _complete(b)
+    try:
+        of_a, of_b = _complete(a), _complete(b)
+        profiles = [*_of_profiles(of_a, of_b)]
+    except SchedulerConfigurationError:
+        yield from differences(a or {}, b or {}, "spec.simulation.schedulerConfig")
+        return
     yield from differences(_plain(of_a), _plain(of_b), "")
+    yield from profiles
+
+
+def _of_profiles(of_a: JsonObject, of_b: JsonObject) -> Iterator[Difference]:
     profiles_a, profiles_b = _profiles(of_a), _profiles(of_b)
     for name in dict.fromkeys((*profiles_a, *profiles_b)):
         if name in profiles_a and name in profiles_b:
@@ -43,7 +56,7 @@ def _complete(config: ReadOnlyObject | None) -> JsonObject:
     from kubescene.scheduler.configuration.reading import decode
     from kubescene.scheduler.defaults import default_plugins
 
-    return with_defaults(decode({**(config or NONE)}), default_plugins())
+    return with_defaults(decode(config or NONE), default_plugins())
 
 
 def _plain(complete: JsonObject) -> JsonObject:
