@@ -115,9 +115,13 @@ class Browser:
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self._out], [], [], PATIENCE_S)
-            part = os.read(self._out, 1 << 20) if ready else b""
-            if not part:
+            if not ready:
                 raise AssertionError("the browser does not answer")
+            part = os.read(self._out, 1 << 20)
+            if not part:
+                raise AssertionError(
+                    f"the browser has ended: code {self._process.wait(PATIENCE_S)}"
+                )
             self._rest += part
         line, _, self._rest = self._rest.partition(b"\0")
         message: dict[str, Any] = json.loads(line)

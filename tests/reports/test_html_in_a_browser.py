@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -287,11 +288,13 @@ def test_the_page_can_be_printed(browser: Browser, runs: dict[str, Path]) -> Non
     assert len(page.call("Page.printToPDF")["data"]) > 10_000
 
 
-def test_the_browser_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_browser_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PROGRAM is not None
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    with Browser(PROGRAM) as running:
-        running.open("about:blank")
-        assert os.listdir(tmp_path)
-    assert os.listdir(tmp_path) == []
+    # Not tmp_path: sockets have short names only.
+    with tempfile.TemporaryDirectory(prefix="k-") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr("tempfile.tempdir", None)
+        with Browser(PROGRAM) as running:
+            running.open("about:blank")
+            assert os.listdir(folder)
+        assert os.listdir(folder) == []
