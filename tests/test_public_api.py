@@ -17,6 +17,7 @@ PUBLIC = [
     "kubescene.scheduler",
     "kubescene.store",
     "kubescene.testing",
+    "kubescene.traffic",
 ]
 HEAVY = ["numpy", "orjson", "msgspec", "rich", "typer", "yaml"]
 

@@ -8,6 +8,7 @@ from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.flow import Flow
 from kubescene.traffic.kernels import NEVER, Service
 from kubescene.traffic.patterns import constant
+from kubescene.traffic.routing import Batch
 
 END = 20 * SECOND
 
@@ -70,3 +71,13 @@ def test_cuts_do_not_show(drawn: bool) -> None:
     cuts = [stream.below(END) for _ in range(50)]
     pieces = play(flow(service, 20_000_000), cuts)
     assert whole.columns.rows().tobytes() == pieces.columns.rows().tobytes()
+
+
+def test_ties_go_on_after_the_last_target_also_when_one_leaves() -> None:
+    router = LeastConnections(Service(1), 0)
+    for number in (1, 2, 3):
+        router.joined(number, 1000, 0)
+    first = router.divide(Batch([10, 20], 0, None), 3)
+    assert first.places.tolist() == [0, 1]
+    router.parted(1)
+    assert router.divide(Batch([30, 40], 2, None), 2).places.tolist() == [1, 0]

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubescene.autoscalers.dispatcher import Dispatcher
-from kubescene.clock import SECOND, Stream
+from kubescene.clock import SECOND, EventQueue, Stream, VirtualClock
 from kubescene.traffic import TrafficResult, run
 from kubescene.traffic.loading import load_run, spec_of
 from kubescene.traffic.runs import available, objects_of, world_of
@@ -90,6 +91,23 @@ def test_a_fork_goes_on_alike_and_leaves_its_parent_untouched() -> None:
     parent.run_until(47 * SECOND)
     fork = copy.deepcopy(parent)
     assert played(fork, [200 * SECOND]) == played(parent, [200 * SECOND])
+
+
+def test_a_world_runs_beside_others_on_one_clock() -> None:
+    alone, beside = world(), world()
+    alone.begin()
+    beside.begin()
+    queue = EventQueue(VirtualClock(0))
+    queue.attach(beside)
+    queue.after(33 * SECOND, beside.replicas)
+    queue.run(until=180 * SECOND)
+    assert beside.peek() is None
+    assert played(beside, []) == played(alone, [200 * SECOND])
+
+
+def test_a_result_can_be_handed_to_another_process() -> None:
+    result = run(EXAMPLE)
+    assert digest(pickle.loads(pickle.dumps(result))) == digest(result)
 
 
 def test_samples_and_decisions_do_not_depend_on_who_asks_for_progress() -> None:

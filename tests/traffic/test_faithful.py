@@ -239,3 +239,46 @@ def test_the_autoscaler_object_is_passed_on_as_it_is() -> None:
     run(spec(autoscalers=objects), [plugin])
     assert plugin.events[0].object == Autoscaler("scripted.example.com", "a: 1\n")
     assert plugin.events[-1].object == Autoscaler("scripted.example.com", "a: 1\n")
+
+
+def hpa(most: int) -> list[dict[str, object]]:
+    target = {"type": "Utilization", "averageUtilization": 50}
+    return [
+        {
+            "object": {
+                "apiVersion": "autoscaling/v2beta2",
+                "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": "hpa"},
+                "spec": {
+                    "minReplicas": 1,
+                    "maxReplicas": most,
+                    "scaleTargetRef": {
+                        "apiVersion": "extensions/v1beta1",
+                        "kind": "Deployment",
+                        "name": "deployment",
+                    },
+                    "metrics": [
+                        {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+                    ],
+                },
+            }
+        }
+    ]
+
+
+def test_12_seen_live_eleven_replicas_with_a_maximum_of_ten() -> None:
+    traffic = {"pattern": "ramp", "ramp": {"deltaV": 1, "maxRps": 50}}
+    result = run(spec(duration="180s", traffic=traffic, autoscalers=hpa(10)))
+    assert (result.counts[-1].desired, result.counts[-1].active) == (10, 11)
+    active = [each.active for each in result.counts]
+    assert active == sorted(active)  # it never scales down
+
+
+def test_12_seen_live_399_milliseconds_and_more_than_fifty_replicas() -> None:
+    """A hundred requests a second: 6.6 % took 399 ms by a remainder, and 50 to 59 replicas came."""
+    traffic = {"pattern": "step", "step": {"rps": 100, "after": "10s"}}
+    result = run(spec(duration="10m", traffic=traffic, autoscalers=hpa(60)))
+    columns = result.requests
+    took = (columns.completed - columns.arrived) // 1_000_000
+    assert float((took == 399).mean()) == pytest.approx(0.066, abs=0.006)
+    assert 48 <= result.summary.replicas_most <= 60

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from kubescene.autoscalers import EventType, MetricType, Pod, VerticalRecommendationResponse
+from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.traffic import Outcome, TrafficResult, TrafficSpec, run
+from kubescene.traffic.fixed import FixedWorld
 from kubescene.traffic.loading import spec_of
+from kubescene.traffic.runs import objects_of, world_of
 from traffic.stubs import Scripted, cpu_between
 
 QUIET = {"pattern": "uniform", "uniform": {"numberOfRequests": 0}}
@@ -350,3 +353,37 @@ def test_littles_law_holds_for_what_was_sampled(routing: str, demand: str) -> No
     columns = result.requests
     area = int((np.minimum(columns.completed, 60 * SECOND) - columns.arrived).sum())
     assert sampled / 1000 == pytest.approx(area / SECOND, rel=2e-3)
+
+
+@pytest.mark.parametrize("mode", ["fixed", "faithful"])
+def test_a_request_that_takes_exactly_its_timeout_succeeds(mode: str) -> None:
+    request = {"cpuTime": "0s", "ioTime": "200ms", "timeout": "200ms"}
+    result = run(arriving("1s", request=request, mode=mode))
+    assert result.requests.outcome.tolist() == [Outcome.OK]
+
+
+@pytest.mark.parametrize(("io", "outcome"), [("500ms", Outcome.OPEN), ("499ms", Outcome.OK)])
+def test_who_would_leave_at_the_very_end_is_open(io: str, outcome: Outcome) -> None:
+    request = {"cpuTime": "500ms", "ioTime": io}
+    assert run(arriving("59s", request=request)).requests.outcome.tolist() == [outcome]
+
+
+def test_who_drains_past_the_end_is_open_and_not_killed() -> None:
+    request = {"cpuTime": "10s", "ioTime": "0s"}
+    result = run(arriving("57s", request=request, **FAST), [Scripted({0: 1, 58: 0})])
+    assert result.requests.outcome.tolist() == [Outcome.OPEN]
+    assert result.used == 3 * SECOND * 1000
+
+
+def test_a_backend_replaces_nobody_twice() -> None:
+    plugin = Scripted({0: 1})
+    asked = spec()
+    world = world_of(asked, Dispatcher([plugin]).partition(objects_of(asked, [plugin])))
+    assert isinstance(world, FixedWorld)
+    world.begin()
+    world.run_until(SECOND)
+    for _ in range(2):
+        world.backend.evict(world.backend.active, surge=True)
+    world.run_until(10 * SECOND)
+    assert [each.name for each in world.backend.active] == ["replica-2"]
+    assert len(world.backend.everybody) == 2

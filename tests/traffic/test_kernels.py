@@ -63,7 +63,7 @@ class Case(NamedTuple):
 
 
 def case(seed: int) -> Case:
-    """A small random world with many ties."""
+    """A small random world with many ties; some are large enough to be tidied up."""
     stream = Stream(seed)
     scale = (1, 3, 50, 1000)[stream.below(4)]
     drawn, limited = stream.below(2) == 1, stream.below(3) == 0
@@ -74,7 +74,7 @@ def case(seed: int) -> Case:
         limit=stream.below(4) if limited else 0,
         ceiling=stream.below(3) * 100 if limited else 0,
     )
-    count = stream.below(60)
+    count = stream.below(60) if seed % 50 else 250
     arrivals = sorted(stream.below(40 * scale) for _ in range(count))
     demands = [stream.below(3000) if drawn else service.demand for _ in range(count)]
     return Case(service, (1, 7, 300, 1000)[stream.below(4)], arrivals, demands)

@@ -42,6 +42,11 @@ def document(**spec: Any) -> dict[str, Any]:
         ({"horizontalInterval": "0s"}, "spec.horizontalInterval: must be longer than 0s"),
         ({"verticalInterval": "0s"}, "spec.verticalInterval: must be longer than 0s"),
         ({"statInterval": "-1s"}, "spec.statInterval: '-1s' is not a duration"),
+        ({"statInterval": "1ns"}, "spec.statInterval: 1ns would pass|0.000000001s would pass"),
+        (
+            {"traffic": {"pattern": "spikes", "spikes": {"every": "0s", "width": "0s"}}},
+            "spec.traffic.spikes.every: must be longer than 0s",
+        ),
         ({"duration": "0s"}, "spec.duration: must be longer than 0s"),
         ({"duration": 5}, "spec.duration: must be a duration such as 90s"),
         ({"duration": "745h"}, "spec.duration: must not be longer than 31 days"),

@@ -25,8 +25,10 @@ a Deployment's scale would say, and a pod is ready if it is ``active``. ``last_t
 it entered its state; the time of ``CREATE`` is its start. A world in faithful mode tells of pods
 only while they are active and never sends ``UPDATE``, as Skenario did.
 
-**Stats** come per pod, some seconds old. They may come after the ``DELETE`` of their pod. A
-metric type that you do not know is to be ignored.
+**Stats** come per pod, some seconds old: means over the time since the last one (in faithful mode
+of one instant). They may come after the ``DELETE`` of their pod. A metric type that you do not know
+is to be ignored, and so is the pod name ``RoutingStock`` if you have no use for it: it tells of
+requests that no pod has, those that found none since the last recommendation.
 
 **No closures over the world, no wall clock, no randomness of your own**: the same messages must get
 the same answers. An error that you raise ends the run and is told with your type and the call.

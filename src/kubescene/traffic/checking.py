@@ -25,6 +25,7 @@ from kubescene.traffic.units import Duration
 LONGEST = 31 * DAY
 MOST_REPLICAS = 100_000
 MOST_RPS = 10_000_000
+MOST_TICKS = 10_000_000
 MOST_CPU_TIME = (1 << 45) // 1000
 """Longer demands do not fit the numbers that random ones are drawn in: 9.7 hours."""
 SEED_RANGE = (-(2**63), 2**63 - 1)
@@ -39,8 +40,9 @@ def check(spec: TrafficSpec) -> None:
 
 def faults(spec: TrafficSpec) -> Iterator[Fault]:
     """Every fault: the way to the field from ``spec``, and what is wrong there."""
-    for name in ("duration", "statInterval", "horizontalInterval", "verticalInterval"):
-        yield from _positive(spec, name)
+    yield from _positive(spec, "duration")
+    for name in ("statInterval", "horizontalInterval", "verticalInterval"):
+        yield from _repeating(spec, getattr(spec, snake(name)), name)
     if not SEED_RANGE[0] <= spec.seed <= SEED_RANGE[1]:
         yield "seed", "must fit into 64 bits"
     if spec.duration > LONGEST:
@@ -58,6 +60,14 @@ def _positive(spec: Any, name: str, path: str = "") -> Iterator[Fault]:
     value = getattr(spec, snake(name))
     if value <= 0:
         yield f"{path}{name}", f"must be longer than 0s, not {value}"
+
+
+def _repeating(spec: TrafficSpec, interval: Duration, path: str) -> Iterator[Fault]:
+    """What happens again and again must not happen too often."""
+    if interval <= 0:
+        yield path, f"must be longer than 0s, not {interval}"
+    elif spec.duration // interval > MOST_TICKS:
+        yield path, f"{interval} would pass more than {MOST_TICKS} times in {spec.duration}"
 
 
 def snake(name: str) -> str:
@@ -83,6 +93,8 @@ def _traffic_faults(spec: TrafficSpec) -> Iterator[Fault]:
             ):
                 yield from _rate(getattr(chosen, name), f"{path}{_camel(name)}")
         yield from _pattern_faults(chosen, path)
+        if isinstance(chosen, SpikesTraffic):
+            yield from _repeating(spec, chosen.every, f"{path}every")
     elif traffic.pattern in (Pattern.PIECEWISE, Pattern.REPLAY):
         yield f"traffic.{traffic.pattern.value}", "is missing: it says what to play"
 
@@ -102,7 +114,6 @@ def _pattern_faults(chosen: Any, path: str) -> Iterator[Fault]:
         case SinusoidalTraffic():
             yield from _positive(chosen, "period", path)
         case SpikesTraffic():
-            yield from _positive(chosen, "every", path)
             if chosen.width > chosen.every:
                 yield f"{path}width", "must not be longer than every: spikes would overlap"
         case DiurnalTraffic():

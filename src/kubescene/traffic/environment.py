@@ -49,7 +49,7 @@ class OrderedSchedule:
 
     def push(self, movement: Movement) -> None:
         self._sequence += 1
-        key = (movement.occurs_at << _SEQUENCE_BITS) + self._sequence
+        key = movement.key = (movement.occurs_at << _SEQUENCE_BITS) + self._sequence
         self._waiting[key] = movement
         heappush(self._heap, key)
 
@@ -65,10 +65,7 @@ class OrderedSchedule:
 
     def cancel(self, movement: Movement) -> None:
         """Take it back; what is not there any more stays so."""
-        for key, each in self._waiting.items():
-            if each is movement:
-                del self._waiting[key]
-                return
+        self._waiting.pop(movement.key, None)
 
 
 class ShiftingSchedule:

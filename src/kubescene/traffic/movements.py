@@ -51,7 +51,7 @@ class IgnoredReason(StrEnum):
 class Movement:
     """What is to move, when, from where to where. Without an entity: the oldest that is there."""
 
-    __slots__ = ("entity", "kind", "notes", "occurs_at", "source", "target")
+    __slots__ = ("entity", "key", "kind", "notes", "occurs_at", "source", "target")
 
     def __init__(
         self,
@@ -68,6 +68,8 @@ class Movement:
         self.target = target
         self.entity = entity
         self.notes = notes
+        self.key = -1
+        """Its place in a schedule, given there."""
 
     def at(self, instant: int) -> "Movement":
         """The same at another instant; notes stay behind."""
