@@ -58,6 +58,24 @@ def test_rejected_nodes_name_plugin_and_reason(run: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("file", ["timeline.jsonl", "explanations.jsonl"])
+def test_a_wrong_byte_in_a_line_is_told_with_its_place(run: Path, file: str) -> None:
+    data = (run / file).read_bytes()
+    before, pod, rest = data.rpartition(b'"NodeResourcesFit"')
+    (run / file).write_bytes(before + pod.replace(b"F", b"\xf6") + rest)
+    with pytest.raises(ConfigurationError, match=rf"{file}, line \d+: "):
+        read_attempts(run, "huge")
+
+
+def test_an_index_that_points_beyond_the_files_finds_nothing(run: Path) -> None:
+    data = (run / "pods.index").read_bytes()
+    begin = data.find(b"\n") + 1
+    records = [data[at : at + 24] for at in range(begin, len(data), 24)]
+    beyond = [record[:8] + b"\xff" * 8 + record[16:] for record in records]
+    (run / "pods.index").write_bytes(data[:begin] + b"".join(beyond))
+    assert read_attempts(run, "huge") == []
+
+
 def test_a_failed_attempt_has_the_schedulers_message(run: Path) -> None:
     (attempt,) = read_attempts(run, "huge")
     assert attempt.node == ""

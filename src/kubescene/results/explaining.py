@@ -9,7 +9,7 @@ import orjson
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
-from kubescene.results.mapping import Mapped, line_number, mapped, occurrences
+from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FILE
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, TimelineLog
@@ -19,6 +19,8 @@ from kubescene.timeline.files import read_header
 from kubescene.timeline.pod_facts import PodLine
 
 ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
+"""What a line with a wrong byte in it raises."""
 
 
 class NodeVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -137,12 +139,11 @@ def _attempts_in(path: Path, pod: str, index: PodIndex) -> list[PodLine]:
     with mapped(path) as data:
         read_header(data[: max(data.find(b"\n"), 0)], path)
         for start in _line_starts(data, named, known):
-            end = data.find(b"\n", start)
-            line = data[start : max(end, start)]
+            line = line_at(data, start)
             if line.startswith(ATTEMPTS) and named in line:
                 try:
                     found.append(msgspec.json.decode(line, type=PodLine))
-                except msgspec.DecodeError as error:
+                except DAMAGED as error:
                     where = f"{path}, line {line_number(data, start)}"
                     raise ConfigurationError(f"{where}: {error}") from error
     return found
@@ -203,7 +204,7 @@ class _Nodes(msgspec.Struct, frozen=True):
 def _row(explanations: Explanations, line: ExplainedLine) -> _Row:
     try:
         return msgspec.json.decode(line.line, type=_Row)
-    except msgspec.DecodeError as error:
+    except DAMAGED as error:
         raise ConfigurationError(f"{explanations.place(line)}: {error}") from error
 
 
@@ -238,7 +239,7 @@ def _verdicts(
     try:
         names = msgspec.json.decode(line.nodes, type=_Nodes).nodes
         return (*_fitting(row, names), *_rejected(row, names))
-    except (msgspec.DecodeError, IndexError) as error:
+    except (*DAMAGED, IndexError) as error:
         raise ConfigurationError(
             f"{explanations.place(line)}: the list of nodes before it is not its own: {error}"
         ) from error

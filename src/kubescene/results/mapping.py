@@ -38,7 +38,9 @@ def occurrences(data: Mapped, text: bytes) -> Iterator[int]:
 
 
 def line_at(data: Mapped, start: int) -> bytes:
-    """The line that begins at a position, without its end."""
+    """The line that begins at a position, without its end; nothing if it is beyond the file."""
+    if start >= len(data):
+        return b""
     return data[start : max(data.find(b"\n", start), start)]
 
 

@@ -1,5 +1,6 @@
 """Which plugin moved a pod, from two explained attempts alone."""
 
+import msgspec
 import pytest
 
 from kubescene.results.comparison import Side, Why, attribute
@@ -173,6 +174,14 @@ def test_what_was_not_explained_is_said_for_the_run_that_did_not() -> None:
     bare = ExplainedAttempt("default/p", "1.1", "b", "")
     assert attribute(explained, bare).sides == (Side.B,)
     assert attribute(bare, bare).sides == (Side.A, Side.B)
+
+
+def test_scores_that_are_not_all_there_explain_nothing() -> None:
+    whole = scored("a", a={"Fit": 60}, b={"Fit": 50})
+    bare = (NodeVerdict("a"), NodeVerdict("b"))
+    damaged = msgspec.structs.replace(whole, node="b", verdicts=bare)
+    found = attribute(whole, damaged)
+    assert (found.why, found.sides) == (Why.UNEXPLAINED, (Side.B,))
 
 
 def test_a_failure_behind_the_filters_is_told_in_its_own_words() -> None:

@@ -140,6 +140,8 @@ def _said(*attempts: ExplainedAttempt) -> str:
 
 def _by_score(a: ExplainedAttempt, b: ExplainedAttempt) -> Attribution:
     pair = (a.node, b.node)
+    if damaged := tuple(s for s, each in zip(Side, (a, b), strict=True) if not _whole(each, pair)):
+        return Attribution(Why.UNEXPLAINED, sides=damaged)
     totals_in_a, totals_in_b = _totals(a, pair), _totals(b, pair)
     lead, goal = totals_in_a[0] - totals_in_a[1], totals_in_b[0] - totals_in_b[1]
     parts = _needed(_parts(a, b, pair), lead, _sign(goal))
@@ -207,6 +209,12 @@ def _columns(
             scores = record.scores.get(pair[0], 0), record.scores.get(pair[1], 0)
             columns[record.extender] = (1, scores)
     return columns
+
+
+def _whole(attempt: ExplainedAttempt, pair: tuple[str, str]) -> bool:
+    """Whether both nodes have a score of every plugin; a damaged file may lack some."""
+    lengths = {len(_verdict(attempt, node).scores) for node in pair}
+    return lengths == {len(attempt.plugins)}
 
 
 def _totals(attempt: ExplainedAttempt, pair: tuple[str, str]) -> tuple[int, int]:
