@@ -71,11 +71,16 @@ def document(**spec: Any) -> dict[str, Any]:
 
 
 def measure(
-    kind: str, requests: int = 0, load: float = 0.5, demand: str = "constant", name: str = ""
+    kind: str,
+    requests: int = 0,
+    load: float = 0.5,
+    demand: str = "constant",
+    name: str = "",
+    routing: str = "roundRobin",
 ) -> Figures:
     run(document(duration="1s"))  # tables and modules
     if kind == "plain":
-        asked = plain(requests, load, demand)
+        asked = plain(requests, load, demand, routing)
     elif kind == "hour":
         asked = hour()
     else:
@@ -88,7 +93,7 @@ def measure(
     return {**span._asdict(), "requests": result.requests.count, "mb": peak_mb()}
 
 
-def plain(requests: int, load: float, demand: str) -> dict[str, Any]:
+def plain(requests: int, load: float, demand: str, routing: str) -> dict[str, Any]:
     rps = 1000
     cpu_ns = int(load * REPLICAS * 10**9 / rps)
     return document(
@@ -96,6 +101,7 @@ def plain(requests: int, load: float, demand: str) -> dict[str, Any]:
         traffic={"pattern": "constant", "spacing": "poisson", "constant": {"rps": rps}},
         request={"cpuTime": f"{cpu_ns}ns", "ioTime": "0s", "demand": demand},
         replicas={"initial": REPLICAS},
+        routing=routing,
     )
 
 
@@ -128,6 +134,9 @@ def main(quick: bool) -> None:
             figures = alone(__file__, kind="plain", requests=requests, load=load, demand=demand)
             span = Span(figures["wall_s"], figures["cpu_s"])
             row(f"{demand} demands, load {load}", span.per(requests), f"floor {floor} /s")
+    for routing in ("random", "leastConnections"):
+        figures = alone(__file__, kind="plain", requests=requests, routing=routing)
+        row(f"{routing}, load 0.5", Span(figures["wall_s"], figures["cpu_s"]).per(requests))
     for factor in (1, 4):
         figures = alone(__file__, kind="plain", requests=factor * requests)
         cost = figures["cpu_s"] / (factor * requests) * 1e9

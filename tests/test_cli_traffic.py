@@ -45,6 +45,12 @@ def test_settings_change_the_run() -> None:
     assert json.loads(done.stdout)["summary"]["requests"] == 3400
 
 
+def test_a_dash_is_standard_input() -> None:
+    command = [sys.executable, "-m", "kubescene", "traffic", "run", "-", "--json"]
+    done = subprocess.run(command, input=STEP.read_bytes(), capture_output=True, check=True)
+    assert json.loads(done.stdout)["summary"] == json.loads(run(STEP).header())["summary"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

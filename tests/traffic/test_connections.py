@@ -4,18 +4,22 @@ import pytest
 
 from kubescene.clock import SECOND, Stream
 from kubescene.traffic.arrivals import SpacedArrivals, Spacing
-from kubescene.traffic.connections import LeastConnections
+from kubescene.traffic.connections import (
+    EqualConnections,
+    LeastConnections,
+    least_connections,
+)
 from kubescene.traffic.flow import Flow
 from kubescene.traffic.kernels import NEVER, Service
 from kubescene.traffic.patterns import constant
-from kubescene.traffic.routing import Batch
+from kubescene.traffic.routing import Batch, Router
 
 END = 20 * SECOND
 
 
-def flow(service: Service, io: int) -> Flow:
+def flow(service: Service, io: int, router: Router | None = None) -> Flow:
     arrivals = SpacedArrivals(constant(60, END), Spacing.POISSON, Stream(4), END)
-    router = LeastConnections(service, io)
+    router = least_connections(service, io) if router is None else router
     return Flow(arrivals, router, service, io=io, demand_stream=Stream(5), times=None, halt=END)
 
 
@@ -73,11 +77,24 @@ def test_cuts_do_not_show(drawn: bool) -> None:
     assert whole.columns.rows().tobytes() == pieces.columns.rows().tobytes()
 
 
-def test_ties_go_on_after_the_last_target_also_when_one_leaves() -> None:
-    router = LeastConnections(Service(1), 0)
+@pytest.mark.parametrize("made", [LeastConnections, EqualConnections])
+def test_ties_go_on_after_the_last_target_also_when_one_leaves(
+    made: type[LeastConnections] | type[EqualConnections],
+) -> None:
+    router = made(Service(1), 0)
     for number in (1, 2, 3):
         router.joined(number, 1000, 0)
     first = router.divide(Batch([10, 20], 0, None), 3)
     assert first.places.tolist() == [0, 1]
     router.parted(1)
     assert router.divide(Batch([30, 40], 2, None), 2).places.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("io", [0, 30_000_000])
+@pytest.mark.parametrize("timeout", [NEVER, 400_000_000, 0])
+@pytest.mark.parametrize("demand", [0, 30 * 10**9, 60 * 10**9])
+def test_the_fast_form_is_the_general_one(demand: int, timeout: int, io: int) -> None:
+    service = Service(demand, timeout=timeout)
+    fast = play(flow(service, io, EqualConnections(service, io)), [])
+    general = play(flow(service, io, LeastConnections(service, io)), [])
+    assert fast.columns.rows().tobytes() == general.columns.rows().tobytes()

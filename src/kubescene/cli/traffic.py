@@ -23,7 +23,7 @@ def commands() -> None:
 
 @traffic.command("run")
 def run(
-    file: Annotated[Path, typer.Argument(help="A TrafficRun (YAML or JSON).")],
+    file: Annotated[Path, typer.Argument(help="A TrafficRun (YAML or JSON); - is standard input.")],
     settings: Annotated[
         list[str] | None,
         typer.Option(

@@ -9,10 +9,11 @@ from types import FrameType
 from rich.console import Console
 
 from kubescene.autoscalers.loading import load_autoscaler
-from kubescene.cli.files import complain
-from kubescene.errors import ConfigurationError
+from kubescene.cli.files import STDIN, complain
+from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
-from kubescene.traffic import Phase, TrafficResult, load_run, run
+from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
+from kubescene.traffic.loading import MAX_FILE_BYTES
 from kubescene.traffic.results import SUMMARY_FILE
 
 FINE, RUN_FAILED = 0, 1
@@ -54,16 +55,26 @@ def run_traffic(
     if autoscalers and "" not in sys.path:
         sys.path.insert(0, "")  # as with python -m: it may lie in the current directory
     plugins = [load_autoscaler(each) for each in autoscalers]
-    asked = load_run(file, settings)
+    asked, folder = read(file, settings)
     interruption = Interruption()
     try:
         with TrafficProgress(Console(stderr=True, quiet=quiet)) as progress:
-            result = run(asked, plugins, folder=file.parent, watch=progress, cancelled=interruption)
+            result = run(asked, plugins, folder=folder, watch=progress, cancelled=interruption)
     finally:
         interruption.over()
     if out is not None:
         result.save(out)
     return tell(result, as_json=as_json, quiet=quiet)
+
+
+def read(file: Path, settings: Sequence[str]) -> tuple[TrafficRun, Path | None]:
+    """The run, and the folder of the files that it names; standard input has none."""
+    if str(file) != STDIN:
+        return load_run(file, settings), file.parent
+    text = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
+        raise TrafficError(f"more than {MAX_FILE_BYTES} bytes", source="<stdin>")
+    return parse_run(text, "<stdin>", settings), None
 
 
 def check_output(file: Path, out: Path) -> None:

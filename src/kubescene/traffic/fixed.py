@@ -22,7 +22,7 @@ from kubescene.autoscalers import (
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
-from kubescene.traffic.connections import LeastConnections
+from kubescene.traffic.connections import least_connections
 from kubescene.traffic.decisions import Decision, SizeDecision, resource
 from kubescene.traffic.entities import Entity, Kind, entity_name
 from kubescene.traffic.environment import OrderedSchedule
@@ -333,5 +333,5 @@ def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.RANDOM:
         return RandomRouting(streams.stream("traffic/routing"))
     if spec.routing is Routing.LEAST_CONNECTIONS:
-        return LeastConnections(service_of(spec), int(spec.request.io_time))
+        return least_connections(service_of(spec), int(spec.request.io_time))
     return RoundRobin()

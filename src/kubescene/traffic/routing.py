@@ -96,18 +96,20 @@ class RandomRouting(PlainRouter):
     def divide(self, batch: Batch, replicas: int) -> Division:
         draws = (self._stream.next_u64s(len(batch.arrivals)) >> np.uint64(32)).astype(np.int64)
         places: Integers = draws * replicas >> 32
-        return Division(places, self._parts(batch, places, replicas))
+        return Division(places, parts_of(batch, places, replicas))
 
-    def _parts(self, batch: Batch, places: Integers, replicas: int) -> Iterator[Part]:
-        order = np.argsort(places, kind="stable")
-        ends = np.cumsum(np.bincount(places, minlength=replicas)).tolist()
-        arrivals = np.array(batch.arrivals, dtype=np.int64)[order].tolist()
-        demands = None
-        if batch.demands is not None:
-            demands = np.array(batch.demands, dtype=np.int64)[order].tolist()
-        rows = (order + batch.first).tolist()
-        start = 0
-        for place, end in enumerate(ends):
-            part = None if demands is None else demands[start:end]
-            yield Part(place, arrivals[start:end], rows[start:end], part)
-            start = end
+
+def parts_of(batch: Batch, places: Integers, replicas: int) -> Iterator[Part]:
+    """What each replica gets, if every request has its place."""
+    order = np.argsort(places, kind="stable")
+    ends = np.cumsum(np.bincount(places, minlength=replicas)).tolist()
+    arrivals = np.array(batch.arrivals, dtype=np.int64)[order].tolist()
+    demands = None
+    if batch.demands is not None:
+        demands = np.array(batch.demands, dtype=np.int64)[order].tolist()
+    rows = (order + batch.first).tolist()
+    start = 0
+    for place, end in enumerate(ends):
+        part = None if demands is None else demands[start:end]
+        yield Part(place, arrivals[start:end], rows[start:end], part)
+        start = end
