@@ -288,6 +288,52 @@ def test_collecting_can_be_bracketed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (measured.name, measured.pods) == ("mine", 5)
 
 
+def test_what_is_collected_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = [
+        {"opcode": "createNodes", "count": 1},
+        {"opcode": "startCollectingMetrics", "namespaces": ["a"]},
+        {"opcode": "createPods", "count": 2, "namespace": "a"},
+        {"opcode": "stopCollectingMetrics"},
+    ]
+    _, result = Played(tmp_path, operations).run(monkeypatch)
+    assert [each.pods for each in result.measurements] == [2]
+
+
+GATED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: "held-{{.Index}}"}
+spec:
+  schedulingGates: [{name: example.com/hold}]
+  containers: [{name: main, image: app, resources: {requests: {cpu: 100m}}}]
+"""
+
+
+def test_a_pod_is_updated_by_a_template_that_knows_nothing_of_admission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "held.yaml").write_text(GATED)
+    free = "\n".join(line for line in GATED.splitlines() if "schedulingGates" not in line)
+    (tmp_path / "free.yaml").write_text(free)
+    grown = free.replace("100m", "200m")
+    (tmp_path / "grown.yaml").write_text(grown)
+    held = {"podTemplatePath": "held.yaml", "skipWaitToCompletion": True}
+    every = {"namespace": "test", "count": 2}
+    operations = [
+        {"opcode": "createNodes", "count": 1},
+        {"opcode": "createPods", **held, **every},
+        {"opcode": "updateAny", "templatePath": "free.yaml", **every},
+        {"opcode": "barrier"},
+        {"opcode": "updateAny", "templatePath": "grown.yaml", **every, "subresources": ["resize"]},
+    ]
+    stage, result = Played(tmp_path, operations).run(monkeypatch)
+    pods = stage.cluster.list("pods", "test")
+    assert [bool(pod["spec"].get("nodeName")) for pod in pods] == [True, True]
+    requests = [pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in pods]
+    assert requests == ["200m", "200m"]
+    assert result.not_replayed == []
+
+
 def test_create_any_and_update_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     any_of = {"templatePath": "map.yaml", "namespace": "maps", "count": 3}
     operations = [

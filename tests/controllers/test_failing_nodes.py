@@ -292,6 +292,27 @@ def test_another_taint_does_not_delay_what_was_decided() -> None:
     assert names(cluster) == []
 
 
+def test_at_the_same_instant_the_shorter_toleration_counts() -> None:
+    cluster = world("a")
+    cluster.create(tolerating("p", "a", SHORT, LONG))
+    taint(cluster.settle(), "a", "j")
+    taint(cluster, "a", "j", "k")
+    cluster.advance(30 * SECOND)
+    assert names(cluster) == []
+
+
+def test_a_pod_that_the_scheduler_puts_on_a_tainted_node_goes_in_its_time() -> None:
+    cluster = world("a")
+    taint(cluster, "a", "k")
+    cluster.create(make_pod("other"))
+    cluster.settle()
+    pod = make_pod("p").build()
+    cluster.create({**pod, "spec": {**pod["spec"], "tolerations": [SHORT]}})
+    assert cluster.settle().pod("p").node == "a"
+    cluster.advance(30 * SECOND)
+    assert names(cluster) == ["other"]
+
+
 def test_a_toleration_that_is_added_saves_a_pod() -> None:
     cluster = world("a")
     cluster.create(tolerating("p", "a", SHORT))

@@ -108,7 +108,7 @@ FIELDS: Mapping[OpCode, Fields] = {
     OpCode.BARRIER: Fields({}, {**_SELECTED, "stageRequirement": Kind.TEXT}),
     OpCode.SLEEP: Fields({"duration": Kind.TEXT}, {}),
     OpCode.START_COLLECTING: Fields(
-        {"name": Kind.TEXT, "namespaces": Kind.TEXTS}, {"labelSelector": Kind.OBJECT}
+        {"namespaces": Kind.TEXTS}, {"name": Kind.TEXT, "labelSelector": Kind.OBJECT}
     ),
     OpCode.STOP_COLLECTING: Fields({}, {}),
     OpCode.CREATE_ANY: Fields(_TEMPLATE, {"namespace": Kind.TEXT, **_COUNT}),

@@ -26,6 +26,10 @@ from kubescene.types import JsonObject
 
 SCHEDULED, ATTEMPTED = "Scheduled", "Attempted"
 
+RESIZE = "resize"
+ADMITTED = ("serviceAccountName", "serviceAccount", "priority", "preemptionPolicy")
+"""What admission gives to every pod, and no update may take away."""
+
 
 def replay(workload: Workload, *onlookers: Instrument) -> WorkloadResult:
     """Replay one workload in a world of its own; raises `WorkloadError`."""
@@ -210,18 +214,19 @@ class _Player:
         self._stage.settle()
 
     def update_any(self, operation: Operation) -> None:
-        """Replace each object, then what is its status."""
-        unknown = [each for each in operation.get("subresources") or () if each != "status"]
-        for each in unknown:
-            self._result.not_replayed.append(f"updateAny of subresource {each}")
+        """Replace each object, or a part of it, then what is its status."""
+        parts = operation.get("subresources") or ()
+        for each in parts:
+            if each not in ("status", RESIZE):
+                self._result.not_replayed.append(f"updateAny of subresource {each}")
         rate = operation.get("updatePerSecond") or 0
         for obj in self._objects(operation):
-            self._update(obj)
+            self._update(obj, RESIZE if RESIZE in parts else "")
             if rate:
                 self._stage.advance(SECOND // rate)
         self._stage.settle()
 
-    def _update(self, obj: JsonObject) -> None:
+    def _update(self, obj: JsonObject, part: str) -> None:
         client = self._stage.client
         existing = client.get(ObjectRef.to(obj))
         kept = {
@@ -230,7 +235,11 @@ class _Player:
             if name in existing["metadata"]
         }
         obj["metadata"] = {**obj["metadata"], **kept}
-        record = client.update(obj)
+        if obj["kind"] == "Pod":
+            # scheduler_perf runs without the admission that has set these here.
+            given = {name: existing["spec"].get(name) for name in ADMITTED}
+            obj["spec"] = {**given, **(obj.get("spec") or {})}
+        record = client.update(obj, subresource=part)
         if "status" in obj:
             obj["metadata"]["resourceVersion"] = str(record.revision)
             client.update(obj, subresource="status")
