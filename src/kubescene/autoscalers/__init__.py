@@ -2,7 +2,10 @@
 
 `interfaces` is the author's manual: four callbacks and their messages. An autoscaler knows pods and
 samples by name; it knows nothing of stores, registries or of the world that asks it.
+`ProcessAutoscaler` and `serve` are the two sides of one in another process (``process``).
 """
+
+from typing import TYPE_CHECKING, Any
 
 from kubescene.autoscalers.interfaces import (
     HPA_TYPES,
@@ -29,6 +32,10 @@ from kubescene.autoscalers.interfaces import (
     VerticalRecommendationResponse,
 )
 
+if TYPE_CHECKING:
+    from kubescene.autoscalers.process.host import ProcessAutoscaler
+    from kubescene.autoscalers.process.serving import serve
+
 __all__ = [
     "HPA_TYPES",
     "HPA_V1",
@@ -47,9 +54,30 @@ __all__ = [
     "MetricType",
     "Pod",
     "PodState",
+    "ProcessAutoscaler",
     "RecommendedPodResources",
     "Stat",
     "StatRequest",
     "VerticalRecommendationRequest",
     "VerticalRecommendationResponse",
+    "serve",
 ]
+
+_HOMES = {
+    "ProcessAutoscaler": "kubescene.autoscalers.process.host",
+    "serve": "kubescene.autoscalers.process.serving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: they need gRPC, which is large and an extra.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kubescene.autoscalers' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -12,6 +12,7 @@ by the types of its objects and gets a `Partition`, which keeps the order that a
 """
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -53,7 +54,8 @@ class Dispatcher:
     def __init__(self, plugins: Sequence[AutoscalerPlugin] = ()) -> None:
         self._plugins: list[AutoscalerPlugin] = []
         self._by_type: dict[str, AutoscalerPlugin] = {}
-        self._partitions = 0
+        # Counted without a lock: runs may begin in several threads.
+        self._partitions = count(1)
         for plugin in plugins:
             self.register(plugin)
 
@@ -96,8 +98,7 @@ class Dispatcher:
                 raise ConfigurationError(
                     f"a run has one object for each autoscaler, not several of {plugin.types[0]}"
                 )
-        self._partitions += 1
-        return Partition(str(self._partitions), chosen)
+        return Partition(str(next(self._partitions)), chosen)
 
     def close(self) -> None:
         """Nobody will ask any more: every autoscaler may give back what it holds."""
@@ -196,6 +197,8 @@ def call(chosen: Chosen, name: str, method: Callable[[Any], A], request: Any) ->
     """Ask; whatever goes wrong is told with the autoscaler's type."""
     try:
         return method(request)
+    except AutoscalerError:
+        raise  # It is told already: one in another process has more to say about itself.
     except KubesceneError as error:
         raise AutoscalerError(str(error), autoscaler=chosen.object.type, call=name) from error
     except Exception as error:

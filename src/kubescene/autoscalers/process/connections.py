@@ -1,0 +1,191 @@
+"""A connection to a plugin that runs: calls with deadlines, health, and a graceful end."""
+
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+from kubescene.autoscalers.process.children import START, Child
+from kubescene.autoscalers.process.definitions import Method
+from kubescene.autoscalers.process.handshake import SERVICE
+from kubescene.autoscalers.process.last_words import LastWords
+from kubescene.autoscalers.process.messages import (
+    CONTROLLER,
+    HEALTH,
+    PLUGIN,
+    SERVING,
+    STDIO,
+    Empty,
+    unreadable,
+)
+from kubescene.errors import AutoscalerError, ConfigurationError
+
+try:
+    import grpc
+except ImportError as error:
+    raise ConfigurationError(
+        "autoscalers in other processes need grpc: pip install 'kubescene[processes]'"
+    ) from error
+
+OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+]
+_GRACE_S = 2.0
+"""How long a plugin has to go after it was told to."""
+
+_ATTEMPT_S = 1.0
+_ORIGINS = {1: "stdout", 2: "stderr"}
+
+
+class Connection:
+    """One process, from its start to its end. It is never started again; that makes a new one."""
+
+    def __init__(self, command: str, *, start_s: float, call_s: float) -> None:
+        self.child = Child(command, start_s=start_s)
+        self.call_s = call_s
+        self.retired = False
+        """It failed us once: no new run begins with it."""
+        assert self.child.address is not None
+        self._channel = grpc.insecure_channel(self.child.address.target, options=OPTIONS)
+        self._calls = {name: self._unary(method) for name, method in PLUGIN.items()}
+        self._check = self._unary(HEALTH["Check"])
+        # It holds nothing of this object, which may so be forgotten; and it runs at exit, too.
+        self._end = weakref.finalize(self, end, self.child, self._channel)
+        try:
+            self._reach(start_s)
+            self._read_stdio()
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Say that it is over, and see to it that it is. May be called again."""
+        self._end()
+
+    def call(self, name: str, request: Any, told: str) -> Any:
+        """Ask; ``told`` names the call in errors. Raises `AutoscalerError`, or
+        `ConfigurationError` for what the plugin refuses."""
+        if self.child.has_exited():
+            raise self._gone(told)
+        # Who did not answer once is told of the end, but not waited for.
+        deadline = _ATTEMPT_S if self.retired else self.call_s
+        try:
+            answer = self._calls[name](request, timeout=deadline)
+        except grpc.RpcError as error:
+            raise self._failure(error, told, deadline) from error
+        if wrong := unreadable(answer):
+            raise self.child.failed(wrong, told)
+        return answer
+
+    def ask(self, name: str) -> Any | None:
+        """What it says about itself; None if it does not know the call."""
+        try:
+            return self._calls[name](Empty(), timeout=self.call_s)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return None
+            raise self._failure(error, name, self.call_s) from error
+
+    def health(self, timeout_s: float) -> str:
+        """``""`` if it is well, else what is wrong. One without the health service is well."""
+        request = HEALTH["Check"].request(service=SERVICE)
+        try:
+            status = self._check(request, timeout=timeout_s, wait_for_ready=True).status
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return ""
+            return f"it cannot be reached: {error.details()}"
+        return "" if status == SERVING else "it says that it is not serving"
+
+    def has_health(self) -> bool:
+        """Whether it has the health service, as go-plugin's hosts expect."""
+        try:
+            self._check(HEALTH["Check"].request(service=SERVICE), timeout=self.call_s)
+        except grpc.RpcError:
+            return False
+        return True
+
+    def is_well(self) -> bool:
+        """Whether a new run may begin with it."""
+        return not (self.retired or self.child.has_exited() or self.health(self.call_s))
+
+    def _unary(self, method: Method) -> Callable[..., Any]:
+        made: Callable[..., Any] = self._channel.unary_unary(
+            method.path,
+            request_serializer=method.request.SerializeToString,
+            response_deserializer=method.response.FromString,
+        )
+        return made
+
+    def _reach(self, start_s: float) -> None:
+        """Wait until it answers; one that is gone is not waited for."""
+        for _ in range(max(int(start_s / _ATTEMPT_S), 1)):
+            wrong = self.health(_ATTEMPT_S)
+            if not wrong:
+                return
+            if self.child.has_exited():
+                raise self._gone(START)
+        raise self.child.failed(wrong, START)
+
+    def _read_stdio(self) -> None:
+        method = STDIO["StreamStdio"]
+        stream = self._channel.unary_stream(
+            method.path,
+            request_serializer=method.request.SerializeToString,
+            response_deserializer=method.response.FromString,
+        )(method.request())
+        reading = Thread(
+            target=read_stdio, args=(stream, self.child.words), name="reads a plugin", daemon=True
+        )
+        reading.start()
+
+    def _failure(self, error: Any, told: str, deadline: float) -> Exception:
+        code, details = error.code(), error.details() or ""
+        if code is grpc.StatusCode.INVALID_ARGUMENT:
+            return ConfigurationError(details)
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            self.retired = True
+            return self.child.failed(f"it did not answer within {deadline:g} s", told)
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+            self.retired = True
+            if self.child.has_exited(_ATTEMPT_S):
+                return self._gone(told)
+            return self.child.failed(f"the connection is lost: {details}", told)
+        if code is grpc.StatusCode.UNIMPLEMENTED:
+            return self.child.failed("it does not know this call", told)
+        if code is grpc.StatusCode.UNKNOWN:
+            return self.child.failed(details, told)
+        return self.child.failed(f"{code.name}: {details}", told)
+
+    def _gone(self, told: str) -> AutoscalerError:
+        return self.child.failed(f"it {self.child.exit_told()}", told)
+
+
+def read_stdio(stream: Any, words: LastWords) -> None:
+    """What a Go plugin prints comes this way; one that is not written in Go has no such call."""
+    with suppress(grpc.RpcError):
+        for each in stream:
+            words.add(_ORIGINS.get(each.channel, "stdout"), each.data)
+
+
+def end(child: Child, channel: Any) -> None:
+    """The end in three steps: it is told, it is asked (SIGTERM), it is forced (SIGKILL)."""
+    method = CONTROLLER["Shutdown"]
+    shutdown = channel.unary_unary(
+        method.path,
+        request_serializer=method.request.SerializeToString,
+        response_deserializer=method.response.FromString,
+    )
+    told = False
+    if not child.has_exited():
+        with suppress(grpc.RpcError):
+            shutdown(method.request(), timeout=_ATTEMPT_S)
+            told = True
+    channel.close()
+    child.end(grace_s=_GRACE_S if told else 0)
