@@ -2,6 +2,7 @@
 
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster
+from kubescene.running import hearing
 from kubescene.scenario import Engine
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.timeline import TimelineLog, TimelineRecorder
@@ -12,4 +13,5 @@ def begun(cluster: Cluster, scenario: AnyObject) -> Engine:
     recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
     cluster.observe(recorder)
     record = cluster.client(cluster.verbs.actor).create(plain(scenario))
-    return Engine(cluster, ScenarioResource(cluster.store, record), recorder)
+    resource = ScenarioResource(cluster.store, record)
+    return Engine(cluster, resource, recorder, judge=hearing)

@@ -439,7 +439,8 @@ def test_a_pod_that_goes_without_ever_having_had_a_node_has_failed() -> None:
     cluster = world()
     cluster.create(held(make_pod("p").build()))
     cluster.settle().delete("pods", "p")
-    assert cluster.settle().get("pods", "p")["status"]["phase"] == "Failed"
+    assert cluster.advance("19s").get("pods", "p")["status"]["phase"] == "Pending"
+    assert cluster.advance("1s").get("pods", "p")["status"]["phase"] == "Failed"
 
 
 def test_a_node_out_of_service_lets_its_pods_go() -> None:

@@ -14,7 +14,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.traits import STRAY
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import SECOND
+from kubescene.clock import SECOND, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.node_conditions import (
     OUT_OF_SERVICE,
@@ -30,6 +30,8 @@ from kubescene.types import JsonObject
 
 QUARANTINE = 40 * SECOND
 """A node may come back, or be late."""
+PERIOD = 20 * SECOND
+"""How often it looks for pods that go without ever having had a node."""
 MOST_ENDED = 12_500
 EXCESS = ObjectKey("*", "ended")
 """The turn of pods that have ended; no namespace is called so."""
@@ -110,8 +112,10 @@ class PodGarbageCollector:
         if pod is None or not pod["metadata"].get("deletionTimestamp"):
             return NOTHING
         node = pod["spec"].get("nodeName")
-        is_left = not node or node in self._out_of_service
-        return Plan([*forced(pod)]) if is_left else NOTHING
+        if node:
+            return Plan([*forced(pod)]) if node in self._out_of_service else NOTHING
+        due = parse_time(pod["metadata"]["deletionTimestamp"]) + PERIOD
+        return Plan([*forced(pod)]) if now >= due else Plan(requeue_after=due - now)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """It is gone, or another has its name."""
