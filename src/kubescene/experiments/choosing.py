@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+import orjson
+
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.errors import ConfigurationError
 from kubescene.results.measures import ALL, cost_measures
@@ -31,12 +33,20 @@ def check_measures(
     names: Sequence[str], scenarios: Iterable[JsonObject], prices: Prices | None
 ) -> None:
     """Raise for a name that no run can have."""
-    known = set(known_measures(scenarios, prices))
+    documents = list(scenarios)
+    known = set(known_measures(documents, prices))
+    unread = any(b'"objectFrom"' in orjson.dumps(each) for each in documents)
     for name in names:
-        if name not in known:
+        if name not in known and not (unread and is_of_a_resource(name)):
             raise ConfigurationError(f"there is no measure {name!r}{hint(name, sorted(known))}")
         if names.count(name) > 1:
             raise ConfigurationError(f"the measure {name} is named twice")
+
+
+def is_of_a_resource(name: str) -> bool:
+    """Whether it is the name of a measure for some resource, which a file of nodes may have."""
+    kinds = (each.name.removesuffix(RESOURCE) for each in ALL if each.name.endswith(RESOURCE))
+    return any(name.startswith(each) for each in kinds)
 
 
 def hint(name: str, known: list[str]) -> str:

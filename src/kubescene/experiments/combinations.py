@@ -24,10 +24,7 @@ OWN = "own"
 ScenarioSource: TypeAlias = str | Path | AnyObject
 Scenarios: TypeAlias = ScenarioSource | Sequence[ScenarioSource] | Mapping[str, ScenarioSource]
 Configurations: TypeAlias = (
-    SchedulerSource
-    | Sequence[SchedulerSource | None]
-    | Mapping[str, SchedulerSource | None]
-    | None
+    SchedulerSource | Sequence[SchedulerSource | None] | Mapping[str, SchedulerSource | None] | None
 )
 Seeds: TypeAlias = int | Iterable[int] | None
 
@@ -102,7 +99,7 @@ def labelled_scenarios(given: Scenarios) -> Iterator[tuple[str, ScenarioSource]]
         return
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     named = [(_label(each), each) for each in several]
-    _check_unique([label for label, _ in named], [each for _, each in named], "scenario")
+    check_unique([label for label, _ in named], [each for _, each in named], "scenario")
     yield from named
 
 
@@ -127,7 +124,7 @@ def labelled_configurations(given: Configurations) -> Iterator[tuple[str, Schedu
         return
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     labels = [_configuration_label(each, number) for number, each in enumerate(several, 1)]
-    _check_unique(labels, several, "configuration")
+    check_unique(labels, several, "configuration")
     for label, source in zip(labels, several, strict=True):
         yield label, scheduler_options(source)
 
@@ -138,7 +135,7 @@ def _configuration_label(source: Any, number: int) -> str:
     return str(source) if isinstance(source, str | Path) else f"configuration {number}"
 
 
-def _check_unique(labels: Sequence[str], sources: Sequence[Any], what: str) -> None:
+def check_unique(labels: Sequence[str], sources: Sequence[Any], what: str) -> None:
     if not labels:
         raise ConfigurationError(f"there is no {what}: name at least one")
     seen: set[str] = set()

@@ -80,7 +80,9 @@ class MatrixResult:
 
     def frame(self) -> "polars.DataFrame":
         """One row per combination. A measure is four columns: mean, low, high, n."""
-        return framed(self.columns, self.cells(), texts=(*WORDS, "error"), whole=(*COUNTS, *self._n()))
+        return framed(
+            self.columns, self.cells(), texts=(*WORDS, "error"), whole=(*COUNTS, *self._n())
+        )
 
     def run_frame(self) -> "polars.DataFrame":
         """One row per run, for statistics of your own."""
@@ -90,7 +92,9 @@ class MatrixResult:
 
     @property
     def columns(self) -> list[str]:
-        estimated = (f"{name}{each}" for name in self.measures for each in ("", "_low", "_high", "_n"))
+        estimated = (
+            f"{name}{each}" for name in self.measures for each in ("", "_low", "_high", "_n")
+        )
         return [*WORDS, *COUNTS, *estimated, "error"]
 
     @property
@@ -197,8 +201,10 @@ def framed(
     kinds = dict.fromkeys(columns, pl.Float64)
     kinds |= dict.fromkeys(texts, pl.String) | dict.fromkeys(whole, pl.Int64)
     values = [
-        [float(cell) if kinds[name] is pl.Float64 and cell is not None else cell
-         for name, cell in zip(columns, row, strict=True)]
+        [
+            float(cell) if kinds[name] is pl.Float64 and cell is not None else cell
+            for name, cell in zip(columns, row, strict=True)
+        ]
         for row in rows
     ]
     frame: polars.DataFrame = pl.DataFrame(values, schema=kinds, orient="row")

@@ -66,7 +66,9 @@ def combined(settings: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Setting, .
 
 def _check(path: str, values: Sequence[Any]) -> None:
     if path == SEED_PATH:
-        raise ConfigurationError(f"{path} is not a setting here: seeds are given by --seed or --seeds")
+        raise ConfigurationError(
+            f"{path} is not a setting here: seeds are given by --seed or --seeds"
+        )
     if isinstance(values, str | bytes) or not values:
         raise ConfigurationError(f"the setting {path} needs a list of values")
     written = [str(Setting(path, value)) for value in values]
@@ -81,7 +83,9 @@ def with_settings(scenario: JsonObject, settings: Iterable[Setting]) -> JsonObje
         *way, last = setting.path.split(".")
         here: Any = changed
         for step in way:
-            here = here.setdefault(step, {}) if isinstance(here, dict) else _item(here, step, setting)
+            here = (
+                here.setdefault(step, {}) if isinstance(here, dict) else _item(here, step, setting)
+            )
         _assign(here, last, setting)
     return changed
 
@@ -102,5 +106,7 @@ def _assign(here: Any, step: str, setting: Setting) -> None:
 
 def _nothing(here: Any, step: str) -> str:
     if isinstance(here, list):
-        return f"there are {len(here)} items on that way, counted from 0, and {step!r} is none of them"
+        return (
+            f"there are {len(here)} items on that way, counted from 0, and {step!r} is none of them"
+        )
     return f"there is no {step!r} on that way"
