@@ -1,8 +1,8 @@
 """Many runs: scenarios x scheduler configurations x settings x seeds, played in parallel.
 
 A run becomes a job that can be sent elsewhere (`jobs`), an executor has it played (`executors`),
-what is finished leaves a marker (`markers`), and one table is made of all of them (`results`). How a
-scenario is played is not known here: that is `kubescene.running`.
+what is finished leaves a marker (`markers`), and one table is made of all of them (`results`). How
+a scenario is played is not known here: that is `kubescene.running`.
 
 >>> from kubescene.experiments import matrix
 >>> matrix("scenario.yaml", ["a.yaml", "b.yaml"], seeds=10).frame()  # doctest: +SKIP

@@ -95,6 +95,7 @@ def check(
 def labelled_scenarios(given: Scenarios) -> Iterator[tuple[str, ScenarioSource]]:
     """Scenarios by the names of their rows: the path of a file, the name of an object."""
     if is_named(given):
+        assert isinstance(given, Mapping)
         yield from given.items()
         return
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
@@ -144,7 +145,7 @@ def check_unique(labels: Sequence[str], sources: Sequence[Any], what: str) -> No
         known = str(Path(source).resolve()) if isinstance(source, str | Path) else label
         if known in seen or label in seen:
             raise ConfigurationError(
-                f"the {what} {label} is given twice: leave one away, or give them names of their own"
+                f"the {what} {label} is given twice: leave one away, or name them yourself"
             )
         seen |= {known, label}
 
@@ -161,7 +162,7 @@ def seeds_of(given: Seeds) -> list[int | None]:
     if not listed:
         raise ConfigurationError("there is no seed: name at least one")
     for seed in listed:
-        if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+        if type(seed) is not int or not -(2**63) <= seed < 2**63:
             raise ConfigurationError(f"a seed must be a whole number of 64 bits, not {seed!r}")
         if listed.count(seed) > 1:
             raise ConfigurationError(f"the seed {seed} is given twice: it would count double")

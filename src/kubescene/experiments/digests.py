@@ -2,8 +2,8 @@
 
 The scenario with the files that it reads, the scheduler's configuration, gates and plugins, the
 controllers, the seed, the prices, and the version of Kubescene. The code of plugins and controllers
-counts by the bytes of the module that it stands in; what that module imports does not, nor does what
-extenders answer.
+counts by the bytes of the module that it stands in; what that module imports does not, nor does
+what extenders answer.
 """
 
 import hashlib

@@ -17,7 +17,7 @@ ExecutorName: TypeAlias = Literal["processes", "ray"]
 class Done(NamedTuple):
     """What came of one argument: its place among them, and a value or an error."""
 
-    index: int
+    number: int
     value: Any = None
     error: str = ""
 

@@ -125,7 +125,7 @@ def collected(
         watcher.begin(len(plan), len(plan) - len(missing), markers.damaged)
     jobs = [plan[index].job for index in missing]
     for done in executor.each(played, jobs) if jobs else ():
-        index = missing[done.index]
+        index = missing[done.number]
         outcome = outcomes[index] = outcome_of(done)
         if not outcome.error:
             markers.keep(plan[index].key, plan[index].named(), outcome)

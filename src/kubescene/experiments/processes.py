@@ -26,7 +26,7 @@ _CONTEXT = get_context("spawn")
 class Task(NamedTuple):
     """A job that somebody is at, and how often it was begun."""
 
-    index: int
+    number: int
     argument: Any
     tries: int = 1
 
@@ -45,7 +45,7 @@ class Worker:
 
     def give(self, task: Task) -> None:
         """Send a task; raises what pickling raises. A worker that died is noticed by `done`."""
-        data = pickle.dumps((task.index, pickle.dumps(task.argument)))
+        data = pickle.dumps((task.number, pickle.dumps(task.argument)))
         self.task = task
         with suppress(OSError):  # A pipe that has ended is what `done` tells of.
             self.pipe.send_bytes(data)
@@ -96,7 +96,7 @@ class Processes:
             try:
                 worker.give(task)
             except Exception as error:
-                yield Done(task.index, error=unsendable(error))
+                yield Done(task.number, error=unsendable(error))
             else:
                 return
         self._workers.remove(worker)
@@ -116,7 +116,7 @@ class Processes:
         if task.tries < TRIES:
             follower.give(task._replace(tries=task.tries + 1))
             return
-        yield Done(task.index, error=died(code))
+        yield Done(task.number, error=died(code))
         yield from self._employ(follower, waiting)
 
     def cancel(self) -> None:
@@ -144,7 +144,7 @@ def answer(call: Function, index: int, argument: bytes) -> bytes:
 
 def unsendable(error: Exception) -> str:
     return (
-        f"cannot be sent to another process ({told(error)}): define what it is made of in a module, "
+        f"cannot be sent to another process ({told(error)}): define its parts in a module, "
         "or use one job, which is done in this process"
     )
 
@@ -152,9 +152,9 @@ def unsendable(error: Exception) -> str:
 def died(code: int | None) -> str:
     """Why a worker ended, in words."""
     if code is not None and code < 0:
-        name = signal.Signals(-code).name if -code in iter(signal.Signals) else str(-code)
+        name = next((each.name for each in signal.Signals if each == -code), str(-code))
         return f"the process that played it was killed twice ({name}): perhaps memory ran out"
     return (
-        f"the process that played it ended twice with code {code}: see what it wrote; a script that "
-        "calls matrix needs `if __name__ == '__main__':`"
+        f"the process that played it ended twice with code {code}: see what it wrote; scripts that "
+        "call matrix need `if __name__ == '__main__':`"
     )

@@ -39,8 +39,8 @@ class MatrixRun(msgspec.Struct, frozen=True, kw_only=True):
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
     """All seeds of one combination. ``runs`` of them succeeded, ``failed`` did not.
 
-    ``unmet`` counts the runs in which an expectation does not hold. Measures are means over the runs
-    in which they have a value; ``n`` of each says how many that were.
+    ``unmet`` counts the runs in which an expectation does not hold. Measures are means over the
+    runs in which they have a value; ``n`` of each says how many that were.
     """
 
     scenario: str
@@ -81,7 +81,10 @@ class MatrixResult:
     def frame(self) -> "polars.DataFrame":
         """One row per combination. A measure is four columns: mean, low, high, n."""
         return framed(
-            self.columns, self.cells(), texts=(*WORDS, "error"), whole=(*COUNTS, *self._n())
+            self.columns,
+            self.cells(),
+            texts=(*WORDS, "error"),
+            whole=(*COUNTS, *(f"{name}_n" for name in self.measures)),
         )
 
     def run_frame(self) -> "polars.DataFrame":
@@ -100,9 +103,6 @@ class MatrixResult:
     @property
     def run_columns(self) -> list[str]:
         return [*WORDS, "seed", *self.measures, "unmet", "error"]
-
-    def _n(self) -> list[str]:
-        return [f"{name}_n" for name in self.measures]
 
     def cells(self) -> Iterator[list[Any]]:
         for row in self.rows:

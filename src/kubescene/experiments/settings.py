@@ -83,11 +83,15 @@ def with_settings(scenario: JsonObject, settings: Iterable[Setting]) -> JsonObje
         *way, last = setting.path.split(".")
         here: Any = changed
         for step in way:
-            here = (
-                here.setdefault(step, {}) if isinstance(here, dict) else _item(here, step, setting)
-            )
+            here = _inner(here, step, setting)
         _assign(here, last, setting)
     return changed
+
+
+def _inner(here: Any, step: str, setting: Setting) -> Any:
+    if isinstance(here, dict):
+        return here.setdefault(step, {})
+    return _item(here, step, setting)
 
 
 def _item(here: Any, step: str, setting: Setting) -> Any:

@@ -21,7 +21,7 @@ def text_lines(result: MatrixResult, measures: Sequence[str] = ()) -> Iterator[s
     widths = [max(map(len, column)) for column in zip(upper, *rows, strict=True)]
     for row in (upper, *rows):
         yield aligned(row, widths)
-    yield from ("", *(f"{note}\n" for note in notes(result, names)))
+    yield from ("\n", *(f"{note}\n" for note in notes(result, names)))
 
 
 def usual(result: MatrixResult) -> list[str]:
