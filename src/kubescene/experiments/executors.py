@@ -7,8 +7,6 @@ and data out can be done by it.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from kubescene.errors import ConfigurationError
-
 Function: TypeAlias = Callable[[Any], Any]
 """Of a module, so that it can be sent by its name."""
 ExecutorName: TypeAlias = Literal["processes", "ray"]
@@ -68,8 +66,6 @@ def told(error: BaseException) -> str:
 
 def executor_named(name: ExecutorName | None, jobs: int) -> Executor:
     """Processes if several jobs are done at a time, else this one; Ray if it is asked for."""
-    if jobs < 1:
-        raise ConfigurationError(f"jobs must be at least 1, not {jobs}")
     if name == "ray":
         from kubescene.experiments.on_ray import OnRay
 

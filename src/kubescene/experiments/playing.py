@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from kubescene.errors import ConfigurationError
 from kubescene.experiments.choosing import check_measures
 from kubescene.experiments.combinations import (
     Combination,
@@ -95,9 +96,8 @@ def matrix(
     )
     check_measures(measures, (each.request.scenario for each in several), priced)
     plan = list(planned(several, seeds_of(seeds), priced))
-    at_a_time = min(processors() if jobs is None else jobs, max(len(plan), 1))
     if executor is None or isinstance(executor, str):
-        executor = executor_named(executor, at_a_time)
+        executor = executor_named(executor, at_a_time(jobs, len(plan)))
     try:
         runs = collected(plan, executor, Markers(None if out is None else Path(out)), watcher)
     finally:
@@ -141,6 +141,13 @@ def outcome_of(done: Done) -> RunOutcome:
         return RunOutcome(error=done.error)
     assert isinstance(done.value, RunOutcome)
     return done.value
+
+
+def at_a_time(jobs: int | None, runs: int) -> int:
+    """How many runs are played at once: not more than there are."""
+    if jobs is not None and jobs < 1:
+        raise ConfigurationError(f"jobs must be at least 1, not {jobs}")
+    return min(processors() if jobs is None else jobs, runs)
 
 
 def processors() -> int:

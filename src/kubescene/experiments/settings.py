@@ -66,9 +66,7 @@ def combined(settings: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Setting, .
 
 def _check(path: str, values: Sequence[Any]) -> None:
     if path == SEED_PATH:
-        raise ConfigurationError(
-            f"{path} is not a setting here: seeds are given by --seed or --seeds"
-        )
+        raise ConfigurationError(f"{path} is not a setting here: use --seed or --seeds")
     if isinstance(values, str | bytes) or not values:
         raise ConfigurationError(f"the setting {path} needs a list of values")
     written = [str(Setting(path, value)) for value in values]
@@ -110,7 +108,5 @@ def _assign(here: Any, step: str, setting: Setting) -> None:
 
 def _nothing(here: Any, step: str) -> str:
     if isinstance(here, list):
-        return (
-            f"there are {len(here)} items on that way, counted from 0, and {step!r} is none of them"
-        )
+        return f"there are {len(here)} items, counted from 0, and {step!r} is none of them"
     return f"there is no {step!r} on that way"
