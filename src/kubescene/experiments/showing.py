@@ -9,7 +9,7 @@ from kubescene.experiments.results import MatrixResult, MatrixRow
 from kubescene.markup import ROWS_SHOWN, Markup, excerpt, h
 from kubescene.reports.tables import ABSENT, aligned, cell
 
-LONGEST_ERROR = 60
+LONGEST_ERROR = 100
 NOTE = f"± is the {CONFIDENCE:.0%} confidence interval of the mean over seeds (Student's t)"
 
 
@@ -21,7 +21,11 @@ def text_lines(result: MatrixResult, measures: Sequence[str] = ()) -> Iterator[s
     widths = [max(map(len, column)) for column in zip(upper, *rows, strict=True)]
     for row in (upper, *rows):
         yield aligned(row, widths)
-    yield from ("\n", *(f"{note}\n" for note in notes(result, names)))
+    told = list(notes(result, names))
+    left = {name for row in result.rows for name in row.measures} - set(names)
+    if left and not measures:
+        told.append(f"{len(left)} more measures: --measure NAME, or --format csv for all of them")
+    yield from ("\n" if told else "", *(f"{note}\n" for note in told))
 
 
 def usual(result: MatrixResult) -> list[str]:
@@ -38,9 +42,6 @@ def notes(result: MatrixResult, names: Sequence[str]) -> Iterator[str]:
         yield "every seed gave the same: nothing that is shown here depends on chance"
     if any(row.measures[n].n < row.runs for row in result.rows for n in names if n in row.measures):
         yield "(n of m) means that the others had no value; the mean is over those n"
-    left = {name for row in result.rows for name in row.measures} - set(names)
-    if left:
-        yield f"{len(left)} more measures: --measure NAME, or --format csv for all of them"
 
 
 def columns_of(result: MatrixResult, names: Sequence[str]) -> list[str]:
@@ -92,5 +93,5 @@ def matrix_html(result: MatrixResult) -> Markup:
     rest = f"and {len(result.rows) - ROWS_SHOWN} more rows: .rows and .frame() have all of them"
     listed = excerpt(columns, cells_of(result, names), rest=rest, numbers=names)
     title = h("p", h("b", repr(result)[1:-1]))
-    told = [note for note in notes(result, names) if "--" not in note]
-    return h("div", title, listed, (h("p", h("i", each)) for each in told), class_="kubescene")
+    told = (h("p", h("i", each)) for each in notes(result, names))
+    return h("div", title, listed, told, class_="kubescene")
