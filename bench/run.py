@@ -30,6 +30,7 @@ BENCHMARKS = (
     "live_scenario",
     "compare",
     "report",
+    "matrix",
     "traffic",
 )
 

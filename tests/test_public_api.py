@@ -12,6 +12,7 @@ PUBLIC = [
     "kubescene.autoscalers",
     "kubescene.clock",
     "kubescene.controllers",
+    "kubescene.experiments",
     "kubescene.results",
     "kubescene.scenario",
     "kubescene.scheduler",

@@ -11,6 +11,7 @@ import typer
 
 from kubescene.cli.bench import bench
 from kubescene.cli.kubeconfig import kubeconfig
+from kubescene.cli.matrix import matrix
 from kubescene.cli.serve import serve
 from kubescene.cli.traffic import traffic
 from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
@@ -446,6 +447,7 @@ def schema(
     typer.echo(orjson.dumps(editor_schema(), option=orjson.OPT_INDENT_2).decode())
 
 
+app.command()(matrix)
 app.command()(serve)
 app.command()(kubeconfig)
 app.add_typer(bench)

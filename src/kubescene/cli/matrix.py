@@ -1,0 +1,101 @@
+"""The command ``kubescene matrix``."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def matrix(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario files.")],
+    scheduler_config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A KubeSchedulerConfiguration to play them with. May be repeated.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="Play everything with the seeds 1 to N.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(metavar="S", help="Play everything with this seed. May be repeated."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE,VALUE",
+            help="Play with each of these values of a field, such as "
+            "spec.operations.1.createOperation.count=10,20. May be repeated.",
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Keep finished runs and the tables here, to go on later."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="How many runs at a time (default: the processors).")
+    ] = None,
+    executor: Annotated[
+        Literal["processes", "ray"] | None,
+        typer.Option(help="Who plays them: processes of this machine, or Ray."),
+    ] = None,
+    format: Annotated[
+        Literal["table", "csv", "json", "parquet"], typer.Option(help="How to show the table.")
+    ] = "table",
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show this measure. May be repeated."),
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What nodes cost in an hour; without it no cost."),
+    ] = None,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
+    ] = None,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
+    ] = None,
+    feature_gates: Annotated[
+        str, typer.Option(metavar="NAME=true,...", help="Feature gates of the scheduler.")
+    ] = "",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print the table and errors only.")
+    ] = False,
+) -> None:
+    """Play scenarios x scheduler configurations x seeds in parallel, and show one table.
+
+    Exits with 0 if all is well, 1 if a run failed, 2 if the input is wrong, and 3 if an expectation
+    does not hold. With --out, the same command goes on where it was stopped.
+
+    Example: kubescene matrix shop.yaml --scheduler-config pack.yaml --seeds 5 --out out/matrix
+    """
+    from kubescene.cli.matrix_playing import MatrixArguments, play_matrix
+
+    arguments = MatrixArguments(
+        files=files,
+        configurations=scheduler_config or (),
+        seeds=seeds,
+        seed=seed or (),
+        settings=settings or (),
+        out=out,
+        jobs=jobs,
+        executor=executor,
+        format=format,
+        measures=measure or (),
+        prices=prices,
+        plugins=plugin or (),
+        controllers=controller or (),
+        feature_gates=feature_gates,
+        strict=strict,
+        quiet=quiet,
+    )
+    raise typer.Exit(play_matrix(arguments))

@@ -1,0 +1,79 @@
+"""Which measures are shown, and whether those that somebody names exist.
+
+What is measured depends on the resources of the nodes, so names are checked against the measures
+that Kubescene has and the resources that the scenarios speak of.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import orjson
+
+from kubescene.api.resource_requests import CPU, MEMORY, PODS
+from kubescene.errors import ConfigurationError
+from kubescene.results.measures import ALL, cost_measures
+from kubescene.results.measures.measure import RESOURCE, word
+from kubescene.results.prices import Prices
+from kubescene.types import JsonObject
+
+USUAL = (
+    "pods_bound",
+    "pods_pending",
+    "pending_seconds_mean",
+    "preemptions",
+    "allocation_cpu",
+    "imbalance_cpu",
+    "fragmentation_cpu",
+)
+"""What a terminal shows if nobody says otherwise; files have all measures."""
+
+
+def check_measures(
+    names: Sequence[str], scenarios: Iterable[JsonObject], prices: Prices | None
+) -> None:
+    """Raise for a name that no run can have."""
+    documents = list(scenarios)
+    known = set(known_measures(documents, prices))
+    unread = any(b'"objectFrom"' in orjson.dumps(each) for each in documents)
+    for name in names:
+        if name not in known and not (unread and is_of_a_resource(name)):
+            raise ConfigurationError(f"there is no measure {name!r}{hint(name, sorted(known))}")
+        if names.count(name) > 1:
+            raise ConfigurationError(f"the measure {name} is named twice")
+
+
+def is_of_a_resource(name: str) -> bool:
+    """Whether it is the name of a measure for some resource, which a file of nodes may have."""
+    kinds = (each.name.removesuffix(RESOURCE) for each in ALL if each.name.endswith(RESOURCE))
+    return any(name.startswith(each) for each in kinds)
+
+
+def hint(name: str, known: list[str]) -> str:
+    if meant := get_close_matches(name, known, 1):
+        return f": did you mean {meant[0]}?"
+    return f"; there are: {', '.join(known)}"
+
+
+def known_measures(scenarios: Iterable[JsonObject], prices: Prices | None) -> Iterator[str]:
+    words = dict.fromkeys(map(word, (CPU, MEMORY, PODS)))
+    for scenario in scenarios:
+        words |= dict.fromkeys(map(word, offered(scenario)))
+    for measure in (*ALL, *(cost_measures(prices) if prices is not None else ())):
+        if RESOURCE in measure.name:
+            yield from (measure.name.replace(RESOURCE, each) for each in words)
+        else:
+            yield measure.name
+
+
+def offered(value: Any) -> Iterator[str]:
+    """The resources that nodes anywhere in a document have."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("allocatable", "capacity") and isinstance(inner, dict):
+                yield from map(str, inner)
+            else:
+                yield from offered(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from offered(inner)

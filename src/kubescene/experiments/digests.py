@@ -1,0 +1,89 @@
+"""What a run is known by: a digest of everything that its result depends on.
+
+The scenario with the files that it reads, the scheduler's configuration, gates and plugins, the
+controllers, the seed, the prices, and the version of Kubescene. The code of plugins and controllers
+counts by the bytes of the module that it stands in; what that module imports does not, nor does
+what extenders answer.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+from kubescene.experiments.jobs import RunJob
+from kubescene.running import RunRequest, inputs_of
+from kubescene.scheduler import SchedulerOptions, configuration
+from kubescene.types import JsonObject
+from kubescene.version import __version__
+
+FORMAT = 1
+"""Of measures and markers; another one makes every run another run."""
+
+
+def digest_of(job: RunJob) -> str:
+    """64 hexadecimal digits."""
+    text = orjson.dumps(described(job), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(text).hexdigest()
+
+
+def described(job: RunJob) -> JsonObject:
+    request = job.request
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "scenario": {key: value for key, value in request.scenario.items() if key != "status"},
+        "files": {path.name: _of_file(path) for path in _read_beside(request)},
+        "seed": request.seed,
+        "strict": request.strict,
+        "scheduler": _scheduler(request.scheduler),
+        "controllers": {name: _code(made) for name, made in sorted(request.controllers.items())},
+        "reconcilers": [_code(each) for each in request.reconcilers],
+        "prices": None if job.prices is None else msgspec.to_builtins(job.prices),
+    }
+
+
+def _read_beside(request: RunRequest) -> Iterator[Path]:
+    return (path for path in sorted(set(inputs_of(request))) if path != request.source)
+
+
+def _scheduler(options: SchedulerOptions) -> JsonObject:
+    return {
+        "configuration": configuration.describe(options),
+        "is_given": options.configuration is not None,
+        "plugins": {name: _code(made) for name, made in sorted(options.plugins.items())},
+        "added": list(options.added),
+        "gates": [list(each) for each in options.feature_gates.given],
+        "plugin_errors": str(options.plugin_errors),
+        "annotations": options.annotations,
+        "caller": None if options.extender_caller is None else _code(type(options.extender_caller)),
+    }
+
+
+def _code(made: Any) -> list[str]:
+    """The name of a class or function, and the bytes of its module."""
+    if isinstance(made, partial):
+        inner = [text for each in (made.func, *made.args) if callable(each) for text in _code(each)]
+        return ["partial", *inner, repr(sorted(made.keywords.items()))]
+    owner = made if hasattr(made, "__qualname__") else type(made)
+    return [f"{owner.__module__}:{owner.__qualname__}", _of_module(owner)]
+
+
+def _of_module(owner: Any) -> str:
+    try:
+        return _of_file(Path(inspect.getfile(owner)))
+    except TypeError:
+        return ""  # Of no file, such as one of a notebook.
+
+
+def _of_file(path: Path) -> str:
+    """The digest of what a file holds; one that cannot be read is for the run to complain of."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,155 @@
+"""Playing a matrix: what is missing is played, the rest is taken from its markers."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from kubescene.errors import ConfigurationError
+from kubescene.experiments.choosing import check_measures
+from kubescene.experiments.combinations import (
+    Combination,
+    Configurations,
+    Scenarios,
+    Seeds,
+    combinations,
+    seeds_of,
+)
+from kubescene.experiments.digests import digest_of
+from kubescene.experiments.executors import Done, Executor, ExecutorName, executor_named
+from kubescene.experiments.jobs import RunJob, RunOutcome, played
+from kubescene.experiments.markers import Markers
+from kubescene.experiments.results import MatrixResult, MatrixRun
+from kubescene.results.prices import Prices, read_prices
+
+
+class Watcher(Protocol):
+    """Who is told how far it is."""
+
+    def begin(self, total: int, kept: int, damaged: Sequence[Path]) -> None:
+        """Before the first run; ``kept`` of them were finished earlier."""
+        ...
+
+    def finished(self, run: MatrixRun) -> None:
+        """After each run that is played, in the order in which they finish."""
+        ...
+
+
+class Planned(NamedTuple):
+    """A run with its key; the seed is that of its request."""
+
+    combination: Combination
+    job: RunJob
+    key: str
+
+    def run(self, outcome: RunOutcome) -> MatrixRun:
+        return MatrixRun(
+            scenario=self.combination.scenario,
+            configuration=self.combination.configuration,
+            settings=self.combination.settings_text,
+            seed=self.job.request.seed,
+            measures=outcome.measures,
+            unmet=outcome.unmet,
+            error=outcome.error,
+        )
+
+    def named(self) -> dict[str, Any]:
+        """Which run it is, for people."""
+        run = self.run(RunOutcome())
+        return {
+            each: getattr(run, each) for each in ("scenario", "configuration", "settings", "seed")
+        }
+
+
+def matrix(
+    scenarios: Scenarios,
+    configurations: Configurations = None,
+    seeds: Seeds = None,
+    *,
+    settings: Mapping[str, Sequence[Any]] | None = None,
+    measures: Sequence[str] = (),
+    jobs: int | None = None,
+    executor: Executor | ExecutorName | None = None,
+    out: str | Path | None = None,
+    prices: Prices | str | Path | None = None,
+    reconcilers: Sequence[type] = (),
+    strict: bool = False,
+    watcher: Watcher | None = None,
+) -> MatrixResult:
+    """Play every scenario with every configuration, every choice of settings and every seed.
+
+    Scenarios are files, objects or builders, configurations what ``kubescene.run`` takes as its
+    ``scheduler`` (None: the scenario's own); mappings give them names. ``seeds`` is how many (1 to
+    N), or which. ``settings`` are values by the path of a field, such as
+    ``{"spec.operations.1.createOperation.count": [10, 20]}``. ``measures`` are those that tables
+    show, all by default.
+
+    ``jobs`` runs are played at a time, by default as many as there are processors; one is played
+    in this process. With ``out``, finished runs leave a marker there, and are not played again.
+    What is wrong with the input is raised before the first run; a run that fails is a `MatrixRun`
+    with an error.
+    """
+    priced = read_prices(prices) if isinstance(prices, str | Path) else prices
+    several = combinations(
+        scenarios, configurations, settings or {}, reconcilers=reconcilers, strict=strict
+    )
+    check_measures(measures, (each.request.scenario for each in several), priced)
+    plan = list(planned(several, seeds_of(seeds), priced))
+    if executor is None or isinstance(executor, str):
+        executor = executor_named(executor, at_a_time(jobs, len(plan)))
+    try:
+        runs = collected(plan, executor, Markers(None if out is None else Path(out)), watcher)
+    finally:
+        executor.cancel()
+    return MatrixResult(runs, measures)
+
+
+def planned(
+    several: Sequence[Combination], seeds: Sequence[int | None], prices: Prices | None
+) -> Iterator[Planned]:
+    """Every run, in the order of the table."""
+    for combination in several:
+        for seed in seeds:
+            job = RunJob(request=replace(combination.request, seed=seed), prices=prices)
+            yield Planned(combination, job, digest_of(job))
+
+
+def collected(
+    plan: Sequence[Planned], executor: Executor, markers: Markers, watcher: Watcher | None
+) -> list[MatrixRun]:
+    """All runs in the order of the plan, whoever finished first."""
+    outcomes = [markers.find(each.key) for each in plan]
+    missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
+    if watcher is not None:
+        watcher.begin(len(plan), len(plan) - len(missing), markers.damaged)
+    jobs = [plan[index].job for index in missing]
+    for done in executor.each(played, jobs) if jobs else ():
+        index = missing[done.number]
+        outcome = outcomes[index] = outcome_of(done)
+        if not outcome.error:
+            markers.keep(plan[index].key, plan[index].named(), outcome)
+        if watcher is not None:
+            watcher.finished(plan[index].run(outcome))
+    lost = RunOutcome(error="the executor never told what became of it")
+    return [each.run(outcome or lost) for each, outcome in zip(plan, outcomes, strict=True)]
+
+
+def outcome_of(done: Done) -> RunOutcome:
+    """What a job says, or why it says nothing."""
+    if done.error:
+        return RunOutcome(error=done.error)
+    assert isinstance(done.value, RunOutcome)
+    return done.value
+
+
+def at_a_time(jobs: int | None, runs: int) -> int:
+    """How many runs are played at once: not more than there are."""
+    if jobs is not None and jobs < 1:
+        raise ConfigurationError(f"jobs must be at least 1, not {jobs}")
+    return min(processors() if jobs is None else jobs, runs)
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
