@@ -215,3 +215,47 @@ class TestCost:
     def test_a_default_is_for_all_others(self) -> None:
         prices = Prices(hourly={"small": 0.1}, default=1.0, currency="EUR")
         assert measures(self.played("small", "huge"), prices)["cost_per_hour"] == 1.0
+
+
+def with_devices(amounts: dict[str, str]) -> dict[str, object]:
+    """A pod whose container asks for devices, which may not be overcommitted."""
+    container = {"name": "c", "image": "i", "resources": {"limits": amounts, "requests": amounts}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {"containers": [container]},
+    }
+
+
+def test_a_resource_that_no_node_offers_any_more_keeps_its_measures() -> None:
+    """A device plugin that goes away leaves 0: what was allocated before still counts."""
+    gone = {"status": {"allocatable": {"example.com/gpu": "0"}}}
+    scenario = (
+        ScenarioBuilder("gone")
+        .create(make_node("n").cpu("4").capacity("example.com/gpu", "2"))
+        .create(with_devices({"example.com/gpu": "1"}))
+        .advance("60s")
+        .step(2)
+        .patch("v1", "Node", "n", gone, subresource="status")
+        .advance("60s")
+        .done()
+    )
+    found = measures(kubescene.run(scenario))
+    assert found["allocation_peak_example_com_gpu"] == 0.5
+    assert found["allocation_mean_example_com_gpu"] == (1 * 120) / (2 * 60)
+    assert "allocation_example_com_gpu" not in found
+
+
+def test_resources_whose_names_become_the_same_word_are_told_apart() -> None:
+    node = make_node("n").cpu("4")
+    for name in ("example.com/gpu-a", "example.com/gpu.a", "mean/cpu"):
+        node = node.capacity(name, "4")
+    pod = with_devices({"example.com/gpu-a": "1", "example.com/gpu.a": "2"})
+    run = kubescene.run(ScenarioBuilder("alike").create(node).create(pod).advance("60s").done())
+    names = [row.measure for row in open_run(run).tables()["measures"]]
+    assert len(names) == len(set(names))
+    found = measures(run)
+    assert found["allocation_example.com/gpu-a"] == 0.25
+    assert found["allocation_example.com/gpu.a"] == 0.5
+    assert found["allocation_mean_cpu"] == found["allocation_mean/cpu"] == 0

@@ -248,3 +248,14 @@ def test_a_log_that_grows_can_be_read_again() -> None:
     half = TimelineLog(run.log[:2])
     assert not open_run(half).complete
     assert open_run(half).ledger.totals.nodes == 1
+
+
+@pytest.mark.parametrize("delay", ["0s", "20s"])
+def test_a_scenario_object_warns_where_its_events_leave_out_when_pods_ended(delay: str) -> None:
+    scenario = ScenarioBuilder("slow").settings(kubelet={"terminateDelay": delay})
+    scenario.create(make_node("n").cpu("4")).create(make_pod("a").cpu("1")).step(2)
+    scenario.delete("v1", "Pod", "a").advance("60s").done()
+    run = kubescene.run(scenario)
+    known, told = open_run(run), open_run(run.scenario)
+    same = known.measures() == told.measures()
+    assert same is (not told.warnings) is (delay == "0s")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -42,6 +43,13 @@ def test_each_expectation_is_a_test(pytester: pytest.Pytester) -> None:
             "full.scenario.yaml::one is placed PASSED*",
         ]
     )
+
+
+def test_names_that_xml_cannot_hold_are_escaped(pytester: pytest.Pytester) -> None:
+    scenario().done().expect("a\x01\nb", "true").save(pytester.path / "odd.scenario.yaml")
+    pytest_run(pytester, "--junit-xml", "junit.xml").assert_outcomes(passed=2)
+    cases = ElementTree.parse(pytester.path / "junit.xml").iter("testcase")
+    assert [case.get("name") for case in cases] == ["plays", r"a\x01\nb"]
 
 
 def test_what_does_not_hold_is_told_without_a_traceback(pytester: pytest.Pytester) -> None:

@@ -25,6 +25,10 @@ NO_TIMELINE = (
     "its status has no timeline: it has not been played, or its results strategy left it out; name "
     "the run directory, or the server that has played it"
 )
+EARLY = (
+    "its events do not tell when a deleted pod had ended (terminateDelay): it counts as gone from "
+    "its deletion on, and means over time come out too low; the run directory knows more"
+)
 DEFAULT_NAMESPACE = "default"
 
 
@@ -52,6 +56,16 @@ class EventSource(RunSource):
     @property
     def complete(self) -> bool:
         return self.phase in ("Succeeded", "Failed", "Paused")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (f"{self.place}: {EARLY}",) if self._ends_pods_later() else ()
+
+    def _ends_pods_later(self) -> bool:
+        """Whether pods that were deleted took room for a while, which no event tells."""
+        kubelet = (self._spec.get("simulation") or {}).get("kubelet") or {}
+        delay = kubelet.get("terminateDelay")
+        return bool(delay and parse_duration(delay)) and any("delete" in e for e in self.events())
 
     @property
     def spec(self) -> JsonObject | None:

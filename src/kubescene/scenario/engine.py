@@ -28,6 +28,7 @@ from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.edits import ignored_operations, spec_of
 from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
+from kubescene.scenario.kept import kept_warnings
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
@@ -235,6 +236,7 @@ class Engine:
     def _begin(self, warnings: tuple[str, ...]) -> None:
         world = self.world
         world.begin_anew()
+        warnings += kept_warnings(world.client(ENGINE))
         names = self._spec.presimulation_controllers(list(world.registrations))
         simulated = self._spec.simulation_controllers
         self._roles = dict.fromkeys(names, Role.PRESIMULATION)

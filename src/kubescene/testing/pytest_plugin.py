@@ -104,7 +104,7 @@ class ScenarioTests(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         yield PlaysItem.from_parent(self, name=PLAYS)
         for index, name in enumerate(self._names):
-            yield ExpectationItem.from_parent(self, name=name, index=index)
+            yield ExpectationItem.from_parent(self, name=in_one_line(name), index=index)
 
     @property
     def _names(self) -> list[str]:
@@ -157,6 +157,11 @@ class ScenarioTests(pytest.File):
         except ScenarioError:
             return None
         return None if place is None else place[0] - 1
+
+
+def in_one_line(name: str) -> str:
+    """A name as pytest writes such of its own: it stands in lines, and in XML."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in name)
 
 
 class ScenarioItem(pytest.Item):

@@ -268,3 +268,12 @@ def test_a_run_without_facts_is_compared(side: int) -> None:
     assert (found.only_in_a, found.only_in_b)[1 - side] == ("default/p-0",)
     assert isinstance(runs[0].compare(runs[1]), Comparison)
     assert compare(kubescene.run(empty), kubescene.run(empty)).equal
+
+
+def test_bound_are_those_that_are_bound_at_the_end_as_everywhere() -> None:
+    left = ScenarioBuilder("left").create(make_node("n").cpu("4").memory("8Gi"))
+    left.create(make_pod("p-$(INDEX)").cpu("1"), count=3)
+    left.step(2).delete("v1", "Pod", "p-0").done()
+    found = both(left.build(), left.build())
+    run = kubescene.run(left.build())
+    assert (found.a.pods, found.a.bound) == (3, run.measures["pods_bound"]) == (3, 2)

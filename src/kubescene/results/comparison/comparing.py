@@ -17,7 +17,7 @@ from kubescene.results.comparison.outcomes import (
 )
 from kubescene.results.comparison.placements import Explainer, Placements
 from kubescene.results.comparison.values import ComparedRun, Comparison
-from kubescene.results.ledger_entries import PENDING
+from kubescene.results.ledger_entries import BOUND, PENDING
 from kubescene.results.output import TIMELINE_FILE
 from kubescene.results.sources import RunSource, open_run
 
@@ -78,7 +78,7 @@ def _compared(source: RunSource, name: str) -> ComparedRun:
         version=source.version,
         phase=source.phase,
         pods=len(ledger.pods),
-        bound=sum(1 for pod in ledger.pods if pod.bound_step is not None),
+        bound=ledger.states[BOUND],
         pending=ledger.states[PENDING],
         preemptions=len(ledger.preemptions),
         explain=str(simulation.get("explain") or "Auto"),

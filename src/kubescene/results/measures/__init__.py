@@ -3,6 +3,7 @@
 ``measures(run)`` gives all of them, flat: what expectations and sweeps compare.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from kubescene.results.measures import (
@@ -55,6 +56,9 @@ def measures(where: object, prices: Prices | None = None) -> dict[str, Number]:
 def measure_rows(source: RunSource, prices: Prices | None = None) -> Iterator[MeasureRow]:
     """Every measure, with None where there is nothing to measure; cost if there are prices."""
     priced = () if prices is None else cost_measures(prices)
-    for measure in (*ALL, *priced):
-        for name, value, meaning in measure.values(source.ledger):
-            yield MeasureRow(measure=name, value=value, unit=measure.unit, meaning=meaning)
+    ledger = source.ledger
+    found = [(each, measure.unit) for measure in (*ALL, *priced) for each in measure.values(ledger)]
+    often = Counter(each.name for each, _ in found)
+    for each, unit in found:
+        name = each.name if often[each.name] == 1 else each.exact
+        yield MeasureRow(measure=name, value=each.value, unit=unit, meaning=each.meaning)

@@ -30,7 +30,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     def values(self, ledger: Ledger) -> Iterator["Measured"]:
         """Its one value."""
-        yield Measured(self.name, self.of(ledger), self.meaning)
+        yield Measured(self.name, self.of(ledger), self.meaning, self.name)
 
 
 class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,25 +45,28 @@ class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
     def values(self, ledger: Ledger) -> Iterator["Measured"]:
         """One value per resource."""
         for resource, value in self.of(ledger, resources(ledger)).items():
-            name = self.name.replace(RESOURCE, word(resource))
-            yield Measured(name, value, self.meaning.replace(RESOURCE, resource))
+            name, exact = (self.name.replace(RESOURCE, each) for each in (word(resource), resource))
+            yield Measured(name, value, self.meaning.replace(RESOURCE, resource), exact)
 
 
 class Measured(NamedTuple):
-    """One value, under the name that it has in this run."""
+    """One value, under the name that it has in this run.
+
+    ``exact`` has the resource as it is written, for where two of them become the same word.
+    """
 
     name: str
     value: Value
     meaning: str
+    exact: str
 
 
 AnyMeasure: TypeAlias = Measure | ResourceMeasure
 
 
 def resources(ledger: Ledger) -> list[str]:
-    """What nodes offer in this run; cpu, memory and pods in any case."""
-    offered = {name for node in ledger.nodes for name in node.allocatable}
-    return sorted(offered | {CPU, MEMORY, PODS})
+    """What nodes ever offered in this run; cpu, memory and pods in any case."""
+    return sorted(ledger.totals.allocatable.keys() | {CPU, MEMORY, PODS})
 
 
 def word(resource: str) -> str:

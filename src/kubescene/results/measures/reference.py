@@ -24,15 +24,16 @@ INTRODUCTION = """\
 name; expectations and sweeps use the same names. This page is made from the code:
 `pytest tests/results/test_measures_page.py --update` makes it anew.
 
-- **RESOURCE** stands for every resource that a node of the run offers: `cpu`, `memory`, `pods`
-  (every pod takes one), and others, whose names become words: `example.com/gpu` is
-  `example_com_gpu`.
+- **RESOURCE** stands for every resource that a node of the run ever offered: `cpu`, `memory`,
+  `pods` (every pod takes one), and others, whose names become words: `example.com/gpu` is
+  `example_com_gpu`. Where two names would become one, they stay as they are.
 - A **share** is a number from 0 to 1; it is more only where pods were put on nodes that are too
   small for them, or a node shrank. *Requested* is what pods ask for by their specs, by the
   arithmetic of the scheduler, not what they would use; *allocatable* is what a node offers.
 - A pod is **pending** until it has a node, then **bound**; **terminating** from its deletion until
   that is carried out, then **deleted**; **finished** once its phase is Succeeded or Failed. Pods
-  that are bound or terminating take room of their node, as long as the node exists.
+  that are bound or terminating take room of their node, as long as the node exists. A pod that its
+  node has stopped is deleted, also if finalizers keep the object.
 - **Time** is virtual. Inside a step it stands still, so without an `advanceOperation` all waiting
   takes 0 seconds; major steps tell more then.
 - A pod that **never had a node** was only seen waiting up to a point: until the end of the run, or
