@@ -270,3 +270,21 @@ def test_a_run_without_autoscalers_is_static() -> None:
     assert result.summary.replicas_most == 2
     assert not result.decisions
     assert Capability.STAT not in Scripted({0: 1}).capabilities - {Capability.STAT}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "told"),
+    [
+        ("piecewise", "time,rps\n0,9007199254740992\n", "rates.csv:2: .* from 0 to 10000000"),
+        ("piecewise", "0,1\n9223372037,1\n", "rates.csv:2: .* from 0 to 9223372036"),
+        ("piecewise", "0,1\n5,nan\n", "rates.csv:2: 'nan' is not a number"),
+        ("replay", "1\n9007199254740992\n", "rates.csv:2: .* from 0 to 9223372036"),
+        ("replay", "time\n", "spec.traffic.replay.file: rates.csv has no rows"),
+        ("replay", "", "spec.traffic.replay.file: rates.csv has no rows"),
+    ],
+)
+def test_bad_rows_of_a_csv_are_named(tmp_path: Path, pattern: str, text: str, told: str) -> None:
+    (tmp_path / "rates.csv").write_text(text)
+    spec = document(traffic={"pattern": pattern, pattern: {"file": "rates.csv"}})
+    with pytest.raises(TrafficError, match=told):
+        run(spec, folder=tmp_path)
