@@ -92,8 +92,10 @@ def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
     from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 
     faithful = spec.mode is Mode.FAITHFUL
+    # Faithful pods use 1 MiB; others have memory only where it is modelled.
+    measured = ("cpu", "memory") if faithful or spec.replicas.memory is not None else ("cpu",)
     return [
-        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval),
+        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval, resources=measured),
         VerticalPlugin(rule=spec.update_rule.value, faithful=faithful),
         ConcurrencyPlugin(),
     ]
