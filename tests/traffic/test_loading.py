@@ -288,3 +288,23 @@ def test_bad_rows_of_a_csv_are_named(tmp_path: Path, pattern: str, text: str, to
     spec = document(traffic={"pattern": pattern, pattern: {"file": "rates.csv"}})
     with pytest.raises(TrafficError, match=told):
         run(spec, folder=tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["fixed", "faithful"])
+def test_an_autoscaler_that_wants_too_many_replicas_fails_the_run(mode: str) -> None:
+    result = run(document(mode=mode), [Scripted({0: 1, 30: 2_000_000_000})])
+    assert result.phase is Phase.FAILED
+    assert result.message == (
+        "autoscaler 'scripted.example.com' at HorizontalRecommendation: "
+        "2000000000 replicas are more than the 100000 of one run"
+    )
+    assert result.end // SECOND == 30
+
+
+def test_a_run_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("kubescene.traffic.records.np.empty", full)
+    with pytest.raises(TrafficError, match=r"spec\.traffic: the run does not fit into memory"):
+        run(document())

@@ -220,7 +220,7 @@ class FixedWorld(World):
             self.schedule_tick(self._tick.instant)
 
     def _scale(self, now: int) -> None:
-        asked = self.partition.horizontal(now)
+        asked = self.recommended(now)
         if asked is None:
             return
         who, answer = asked

@@ -65,6 +65,9 @@ def run(
         objects = objects_of(asked.spec, autoscalers)
         world = world_of(asked.spec, partition_of(dispatcher, objects), folder)
         return play(asked, world, watch=watch, cancelled=cancelled)
+    except MemoryError as error:
+        told = "the run does not fit into memory, with 21 bytes and more for every request"
+        raise TrafficError(told, path="spec.traffic") from error
     finally:
         if own:
             dispatcher.close()

@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from kubescene.autoscalers import HorizontalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
+from kubescene.errors import AutoscalerError
+from kubescene.traffic.checking import MOST_REPLICAS
 from kubescene.traffic.decisions import Decision, SizeDecision
 from kubescene.traffic.entities import Entity, Kind
 from kubescene.traffic.environment import Environment, Schedule
@@ -120,6 +123,14 @@ class World:
 
     def replicas(self) -> list[ReplicaRecord]:
         raise NotImplementedError
+
+    def recommended(self, now: int) -> tuple[str, HorizontalRecommendationResponse] | None:
+        """Who wants how many replicas; `AutoscalerError` if they are more than a run may have."""
+        asked = self.partition.horizontal(now)
+        if asked is not None and asked[1].rec > MOST_REPLICAS:
+            told = f"{asked[1].rec} replicas are more than the {MOST_REPLICAS} of one run"
+            raise AutoscalerError(told, autoscaler=asked[0], call="HorizontalRecommendation")
+        return asked
 
     def count(self, counted: ReplicaCount) -> None:
         """Write down a change; at one instant the last one counts."""
