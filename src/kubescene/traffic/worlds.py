@@ -43,7 +43,10 @@ class Utilization(NamedTuple):
 
 
 class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The life of a replica; instants that did not come are -1. Sizes are those at its end."""
+    """The life of a replica; instants that did not come are -1. Sizes are those at its end.
+
+    ``cpu_before`` is the CPU that was reserved until ``resized_at``, in millicore-nanoseconds.
+    """
 
     name: str
     cpu: int
@@ -52,6 +55,8 @@ class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     activated_at: int = -1
     deactivated_at: int = -1
     terminated_at: int = -1
+    resized_at: int = -1
+    cpu_before: int = 0
 
 
 class Tick(NamedTuple):
