@@ -253,3 +253,10 @@ def test_a_metric_that_is_not_modelled_is_refused() -> None:
     with pytest.raises(TrafficError, match=told):
         run(spec(autoscalers=[{"object": MEMORY_HPA}]))
     assert run(spec(mode="faithful", autoscalers=[{"object": MEMORY_HPA}])).ok
+
+
+def test_a_terminal_shows_no_response_times_where_nobody_succeeded() -> None:
+    shown = StringIO()
+    print_result(run(spec(replicas={"initial": 0})), Console(file=shown, width=90, no_color=True))
+    assert "none: no request succeeded" in (text := shown.getvalue())
+    assert "p99" not in text

@@ -100,7 +100,8 @@ def measures(summary: Summary) -> Iterable[tuple[str, str]]:
             ("99", summary.response_p99_s),
         )
     )
-    yield "response time", f"mean {seconds(summary.response_mean_s)}, {percentiles}"
+    told = f"mean {seconds(summary.response_mean_s)}, {percentiles}"
+    yield "response time", told if summary.succeeded else "none: no request succeeded"
     yield "SLO", f"missed in {summary.slo_minutes} of {counted(summary.minutes, 'minute')}"
     yield "replicas", f"{summary.replicas_least} to {summary.replicas_most} active"
     yield (
