@@ -54,7 +54,7 @@ def document(**spec: Any) -> dict[str, Any]:
         ({"seed": 1.5}, "spec.seed: Expected `int`, got `float`"),
         ({"mode": "best"}, "spec.mode: Invalid enum value 'best'"),
         ({"colour": "red"}, "spec.colour: there is no such field: known are duration, seed, mode"),
-        ({"trafic": {}}, r"spec.trafic: there is no such field: did you mean traffic\?"),
+        ({"trafficc": {}}, r"spec.trafficc: there is no such field: did you mean traffic\?"),
         ({"request": {"cputime": "1s"}}, r"spec.request.cputime: .*: did you mean cpuTime\?"),
         (
             {"traffic": {"pattern": "piecewise", "piecewise": {"points": [{"at": "1s", "rp": 1}]}}},
