@@ -115,6 +115,8 @@ def test_a_resize_in_place_changes_the_speed_at_once() -> None:
     result = run(arriving("1s", request=request, **FAST), [plugin])
     # One second of the four at full speed, the other three at twice of it.
     assert result.requests.completed.tolist() == [3_500_000_000]
+    # Two seconds of one CPU, 58 of two.
+    assert result.summary.cpu_hours == pytest.approx((2 + 58 * 2) / 3600)
     assert [each.type for each in plugin.events if isinstance(each.object, Pod)] == [
         EventType.CREATE,
         EventType.UPDATE,

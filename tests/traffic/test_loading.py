@@ -53,7 +53,18 @@ def document(**spec: Any) -> dict[str, Any]:
         ({"seed": 2**63}, "spec.seed: "),
         ({"seed": 1.5}, "spec.seed: Expected `int`, got `float`"),
         ({"mode": "best"}, "spec.mode: Invalid enum value 'best'"),
-        ({"colour": "red"}, "spec.colour: there is no such field"),
+        ({"colour": "red"}, "spec.colour: there is no such field: known are duration, seed, mode"),
+        ({"trafficc": {}}, r"spec.trafficc: there is no such field: did you mean traffic\?"),
+        ({"request": {"cputime": "1s"}}, r"spec.request.cputime: .*: did you mean cpuTime\?"),
+        (
+            {"traffic": {"pattern": "piecewise", "piecewise": {"points": [{"at": "1s", "rp": 1}]}}},
+            r"points\[0\].rp: there is no such field: did you mean rps\?",
+        ),
+        (
+            {"traffic": {"pattern": "stepp"}},
+            r"spec.traffic.pattern: Invalid enum value 'stepp': did you mean step\?",
+        ),
+        ({"mode": "x"}, "spec.mode: Invalid enum value 'x': known are fixed, faithful"),
         ({"replicas": {"count": 1}}, "spec.replicas.count: there is no such field"),
         ({"replicas": {"initial": -1}}, "spec.replicas.initial: must be from 0"),
         ({"replicas": {"cpu": "0"}}, "spec.replicas.cpu: must be at least 1m"),
@@ -270,3 +281,41 @@ def test_a_run_without_autoscalers_is_static() -> None:
     assert result.summary.replicas_most == 2
     assert not result.decisions
     assert Capability.STAT not in Scripted({0: 1}).capabilities - {Capability.STAT}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "told"),
+    [
+        ("piecewise", "time,rps\n0,9007199254740992\n", "rates.csv:2: .* from 0 to 10000000"),
+        ("piecewise", "0,1\n9223372037,1\n", "rates.csv:2: .* from 0 to 9223372036"),
+        ("piecewise", "0,1\n5,nan\n", "rates.csv:2: 'nan' is not a number"),
+        ("replay", "1\n9007199254740992\n", "rates.csv:2: .* from 0 to 9223372036"),
+        ("replay", "time\n", "spec.traffic.replay.file: rates.csv has no rows"),
+        ("replay", "", "spec.traffic.replay.file: rates.csv has no rows"),
+    ],
+)
+def test_bad_rows_of_a_csv_are_named(tmp_path: Path, pattern: str, text: str, told: str) -> None:
+    (tmp_path / "rates.csv").write_text(text)
+    spec = document(traffic={"pattern": pattern, pattern: {"file": "rates.csv"}})
+    with pytest.raises(TrafficError, match=told):
+        run(spec, folder=tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["fixed", "faithful"])
+def test_an_autoscaler_that_wants_too_many_replicas_fails_the_run(mode: str) -> None:
+    result = run(document(mode=mode), [Scripted({0: 1, 30: 2_000_000_000})])
+    assert result.phase is Phase.FAILED
+    assert result.message == (
+        "autoscaler 'scripted.example.com' at HorizontalRecommendation: "
+        "2000000000 replicas are more than the 100000 of one run"
+    )
+    assert result.end // SECOND == 30
+
+
+def test_a_run_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("kubescene.traffic.records.np.empty", full)
+    with pytest.raises(TrafficError, match=r"spec\.traffic: the run does not fit into memory"):
+        run(document())

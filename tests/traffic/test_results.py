@@ -32,6 +32,25 @@ from kubescene.traffic.spec import Objective, TrafficSpec
 from kubescene.traffic.units import Duration
 from traffic.stubs import Scripted
 
+MEMORY_HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "hpa"},
+    "spec": {
+        "maxReplicas": 5,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {
+                    "name": "memory",
+                    "target": {"type": "Utilization", "averageUtilization": 50},
+                },
+            }
+        ],
+    },
+}
+
 
 def spec(**fields: object) -> TrafficSpec:
     return spec_of({"duration": "60s", **fields})
@@ -215,3 +234,29 @@ def test_a_terminal_shows_phase_plot_measures_and_reasons() -> None:
         assert part in text
     for part in ("p99", "replica-hours", "SLO", "1 → 3", "30s", "time to scale"):
         assert part in text
+
+
+def test_a_terminal_tells_of_metrics_that_failed() -> None:
+    # Memory is modelled, but nobody requests any: utilization has no meaning.
+    result = run(spec(replicas={"memory": {}}, autoscalers=[{"object": MEMORY_HPA}]))
+    shown = StringIO()
+    print_result(result, Console(file=shown, width=400, no_color=True))
+    cause = "missing request for memory in container container of Pod replica-1"
+    assert f"Metrics failed in 3 of 3 decisions, first at 15s: {cause}" in shown.getvalue()
+
+
+def test_a_metric_that_is_not_modelled_is_refused() -> None:
+    told = (
+        r"spec.autoscalers\[0\]: spec.metrics\[0\].resource.name: 'memory' is not measured here, "
+        "only cpu"
+    )
+    with pytest.raises(TrafficError, match=told):
+        run(spec(autoscalers=[{"object": MEMORY_HPA}]))
+    assert run(spec(mode="faithful", autoscalers=[{"object": MEMORY_HPA}])).ok
+
+
+def test_a_terminal_shows_no_response_times_where_nobody_succeeded() -> None:
+    shown = StringIO()
+    print_result(run(spec(replicas={"initial": 0})), Console(file=shown, width=90, no_color=True))
+    assert "none: no request succeeded" in (text := shown.getvalue())
+    assert "p99" not in text

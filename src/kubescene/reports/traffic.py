@@ -42,6 +42,9 @@ def sections(result: TrafficResult, width: int) -> Iterable[RenderableType]:
     moved = [each for each in result.sizes if each.evicted or each.resized]
     if moved:
         yield sizes_table(moved)
+    failing = [each for each in result.decisions if each.details.get("error")]
+    if failing:
+        yield failing_note(failing, len(result.decisions))
 
 
 def headline(result: TrafficResult) -> Text:
@@ -97,7 +100,8 @@ def measures(summary: Summary) -> Iterable[tuple[str, str]]:
             ("99", summary.response_p99_s),
         )
     )
-    yield "response time", f"mean {seconds(summary.response_mean_s)}, {percentiles}"
+    told = f"mean {seconds(summary.response_mean_s)}, {percentiles}"
+    yield "response time", told if summary.succeeded else "none: no request succeeded"
     yield "SLO", f"missed in {summary.slo_minutes} of {counted(summary.minutes, 'minute')}"
     yield "replicas", f"{summary.replicas_least} to {summary.replicas_most} active"
     yield (
@@ -152,6 +156,14 @@ def sizes_table(moved: list[SizeDecision]) -> Table:
         count = counted(len(each.evicted) + len(each.resized), "replica")
         table.add_row(format_duration(each.time // SECOND * SECOND), count, each.reason)
     return table
+
+
+def failing_note(failing: list[Decision], passes: int) -> Text:
+    """A count that stays because nothing could be measured looks like one that was decided."""
+    first = failing[0]
+    at, cause = format_duration(first.time // SECOND * SECOND), first.details["error"]
+    told = f"Metrics failed in {len(failing)} of {counted(passes, 'decision')}, first at {at}"
+    return Text(f"\n{told}: {cause.rpartition(': ')[2]}", style="yellow")
 
 
 def titled(name: str, count: int) -> Table:

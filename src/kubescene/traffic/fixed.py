@@ -107,6 +107,8 @@ class FixedWorld(World):
                 activated_at=each.activated_at,
                 deactivated_at=each.deactivated_at,
                 terminated_at=each.terminated_at,
+                resized_at=each.resized_at if each.resized_at > each.launched_at else -1,
+                cpu_before=each.cpu_before,
             )
             for each in self.backend.everybody
         ]
@@ -220,7 +222,7 @@ class FixedWorld(World):
             self.schedule_tick(self._tick.instant)
 
     def _scale(self, now: int) -> None:
-        asked = self.partition.horizontal(now)
+        asked = self.recommended(now)
         if asked is None:
             return
         who, answer = asked

@@ -16,6 +16,7 @@ from kubescene.api.reading import Bounds, ReadingError
 from kubescene.api.yaml_text import read_yaml
 from kubescene.errors import TrafficError
 from kubescene.traffic.checking import check
+from kubescene.traffic.hints import field_hint, word_hint
 from kubescene.traffic.spec import API_VERSION, KIND, TrafficRun, TrafficSpec
 from kubescene.traffic.units import decode, decode_lenient, encode
 from kubescene.types import JsonObject
@@ -24,6 +25,7 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 T = TypeVar("T")
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
+_NO_WORD = re.compile(r"Invalid enum value '(?P<word>.*)'")
 
 
 def load_run(path: str | Path, settings: Iterable[str] = ()) -> TrafficRun:
@@ -80,7 +82,7 @@ def checked(run: TrafficRun) -> TrafficRun:
         written = msgspec.to_builtins(run, enc_hook=encode)
         sound = msgspec.convert(written, TrafficRun, dec_hook=decode_lenient)
     except msgspec.ValidationError as error:
-        raise _fault(error, "") from error
+        raise _fault(error, TrafficRun, "") from error
     check(sound.spec)
     return sound
 
@@ -115,7 +117,7 @@ def _converted(document: Mapping[str, Any], kind: type[T], prefix: str) -> T:
     try:
         return msgspec.convert(document, kind, dec_hook=decode)
     except msgspec.ValidationError as error:
-        raise _fault(error, prefix) from error
+        raise _fault(error, kind, prefix) from error
 
 
 def _set(document: JsonObject, setting: str) -> None:
@@ -150,14 +152,22 @@ def _assign(here: Any, step: str, value: Any, setting: str) -> None:
         raise TrafficError(f"{setting!r}: there is no {step!r} on that way", source="--set")
 
 
-def _fault(error: msgspec.ValidationError, prefix: str) -> TrafficError:
+def _fault(error: msgspec.ValidationError, kind: type, prefix: str) -> TrafficError:
     """What msgspec says, in our words and with the way to the field."""
     found = _PLACE.match(str(error))
     assert found is not None
     what, path = found["what"], (found["path"] or "").replace("[...]", "[]")
     if unknown := _UNKNOWN.match(what):
-        path, what = ".".join(filter(None, (path, unknown["name"]))), "there is no such field"
+        name = unknown["name"]
+        what = _hinted("there is no such field", field_hint(kind, path, name))
+        path = ".".join(filter(None, (path, name)))
+    elif word := _NO_WORD.match(what):
+        what = _hinted(what, word_hint(kind, path, word["word"]))
     return TrafficError(what, path=".".join(filter(None, (prefix, path))))
+
+
+def _hinted(what: str, hint: str) -> str:
+    return f"{what}: {hint}" if hint else what
 
 
 def _without_nulls(value: Any) -> Any:

@@ -28,8 +28,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     - response times: of requests that succeeded, from arrival to completion.
     - ``slo_minutes``: minutes in which fewer than the objective's share of the requests that
       arrived succeeded within its response time; ``minutes`` is how many had requests at all.
-    - ``replica_hours``: from launch to end. ``cpu_hours``: the same, times the CPU of each replica
-      at its end. ``cpu_used_hours``: CPU that requests really used.
+    - ``replica_hours``: from launch to end. ``cpu_hours``: the same, times the CPU that each
+      replica had. ``cpu_used_hours``: CPU that requests really used.
     - ``flapping``: how often the desired number changed its direction.
     - ``time_to_scale``: from a decision for more replicas until so many were active; those
       that were overtaken by a decision for fewer do not count.
@@ -104,7 +104,7 @@ def summarize(story: Story) -> Summary:
         replicas_least=min(active, default=0),
         replicas_most=max(active, default=0),
         replica_hours=hours(sum(lifetime(each, story.end) for each in story.replicas)),
-        cpu_hours=hours(sum(lifetime(each, story.end) * each.cpu for each in story.replicas), 1000),
+        cpu_hours=hours(sum(reserved(each, story.end) for each in story.replicas), 1000),
         cpu_used_hours=hours(story.used, 1000),
         decisions=len(story.decisions),
         scale_ups=sum(each.after > each.before for each in changes),
@@ -131,6 +131,13 @@ def percentile_s(sorted_times: Integers, percent: float) -> float:
 def lifetime(replica: ReplicaRecord, end: int) -> int:
     ended = end if replica.terminated_at < 0 else min(replica.terminated_at, end)
     return max(ended - replica.launched_at, 0)
+
+
+def reserved(replica: ReplicaRecord, end: int) -> int:
+    """The CPU that a replica had for itself, used or not, in millicore-nanoseconds."""
+    since = max(replica.resized_at, replica.launched_at)
+    ended = replica.launched_at + lifetime(replica, end)
+    return replica.cpu_before + replica.cpu * max(ended - since, 0)
 
 
 def hours(amount: int, divisor: int = 1) -> float:

@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Iterator
 from enum import Enum
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, get_origin
 
 import msgspec
 
+from kubescene.traffic.hints import bare_type
 from kubescene.traffic.spec import API_VERSION, KIND, TrafficSpec
 from kubescene.traffic.units import Cpu, Duration, Memory, Timeout
 
@@ -44,7 +44,7 @@ def _sections(struct: type[msgspec.Struct], path: str) -> Iterator[str]:
     head = "| field | type | default |\n|---|---|---|"
     yield f"## {path}\n\n{_about(struct)}\n\n{head}\n" + "\n".join(rows) + "\n"
     for field in msgspec.structs.fields(struct):
-        inner, listed = _inner(field.type)
+        inner, listed = bare_type(field.type)
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             yield from _sections(inner, f"{path}.{field.encode_name}{'[]' if listed else ''}")
 
@@ -58,17 +58,8 @@ def _row(field: msgspec.structs.FieldInfo) -> str:
     return f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} |"
 
 
-def _inner(kind: Any) -> tuple[Any, bool]:
-    """The type without "or nothing" and without the list around it."""
-    if get_origin(kind) in (Union, UnionType):
-        kind = next(each for each in get_args(kind) if each is not NoneType)
-    if get_origin(kind) is tuple:
-        return get_args(kind)[0], True
-    return kind, False
-
-
 def _type(kind: Any) -> str:
-    inner, listed = _inner(kind)
+    inner, listed = bare_type(kind)
     if isinstance(inner, type) and issubclass(inner, Enum):
         words = ", ".join(f"`{each.value}`" for each in inner)
     elif isinstance(inner, type) and issubclass(inner, msgspec.Struct):

@@ -28,6 +28,7 @@ class Replica(Entity):
 
     __slots__ = (
         "activated_at",
+        "cpu_before",
         "deactivated_at",
         "doomed",
         "drained_at",
@@ -35,6 +36,7 @@ class Replica(Entity):
         "launched_at",
         "replacement",
         "replaces",
+        "resized_at",
         "size",
         "terminated_at",
     )
@@ -44,7 +46,9 @@ class Replica(Entity):
         self.size = size
         self.launched_at = now
         self.activated_at = self.deactivated_at = self.terminated_at = -1
-        self.drained_at = now
+        self.drained_at = self.resized_at = now
+        self.cpu_before = 0
+        """What was reserved until its last resize, in millicore-nanoseconds."""
         self.launch: Movement | None = None
         self.doomed = False
         self.replaces: Replica | None = None
@@ -214,6 +218,9 @@ class InMemoryReplicas:
     def resize(self, replicas: Iterable[Replica], size: Size) -> None:
         for replica in list(replicas):
             if not replica.doomed and replica.size != size:
+                now = self._environment.now
+                replica.cpu_before += replica.size.cpu * (now - replica.resized_at)
+                replica.resized_at = now
                 replica.size = size
                 self._listener.resized(replica)
 

@@ -65,6 +65,9 @@ def run(
         objects = objects_of(asked.spec, autoscalers)
         world = world_of(asked.spec, partition_of(dispatcher, objects), folder)
         return play(asked, world, watch=watch, cancelled=cancelled)
+    except MemoryError as error:
+        told = "the run does not fit into memory, with 21 bytes and more for every request"
+        raise TrafficError(told, path="spec.traffic") from error
     finally:
         if own:
             dispatcher.close()
@@ -92,8 +95,10 @@ def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
     from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 
     faithful = spec.mode is Mode.FAITHFUL
+    # Faithful pods use 1 MiB; others have memory only where it is modelled.
+    measured = ("cpu", "memory") if faithful or spec.replicas.memory is not None else ("cpu",)
     return [
-        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval),
+        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval, resources=measured),
         VerticalPlugin(rule=spec.update_rule.value, faithful=faithful),
         ConcurrencyPlugin(),
     ]

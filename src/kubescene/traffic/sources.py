@@ -12,6 +12,7 @@ from kubescene.clock.batches import Integers
 from kubescene.errors import TrafficError
 from kubescene.traffic import patterns
 from kubescene.traffic.arrivals import Arrivals, RecordedArrivals, SpacedArrivals, Window
+from kubescene.traffic.checking import MOST_RPS
 from kubescene.traffic.spec import (
     ConstantTraffic,
     DiurnalTraffic,
@@ -28,6 +29,8 @@ from kubescene.traffic.spec import (
 )
 
 MOST_ROWS = 50_000_000
+MOST_SECONDS = (1 << 63) // SECOND
+"""Later instants do not fit into 64 bits."""
 MOST_REQUESTS = 1 << 31
 """The sums of unit exponentials fit into 64 bits up to here."""
 
@@ -101,7 +104,7 @@ def rate_points(given: PiecewiseTraffic, folder: Path | None) -> list[patterns.R
     for where, row in _rows(given.file, folder, path):
         if len(row) != 2:
             raise TrafficError("a row needs two columns, time and rps", source=where)
-        instant, rate = _instant(row[0], where), _number(row[1], where)
+        instant, rate = _instant(row[0], where), _number(row[1], where, MOST_RPS)
         if points and instant <= points[-1].instant:
             raise TrafficError("its time must come after that of the row before", source=where)
         points.append(patterns.RatePoint(instant, float(rate)))
@@ -115,6 +118,8 @@ def recorded(given: ReplayTraffic, folder: Path | None) -> Integers:
     if given.file:
         rows = _rows(given.file, folder, "spec.traffic.replay.file")
         instants = [_instant(row[0], where) for where, row in rows]
+        if not instants:
+            raise TrafficError(f"{given.file} has no rows", path="spec.traffic.replay.file")
     else:
         instants = list(given.arrivals)
     array = np.sort(np.array(instants, dtype=np.int64) - given.origin)
@@ -157,16 +162,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _number(text: str, where: str) -> Decimal:
+def _number(text: str, where: str, most: int) -> Decimal:
     try:
         number = Decimal(text.strip())
     except InvalidOperation:
         raise TrafficError(f"{text!r} is not a number", source=where) from None
-    if not number.is_finite() or not 0 <= number <= 1 << 53:
-        raise TrafficError(f"{text!r} is not a number from 0 to 2**53", source=where)
+    if not number.is_finite() or not 0 <= number <= most:
+        raise TrafficError(f"{text!r} is not a number from 0 to {most}", source=where)
     return number
 
 
 def _instant(text: str, where: str) -> int:
     """Seconds, to the nanosecond."""
-    return int(_number(text, where) * SECOND)
+    return int(_number(text, where, MOST_SECONDS) * SECOND)

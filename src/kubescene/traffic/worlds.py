@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from kubescene.autoscalers import HorizontalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
+from kubescene.errors import AutoscalerError
+from kubescene.traffic.checking import MOST_REPLICAS
 from kubescene.traffic.decisions import Decision, SizeDecision
 from kubescene.traffic.entities import Entity, Kind
 from kubescene.traffic.environment import Environment, Schedule
@@ -40,7 +43,10 @@ class Utilization(NamedTuple):
 
 
 class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The life of a replica; instants that did not come are -1. Sizes are those at its end."""
+    """The life of a replica; instants that did not come are -1. Sizes are those at its end.
+
+    ``cpu_before`` is the CPU that was reserved until ``resized_at``, in millicore-nanoseconds.
+    """
 
     name: str
     cpu: int
@@ -49,6 +55,8 @@ class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     activated_at: int = -1
     deactivated_at: int = -1
     terminated_at: int = -1
+    resized_at: int = -1
+    cpu_before: int = 0
 
 
 class Tick(NamedTuple):
@@ -120,6 +128,14 @@ class World:
 
     def replicas(self) -> list[ReplicaRecord]:
         raise NotImplementedError
+
+    def recommended(self, now: int) -> tuple[str, HorizontalRecommendationResponse] | None:
+        """Who wants how many replicas; `AutoscalerError` if they are more than a run may have."""
+        asked = self.partition.horizontal(now)
+        if asked is not None and asked[1].rec > MOST_REPLICAS:
+            told = f"{asked[1].rec} replicas are more than the {MOST_REPLICAS} of one run"
+            raise AutoscalerError(told, autoscaler=asked[0], call="HorizontalRecommendation")
+        return asked
 
     def count(self, counted: ReplicaCount) -> None:
         """Write down a change; at one instant the last one counts."""

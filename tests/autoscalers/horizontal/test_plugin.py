@@ -80,7 +80,7 @@ def test_usage_above_the_target_scales_up_and_says_why() -> None:
     run.stat(LATER, CPU, a=900, b=700)
     answer = run.ask(LATER)
     assert answer.rec == 4
-    assert "at 1.6 of its target proposes 4" in answer.reason
+    assert "at 1.6 times its target proposes 4" in answer.reason
     assert answer.details["conditions"]["ScalingActive"] == "ValidMetricFound"
     assert msgspec.json.decode(msgspec.json.encode(answer.details)) == answer.details
 

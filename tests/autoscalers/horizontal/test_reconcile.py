@@ -315,6 +315,6 @@ def test_an_explanation_is_json_and_names_what_limited() -> None:
         "allowed": 24,
     }
     assert str(why) == (
-        "3 -> 24: cpu resource utilization (percentage of request) at 20 of its target proposes "
+        "3 -> 24: cpu resource utilization (percentage of request) at 20 times its target proposes "
         "60 (ratio of usage and target); limited to 24 by policy 0 (700 % per 60 s)"
     )

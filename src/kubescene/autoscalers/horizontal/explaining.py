@@ -50,7 +50,7 @@ class Explanation(Struct, frozen=True):
         if won is None or won.proposal is None:
             return f"{self.metric} proposes {self.proposal}"
         ratio, rule = f"{won.proposal.ratio:.4g}", won.proposal.rule
-        return f"{self.metric} at {ratio} of its target proposes {self.proposal} ({rule})"
+        return f"{self.metric} at {ratio} times its target proposes {self.proposal} ({rule})"
 
     def _stabilized(self) -> str:
         held = self.stabilization

@@ -9,7 +9,7 @@ Resource and ContainerResource metrics of cpu and memory, and the Pods metric
 pods, a pod without stats uses nothing, memory is 1 MiB, and pods count from their first moment on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kubescene.autoscalers.horizontal.accepting import KIND, parsed
 from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler
@@ -54,6 +54,7 @@ PLUGIN_OPTIONS = HorizontalOptions(
 
 CONTAINER = "container"
 CONCURRENCY = "concurrent_requests"
+RESOURCES = ("cpu", "memory")
 STAT_WINDOW = 10 * SECOND
 """The span that one stat speaks of."""
 
@@ -64,14 +65,13 @@ _VERSIONS = {
     HPA_V2: "autoscaling/v2",
     HPA_V2BETA2: "autoscaling/v2beta2",
 }
-_RESOURCES = ("cpu", "memory")
 _KNOWN = frozenset(MetricType)
 _ONE_MEBIBYTE = 1024 * 1024 * 1000
 """In thousandths of a byte."""
 
 
 class HorizontalPlugin(AutoscalerPlugin):
-    """Any number of runs, each in its partition."""
+    """Any number of runs, each in its partition. ``resources`` are what the world measures."""
 
     types = HPA_TYPES
     capabilities = frozenset(
@@ -84,8 +84,10 @@ class HorizontalPlugin(AutoscalerPlugin):
         *,
         faithful: bool = False,
         stat_window: Nanoseconds = STAT_WINDOW,
+        resources: Sequence[str] = RESOURCES,
     ) -> None:
         self._options = options
+        self._resources = resources
         self._faithful = faithful
         self._stat_window = stat_window
         self._partitions: dict[str, _Partition] = {}
@@ -133,7 +135,7 @@ class HorizontalPlugin(AutoscalerPlugin):
             raise ConfigurationError("an autoscaler cannot be changed while it runs")
         if request.partition in self._partitions:
             raise ConfigurationError(f"partition {request.partition!r} has an autoscaler already")
-        new = _created(autoscaler, self._options)
+        new = _created(autoscaler, self._options, self._resources)
         self._partitions[request.partition] = _Partition(
             new, faithful=self._faithful, stat_window=self._stat_window
         )
@@ -262,13 +264,15 @@ class _WorldMetrics:
         raise MetricsUnavailableError(f"no metric {metric.name}")
 
 
-def _created(autoscaler: Autoscaler, options: HorizontalOptions) -> HorizontalAutoscaler:
+def _created(
+    autoscaler: Autoscaler, options: HorizontalOptions, resources: Sequence[str]
+) -> HorizontalAutoscaler:
     if autoscaler.type not in _VERSIONS:
         known = ", ".join(_VERSIONS)
         raise ConfigurationError(f"type {autoscaler.type!r} is none of {known}")
     new = HorizontalAutoscaler(_completed(autoscaler), options)
     for number, metric in enumerate(new.spec.metrics):
-        _check_served(metric, f"spec.metrics[{number}]")
+        _check_served(metric, resources, f"spec.metrics[{number}]")
     return new
 
 
@@ -280,13 +284,13 @@ def _completed(autoscaler: Autoscaler) -> JsonObject:
     return {"apiVersion": version, "kind": KIND, **obj, "metadata": metadata}
 
 
-def _check_served(metric: MetricSpec, path: str) -> None:
+def _check_served(metric: MetricSpec, resources: Sequence[str], path: str) -> None:
     if metric.type in ("Resource", "ContainerResource"):
         source = metric.type[0].lower() + metric.type[1:]
-        if metric.name not in _RESOURCES:
+        if metric.name not in resources:
             raise ConfigurationError(
                 f"{path}.{source}.name: {metric.name!r} is not measured here, only "
-                f"{' and '.join(_RESOURCES)}"
+                f"{' and '.join(resources)}"
             )
         if metric.container not in ("", CONTAINER):
             raise ConfigurationError(

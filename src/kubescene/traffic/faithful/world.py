@@ -234,7 +234,7 @@ class FaithfulWorld(World):
         self._read_utilization(now)
 
     def _scale(self, now: int) -> None:
-        asked = self.partition.horizontal(now)
+        asked = self.recommended(now)
         if asked is None:
             return
         who, answer = asked
