@@ -66,19 +66,24 @@ class Child:
 
     def has_exited(self, wait_s: float = 0) -> bool:
         """Whether it is no more, or will not be within this time."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(wait_s)
-            self._sweep()
-        return self._process.returncode is not None
+        if not wait_s:
+            self._process.poll()
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(wait_s)
+        if self._process.returncode is None:
+            return False
+        self._sweep()
+        return True
 
     def exit_told(self) -> str:
         """How it ended: ``exited with code 3``, ``was ended by SIGKILL``."""
         code = self._process.returncode
         if code is None:
             return "still runs"
-        return (
-            f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        )
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"exited with code {code}"
 
     def end(self, grace_s: float) -> None:
         """End it, whatever it does: leave it some time to go by itself, ask, then force it."""
@@ -113,7 +118,8 @@ class Child:
             raise AutoscalerError(
                 f"the command cannot be started: {why}", autoscaler=self.name, call=START
             ) from error
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         self._first: SimpleQueue[bytes] = SimpleQueue()
         self._drains = [
             Drain(process.stdout, "stdout", self.words, self._first, longest=LONGEST_LINE),

@@ -8,6 +8,7 @@ from typing import Any
 
 from kubescene.autoscalers.process.children import START, Child
 from kubescene.autoscalers.process.definitions import Method
+from kubescene.autoscalers.process.grpc_extra import grpc
 from kubescene.autoscalers.process.handshake import SERVICE
 from kubescene.autoscalers.process.last_words import LastWords
 from kubescene.autoscalers.process.messages import (
@@ -20,13 +21,6 @@ from kubescene.autoscalers.process.messages import (
     unreadable,
 )
 from kubescene.errors import AutoscalerError, ConfigurationError
-
-try:
-    import grpc
-except ImportError as error:
-    raise ConfigurationError(
-        "autoscalers in other processes need grpc: pip install 'kubescene[processes]'"
-    ) from error
 
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
