@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from threading import Event
 
 from kubescene.autoscalers.process.handshake import (
     LONGEST_LINE,
@@ -31,6 +32,9 @@ START = "start"
 
 _MOMENT_S = 1.0
 """How long we wait for what is about to happen anyway: an exit, the end of an output."""
+
+_READING_S = 0.2
+"""What it wrote before it answered may not have been read yet: so long we wait for that."""
 
 
 class Child:
@@ -62,6 +66,8 @@ class Child:
         if self.has_exited(_MOMENT_S if call == START else 0):
             for each in self._drains:
                 each.join(_MOMENT_S)
+        else:
+            Event().wait(_READING_S)
         return AutoscalerError(f"{told}{self.words.told()}", autoscaler=self.name, call=call)
 
     def has_exited(self, wait_s: float = 0) -> bool:
