@@ -176,10 +176,15 @@ def end(child: Child, channel: Any) -> None:
         request_serializer=method.request.SerializeToString,
         response_deserializer=method.response.FromString,
     )
-    told = False
+    deaf = False
     if not child.has_exited():
-        with suppress(grpc.RpcError):
+        try:
             shutdown(method.request(), timeout=_ATTEMPT_S)
-            told = True
+        except grpc.RpcError as error:
+            # A Go plugin may be gone before it has answered.
+            deaf = error.code() in (
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                grpc.StatusCode.UNIMPLEMENTED,
+            )
     channel.close()
-    child.end(grace_s=_GRACE_S if told else 0)
+    child.end(grace_s=0 if deaf else _GRACE_S)
