@@ -10,6 +10,7 @@ import pytest
 from kubescene.autoscalers import Autoscaler, EventRequest, EventType, ProcessAutoscaler
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.autoscalers.process import children
+from kubescene.autoscalers.process.handshake import Address
 from kubescene.errors import AutoscalerError, TrafficError
 from kubescene.traffic import Phase, TrafficResult, run
 from plugin_commands import program
@@ -173,7 +174,7 @@ def test_who_hung_once_gets_no_new_run() -> None:
 def test_an_abandoned_socket_is_removed_and_one_in_use_is_not(tmp_path: Path) -> None:
     import socket
 
-    address = children.Address("unix", str(tmp_path / "s"))
+    address = Address("unix", str(tmp_path / "s"))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address.address)
         listening.listen()
