@@ -12,6 +12,7 @@ BENCHMARKS = (
     "cold_start",
     "event_queue",
     "autoscalers",
+    "autoscaler_processes",
     "scheduler_cycle",
     "throughput",
     "volumes",

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from kubescene.cli.autoscalers import autoscaler
 from kubescene.cli.bench import bench
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.matrix import matrix
@@ -452,6 +453,7 @@ app.command()(serve)
 app.command()(kubeconfig)
 app.add_typer(bench)
 app.add_typer(traffic)
+app.add_typer(autoscaler)
 
 
 def main() -> None:

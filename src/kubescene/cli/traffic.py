@@ -40,6 +40,12 @@ def run(
         list[str] | None,
         typer.Option(help="An autoscaler of yours, as module:Class. May be repeated."),
     ] = None,
+    autoscaler_process: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND", help="An autoscaler in a process of its own. May be repeated."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -50,7 +56,15 @@ def run(
     from kubescene.cli.traffic_running import run_traffic
 
     raise typer.Exit(
-        run_traffic(file, settings or (), autoscaler or (), out=out, as_json=as_json, quiet=quiet)
+        run_traffic(
+            file,
+            settings or (),
+            autoscaler or (),
+            processes=autoscaler_process or (),
+            out=out,
+            as_json=as_json,
+            quiet=quiet,
+        )
     )
 
 

@@ -8,6 +8,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from kubescene.autoscalers import AutoscalerPlugin
 from kubescene.autoscalers.loading import load_autoscaler
 from kubescene.cli.files import STDIN, complain
 from kubescene.errors import ConfigurationError, TrafficError
@@ -45,6 +46,7 @@ def run_traffic(
     settings: Sequence[str],
     autoscalers: Sequence[str],
     *,
+    processes: Sequence[str] = (),
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -56,12 +58,15 @@ def run_traffic(
         sys.path.insert(0, "")  # as with python -m: it may lie in the current directory
     plugins = [load_autoscaler(each) for each in autoscalers]
     asked, folder = read(file, settings)
+    plugins += started(processes)
     interruption = Interruption()
     try:
         with TrafficProgress(Console(stderr=True, quiet=quiet)) as progress:
             result = run(asked, plugins, folder=folder, watch=progress, cancelled=interruption)
     finally:
         interruption.over()
+        for each in plugins:
+            each.close()
     if out is not None:
         result.save(out)
     return tell(result, as_json=as_json, quiet=quiet)
@@ -75,6 +80,22 @@ def read(file: Path, settings: Sequence[str]) -> tuple[TrafficRun, Path | None]:
     if len(text) > MAX_FILE_BYTES:
         raise TrafficError(f"more than {MAX_FILE_BYTES} bytes", source="<stdin>")
     return parse_run(text, "<stdin>", settings), None
+
+
+def started(commands: Sequence[str]) -> list[AutoscalerPlugin]:
+    """The autoscalers behind commands; if one cannot be started, the others are ended."""
+    if not commands:
+        return []
+    from kubescene.autoscalers import ProcessAutoscaler  # needs an extra
+
+    plugins: list[AutoscalerPlugin] = []
+    try:
+        plugins.extend(map(ProcessAutoscaler, commands))
+    except BaseException:
+        for each in plugins:
+            each.close()
+        raise
+    return plugins
 
 
 def check_output(file: Path, out: Path) -> None:

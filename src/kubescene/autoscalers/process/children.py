@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from threading import Event
 
 from kubescene.autoscalers.process.handshake import (
     LONGEST_LINE,
@@ -31,6 +32,9 @@ START = "start"
 
 _MOMENT_S = 1.0
 """How long we wait for what is about to happen anyway: an exit, the end of an output."""
+
+_READING_S = 0.2
+"""What it wrote before it answered may not have been read yet: so long we wait for that."""
 
 
 class Child:
@@ -62,23 +66,30 @@ class Child:
         if self.has_exited(_MOMENT_S if call == START else 0):
             for each in self._drains:
                 each.join(_MOMENT_S)
+        else:
+            Event().wait(_READING_S)
         return AutoscalerError(f"{told}{self.words.told()}", autoscaler=self.name, call=call)
 
     def has_exited(self, wait_s: float = 0) -> bool:
         """Whether it is no more, or will not be within this time."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(wait_s)
-            self._sweep()
-        return self._process.returncode is not None
+        if not wait_s:
+            self._process.poll()
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(wait_s)
+        if self._process.returncode is None:
+            return False
+        self._sweep()
+        return True
 
     def exit_told(self) -> str:
         """How it ended: ``exited with code 3``, ``was ended by SIGKILL``."""
         code = self._process.returncode
         if code is None:
             return "still runs"
-        return (
-            f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        )
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"exited with code {code}"
 
     def end(self, grace_s: float) -> None:
         """End it, whatever it does: leave it some time to go by itself, ask, then force it."""
@@ -113,7 +124,8 @@ class Child:
             raise AutoscalerError(
                 f"the command cannot be started: {why}", autoscaler=self.name, call=START
             ) from error
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         self._first: SimpleQueue[bytes] = SimpleQueue()
         self._drains = [
             Drain(process.stdout, "stdout", self.words, self._first, longest=LONGEST_LINE),

@@ -8,6 +8,7 @@ from typing import Any
 
 from kubescene.autoscalers.process.children import START, Child
 from kubescene.autoscalers.process.definitions import Method
+from kubescene.autoscalers.process.grpc_extra import grpc
 from kubescene.autoscalers.process.handshake import SERVICE
 from kubescene.autoscalers.process.last_words import LastWords
 from kubescene.autoscalers.process.messages import (
@@ -20,13 +21,6 @@ from kubescene.autoscalers.process.messages import (
     unreadable,
 )
 from kubescene.errors import AutoscalerError, ConfigurationError
-
-try:
-    import grpc
-except ImportError as error:
-    raise ConfigurationError(
-        "autoscalers in other processes need grpc: pip install 'kubescene[processes]'"
-    ) from error
 
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -182,10 +176,15 @@ def end(child: Child, channel: Any) -> None:
         request_serializer=method.request.SerializeToString,
         response_deserializer=method.response.FromString,
     )
-    told = False
+    deaf = False
     if not child.has_exited():
-        with suppress(grpc.RpcError):
+        try:
             shutdown(method.request(), timeout=_ATTEMPT_S)
-            told = True
+        except grpc.RpcError as error:
+            # A Go plugin may be gone before it has answered.
+            deaf = error.code() in (
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                grpc.StatusCode.UNIMPLEMENTED,
+            )
     channel.close()
-    child.end(grace_s=_GRACE_S if told else 0)
+    child.end(grace_s=0 if deaf else _GRACE_S)

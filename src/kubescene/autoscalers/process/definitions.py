@@ -11,14 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from kubescene.errors import ConfigurationError
+from kubescene.autoscalers.process import grpc_extra  # noqa: F401 - names the extra if it is missing
 
-try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-except ImportError as error:
-    raise ConfigurationError(
-        "autoscalers in other processes need grpc: pip install 'kubescene[processes]'"
-    ) from error
+# isort: split
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 _TOKEN = re.compile(r'\s+|//[^\n]*|(?P<token>"[^"]*"|[\w.]+|[{}()=;])')
 _SCALARS = {"int32": 5, "int64": 3, "uint32": 13, "bool": 8, "string": 9, "bytes": 12}
@@ -56,9 +53,14 @@ def methods(file: str, service: str) -> dict[str, Method]:
 def message(file: str, name: str) -> type[Any]:
     """The class of a message."""
     proto = parsed(file)
-    return message_factory.GetMessageClass(
-        _pool(file).FindMessageTypeByName(f"{proto.package}.{name}")
-    )
+    found = _pool(file).FindMessageTypeByName(f"{proto.package}.{name}")
+    made: type[Any] = message_factory.GetMessageClass(found)
+    return made
+
+
+def unknown_numbers(got: Any) -> list[int]:
+    """The numbers of fields that a message has and its definition does not, or not so."""
+    return [each.field_number for each in UnknownFieldSet(got)]
 
 
 @cache

@@ -8,9 +8,9 @@ started again: what the old process knew is gone.
 The command is for whoever started the program to give. It never comes from a file or a request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kubescene.autoscalers.interfaces import (
     HPA_TYPES,
@@ -39,6 +39,7 @@ from kubescene.errors import ConfigurationError
 OF_2019 = frozenset({Capability.EVENT, Capability.STAT, Capability.HORIZONTAL_RECOMMENDATION})
 """What a plugin can do that does not know the question: there was nothing else to do."""
 
+A = TypeVar("A")
 _Horizontal = PLUGIN["HorizontalRecommendation"].request
 _Vertical = PLUGIN["VerticalRecommendation"].request
 _Scale = PLUGIN["Scale"].request
@@ -202,7 +203,7 @@ def nature_of(connection: Connection, given: tuple[str, ...]) -> Nature:
     return Nature(types, capabilities, legacy=False)
 
 
-def read(connection: Connection, reader: Any, got: Any, name: str) -> Any:
+def read(connection: Connection, reader: Callable[[Any], A], got: Any, name: str) -> A:
     """An answer as a value; what is in it may still be nonsense."""
     try:
         return reader(got)

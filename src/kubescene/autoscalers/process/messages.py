@@ -18,7 +18,7 @@ from kubescene.autoscalers.interfaces import (
     StatRequest,
     VerticalRecommendationResponse,
 )
-from kubescene.autoscalers.process.definitions import message, methods
+from kubescene.autoscalers.process.definitions import message, methods, unknown_numbers
 
 FILE = "autoscaler"
 PLUGIN = methods(FILE, "Plugin")
@@ -142,16 +142,14 @@ def capabilities_of(numbers: Iterable[int]) -> frozenset[Capability]:
 
 
 def unreadable(got: Any) -> str:
-    """What is wrong with a message whose fields are not of the types that they should be, or ``""``.
+    """What is wrong with a message that has a field of another type than it should; or ``""``.
 
     Protobuf skips such a field as if it were a new one, and the answer would silently be 0.
     """
-    from google.protobuf.unknown_fields import UnknownFieldSet
-
     known = got.DESCRIPTOR.fields_by_number
-    for each in UnknownFieldSet(got):
-        if each.field_number in known:
-            name = known[each.field_number].name
+    for number in unknown_numbers(got):
+        if number in known:
+            name = known[number].name
             return f"field {name} of {got.DESCRIPTOR.name} is of another type than it should be"
     return ""
 

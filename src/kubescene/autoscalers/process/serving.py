@@ -24,8 +24,9 @@ from kubescene.autoscalers.interfaces import (
     VerticalRecommendationRequest,
 )
 from kubescene.autoscalers.process import handshake
-from kubescene.autoscalers.process.connections import OPTIONS, grpc
+from kubescene.autoscalers.process.connections import OPTIONS
 from kubescene.autoscalers.process.definitions import Method
+from kubescene.autoscalers.process.grpc_extra import grpc
 from kubescene.autoscalers.process.handshake import Address
 from kubescene.autoscalers.process.messages import (
     CONTROLLER,
