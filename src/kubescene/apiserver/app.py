@@ -42,6 +42,7 @@ from kubescene.apiserver.routes import Target, find_target
 from kubescene.apiserver.simulator import PREFIX, Simulator
 from kubescene.apiserver.streaming import WatchStreams
 from kubescene.apiserver.subresources import Subresources
+from kubescene.apiserver.traffic_pages import TrafficPages, is_run_path
 from kubescene.apiserver.validating import FieldValidation
 from kubescene.apiserver.writing import Writes
 from kubescene.errors import ApiError, ForbiddenError, InternalError, MethodNotAllowedError
@@ -67,6 +68,7 @@ class ApiServer:
         max_body: int = DEFAULT_MAX_BODY,
         only_local: bool = True,
         allow_extenders: bool = False,
+        traffic: TrafficPages | None = None,
     ) -> None:
         cluster = engine.cluster
         self.only_local = only_local
@@ -84,6 +86,7 @@ class ApiServer:
         self.subresources = Subresources(self.verbs)
         self.streams = WatchStreams(self.registry, engine, self.renderer)
         self.simulator = Simulator(engine, scenarios, allow_extenders=allow_extenders)
+        self.traffic = TrafficPages() if traffic is None else traffic
         self.health = Health(engine)
         self.discovery = Discovery(self.scheme)
         self.openapi = OpenApi(self.scheme, Definitions(self))
@@ -148,6 +151,8 @@ class ApiServer:
                 return await self._answer_resource(target, request, send)
         if path.startswith(PREFIX):
             return await self.simulator.answer(request)
+        if is_run_path(path):
+            return await self.traffic.answer(request, send)
         if is_health_path(path):
             check_reading(request)
             return await self.health.answer(path)

@@ -23,6 +23,7 @@ from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import is_local
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
+from kubescene.apiserver.traffic_pages import TrafficPages
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.live import LiveScenarios
@@ -70,6 +71,7 @@ class _Uvicorn(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.streams.close()
+        self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
 
 
@@ -86,6 +88,7 @@ class Server:
         max_body: int = DEFAULT_MAX_BODY,
         allow_extenders: bool = False,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+        traffic: TrafficPages | None = None,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
         clocks = self.cluster.registry.clocks
@@ -101,6 +104,7 @@ class Server:
             max_body=max_body,
             only_local=only_local,
             allow_extenders=allow_extenders,
+            traffic=traffic,
         )
         self._socket = _listen(host, port)
         self.host = host
@@ -126,6 +130,7 @@ class Server:
                 runner.run(self._uvicorn.serve(sockets=[self._socket]))
         finally:
             sys.setswitchinterval(interval)
+            self.app.traffic.close()
             self._stop_engine()
             self._socket.close()
 

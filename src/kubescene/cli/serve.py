@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from kubescene.apiserver.traffic_pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
     from kubescene.scenario.phases import ResultsStrategy
 
@@ -69,6 +71,20 @@ def serve(
         bool,
         typer.Option(help="Let clients configure extenders, which this server then calls."),
     ] = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep traffic runs here; otherwise in memory."),
+    ] = None,
+    autoscaler: Annotated[
+        list[str] | None,
+        typer.Option(help="An autoscaler of yours for traffic runs, as module:Class."),
+    ] = None,
+    max_requests: Annotated[
+        int, typer.Option(min=1, help="Largest traffic run, in simulated requests.")
+    ] = 5_000_000,
+    max_runs: Annotated[
+        int, typer.Option(min=1, max=64, help="Traffic runs that are simulated at once.")
+    ] = 2,
     results_strategy: Annotated[
         str,
         typer.Option(
@@ -88,11 +104,15 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
     from kubescene.apiserver.server import Server
+    from kubescene.apiserver.traffic_pages import TrafficPages
     from kubescene.cli.controllers import registered
     from kubescene.cli.scheduler import scheduler_with
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
+    pages = TrafficPages(data_dir, autoscaler or (), most_requests=max_requests, at_once=max_runs)
+    if data_dir is not None or autoscaler:
+        check_traffic(pages)
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
     options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
@@ -111,6 +131,7 @@ def serve(
             max_body=max_body,
             allow_extenders=allow_extenders,
             results=results,
+            traffic=pages,
         )
     except OSError as error:
         raise ConfigurationError(
@@ -119,6 +140,17 @@ def serve(
     typer.echo(f"Serving on {server.url}")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
     server.run()
+
+
+def check_traffic(pages: "TrafficPages") -> None:
+    """Refuse a store or an autoscaler that cannot be used before anybody asks for it."""
+    from kubescene.autoscalers.loading import load_autoscaler
+
+    if pages.autoscalers and "" not in sys.path:
+        sys.path.insert(0, "")  # as with python -m: it may lie in the current directory
+    for each in pages.autoscalers:
+        load_autoscaler(each)
+    pages.runs()
 
 
 def clock_named(text: str) -> "PacedClock":

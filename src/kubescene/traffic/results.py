@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from kubescene.api.yaml_text import dump_yaml
 from kubescene.errors import TrafficError
@@ -159,28 +160,38 @@ class TrafficResult:
 
     @classmethod
     def _read(cls, folder: Path) -> "TrafficResult":
-        told = msgspec.json.decode((folder / SUMMARY_FILE).read_bytes())
-        told_of: dict[str, list[dict[str, Any]]] = {}
-        for line in (folder / STORY_FILE).read_bytes().splitlines():
-            each = msgspec.json.decode(line)
-            told_of.setdefault(each.pop("story"), []).append(each)
-        return cls(
-            parse_run((folder / RUN_FILE).read_bytes(), str(folder / RUN_FILE)),
-            phase=Phase(told["phase"]),
-            message=told["message"],
-            end=told["end"],
-            requests=RequestColumns.of_rows(np.load(folder / REQUESTS_FILE, allow_pickle=False)),
-            replicas=msgspec.convert(told_of.get("replica", []), list[ReplicaRecord]),
-            counts=[ReplicaCount(**each) for each in told_of.get("count", [])],
-            utilizations=[Utilization(**each) for each in told_of.get("utilization", [])],
-            decisions=msgspec.convert(told_of.get("decision", []), list[Decision]),
-            sizes=msgspec.convert(told_of.get("size", []), list[SizeDecision]),
-            used=told["used"],
-            movements=MovementLog.of(
-                [CompletedMovement(**each) for each in told_of.get("movement", [])],
-                [IgnoredMovement(**each) for each in told_of.get("ignored", [])],
-            ),
-        )
+        header = (folder / SUMMARY_FILE).read_bytes()
+        run = parse_run((folder / RUN_FILE).read_bytes(), str(folder / RUN_FILE))
+        rows = np.load(folder / REQUESTS_FILE, allow_pickle=False)
+        return read_result(run, header, (folder / STORY_FILE).read_bytes(), rows)
+
+
+def read_result(
+    run: TrafficRun, header: bytes, story: bytes, rows: npt.NDArray[np.void]
+) -> TrafficResult:
+    """A result of what `TrafficResult` writes: its header, its story, its rows."""
+    told = msgspec.json.decode(header)
+    told_of: dict[str, list[dict[str, Any]]] = {}
+    for line in story.splitlines():
+        each = msgspec.json.decode(line)
+        told_of.setdefault(each.pop("story"), []).append(each)
+    return TrafficResult(
+        run,
+        phase=Phase(told["phase"]),
+        message=told["message"],
+        end=told["end"],
+        requests=RequestColumns.of_rows(rows),
+        replicas=msgspec.convert(told_of.get("replica", []), list[ReplicaRecord]),
+        counts=[ReplicaCount(**each) for each in told_of.get("count", [])],
+        utilizations=[Utilization(**each) for each in told_of.get("utilization", [])],
+        decisions=msgspec.convert(told_of.get("decision", []), list[Decision]),
+        sizes=msgspec.convert(told_of.get("size", []), list[SizeDecision]),
+        used=told["used"],
+        movements=MovementLog.of(
+            [CompletedMovement(**each) for each in told_of.get("movement", [])],
+            [IgnoredMovement(**each) for each in told_of.get("ignored", [])],
+        ),
+    )
 
 
 def _line(story: str, value: Any) -> bytes:

@@ -116,14 +116,19 @@ def request_tallies(columns: RequestColumns) -> Iterator[TallyLine]:
 
 
 def _levels(up: Integers, down: Integers, name: str) -> Iterator[TallyLine]:
-    """Running levels, one for each instant at which they change."""
+    instants, tallies = levels(up, down)
+    for instant, level in zip(instants.tolist(), tallies.tolist(), strict=True):
+        yield TallyLine(instant, name, Kind.REQUEST, level)
+
+
+def levels(up: Integers, down: Integers) -> tuple[Integers, Integers]:
+    """Instants, and the running level from each on: one for each at which it changes."""
     instants = np.concatenate((up, down))
     changes = np.concatenate((np.ones(len(up), np.int64), -np.ones(len(down), np.int64)))
     order = np.argsort(instants, kind="stable")
-    instants, levels = instants[order], np.cumsum(changes[order])
+    instants, tallies = instants[order], np.cumsum(changes[order])
     last = np.flatnonzero(np.append(instants[1:] != instants[:-1], [True] * bool(len(instants))))
-    for instant, level in zip(instants[last].tolist(), levels[last].tolist(), strict=True):
-        yield TallyLine(instant, name, Kind.REQUEST, level)
+    return instants[last], tallies[last]
 
 
 def _display(stock: str) -> str:
@@ -135,11 +140,16 @@ def response_times(result: TrafficResult) -> list[ResponseTime]:
 
     For those that are still inside at the end the last instant is that of their routing.
     """
+    columns = (each.tolist() for each in response_columns(result))
+    return [ResponseTime(*row) for row in zip(*columns, strict=True)]
+
+
+def response_columns(result: TrafficResult) -> tuple[Integers, Integers, Integers]:
+    """The same as columns."""
     columns = result.requests
     routed = 1 if result.spec.mode is Mode.FAITHFUL else 0
     ends = np.where(columns.outcome == Outcome.OPEN, columns.arrived + routed, columns.completed)
-    pairs = zip(columns.arrived.tolist(), ends.tolist(), strict=True)
-    return [ResponseTime(arrived, end, end - arrived) for arrived, end in pairs]
+    return columns.arrived, ends, ends - columns.arrived
 
 
 def requests_per_second(result: TrafficResult) -> list[RequestsPerSecond]:

@@ -1,0 +1,65 @@
+"""Where traffic runs are found, and how they are served; what simulates them is loaded when the
+first one is asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubescene.apiserver.requests import Request, Send
+from kubescene.apiserver.responses import Response
+
+if TYPE_CHECKING:
+    from kubescene.apiserver.traffic_runs import TrafficRuns
+
+RUN, RUNS = "/run", "/runs"
+STORE_FILE = "traffic-runs.db"
+MOST_REQUESTS = 5_000_000
+"""So many simulated requests a run over HTTP may expect, unless the server was told otherwise."""
+MOST_AT_ONCE = 2
+
+
+def is_run_path(path: str) -> bool:
+    return path in (RUN, RUNS) or path.startswith(f"{RUNS}/")
+
+
+class TrafficPages:
+    """Answers for `RUN` and `RUNS`.
+
+    Runs are kept in ``folder``, or in memory; ``autoscalers`` are those of users, as module:Class.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        autoscalers: Sequence[str] = (),
+        *,
+        most_requests: int = MOST_REQUESTS,
+        at_once: int = MOST_AT_ONCE,
+    ) -> None:
+        self.store_file = None if folder is None else folder / STORE_FILE
+        self.autoscalers = tuple(autoscalers)
+        self.most_requests = most_requests
+        self.at_once = at_once
+        self._runs: TrafficRuns | None = None
+
+    async def answer(self, request: Request, send: Send) -> Response | None:
+        """The response, or None when it has been sent already."""
+        return await self.runs().answer(request, send)
+
+    def runs(self) -> "TrafficRuns":
+        """What simulates, ready; raises `TrafficError` for a store that cannot be used."""
+        if self._runs is None:
+            from kubescene.apiserver.traffic_runs import TrafficRuns
+
+            self._runs = TrafficRuns(self)
+        return self._runs
+
+    def stop(self) -> None:
+        """Let open runs end early."""
+        if self._runs is not None:
+            self._runs.stop()
+
+    def close(self) -> None:
+        """Stop what is running; returns when its threads are gone."""
+        if self._runs is not None:
+            self._runs.close()

@@ -1,0 +1,295 @@
+"""Traffic runs over HTTP: Skenario's ``POST /run``, and the history of what was run.
+
+::
+
+    POST /run               simulate; answers with Skenario's series, Location names the run
+    GET  /runs              the newest runs first (?limit=, ?before=ID)
+    GET  /runs/ID           one: its whole configuration, how it ended, its measures
+    POST /runs/ID/repeat    the same again; the same bytes
+
+Runs have threads of their own, a bounded number: neither the event loop nor the engine waits for
+them. A client that leaves ends its run. Requests cannot name code: autoscalers are the built-in
+ones, those of installed packages, and those that the server was started with.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from kubescene.api.reading import ReadingError, read_json
+from kubescene.apiserver.bodies import JSON_TYPES, media_type, unsupported
+from kubescene.apiserver.requests import ClientGoneError, Request, Send
+from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.apiserver.traffic_pages import RUN, RUNS, TrafficPages
+from kubescene.autoscalers.loading import load_autoscaler
+from kubescene.errors import (
+    BadRequestError,
+    Cause,
+    ConflictError,
+    InternalError,
+    KubesceneError,
+    MethodNotAllowedError,
+    TooManyRequestsError,
+    TrafficError,
+)
+from kubescene.traffic import TrafficResult, TrafficRun, run
+from kubescene.traffic.loading import to_object
+from kubescene.traffic.replies import reply
+from kubescene.traffic.run_requests import (
+    RunRequest,
+    in_the_request,
+    read_request,
+    run_requested,
+)
+from kubescene.traffic.sources import expected_requests
+from kubescene.traffic.store import RunStore
+
+T = TypeVar("T")
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
+MAX_REQUEST = 1024 * 1024
+MOST_LISTED = 500
+RETRY_AFTER_S = 2
+PIECE = 1 << 18
+"""Pieces of a reply are joined until they are as long as this."""
+
+
+class TrafficRuns:
+    """Answers for `RUN` and `RUNS`. Everything but the simulating is on the event loop."""
+
+    def __init__(self, options: TrafficPages) -> None:
+        self.store = RunStore(options.store_file)
+        self._autoscalers = options.autoscalers
+        self._most_requests = options.most_requests
+        self._at_once = options.at_once
+        self._threads = ThreadPoolExecutor(self._at_once, thread_name_prefix="kubescene-traffic")
+        self._readers = ThreadPoolExecutor(1, thread_name_prefix="kubescene-runs")
+        self._open: set[Job] = set()
+        self._closed = False
+
+    def stop(self) -> None:
+        """Let open runs end early, and begin no more."""
+        self._closed = True
+        for job in list(self._open):
+            job.cancelled.set()
+
+    def close(self) -> None:
+        """Stop; returns when the threads are gone."""
+        self.stop()
+        self._threads.shutdown()
+        self._readers.shutdown()
+        self.store.close()
+
+    async def answer(self, request: Request, send: Send) -> Response | None:
+        """The response, or None when it has been sent already."""
+        path = request.path
+        if path == RUN:
+            check_method(request, "POST")
+            return await self._run(request, send)
+        if path == RUNS:
+            check_method(request, "GET")
+            return await self._list(request)
+        name, _, verb = path.removeprefix(f"{RUNS}/").partition("/")
+        if not name.isdecimal() or len(name) > 18 or verb not in ("", "repeat"):
+            return not_found_page()
+        check_method(request, "POST" if verb else "GET")
+        if not verb:
+            return await self._show(int(name))
+        return await self._repeat(int(name), request, send)
+
+    # -- the history -----------------------------------------------------------------------------
+
+    async def _list(self, request: Request) -> Response:
+        limit, before = request.number("limit"), request.number("before")
+        if limit is not None and not 1 <= limit <= MOST_LISTED:
+            raise BadRequestError(f"limit must be from 1 to {MOST_LISTED}, not {limit}")
+        if before is not None and not 0 <= before < 1 << 62:
+            raise BadRequestError("before must be the id of a run")
+        limit = limit or 100
+        found = await self._reading(self.store.runs, limit, before)
+        shown = {"runs": found, "before": found[-1].id if len(found) == limit else None}
+        return Response(msgspec.json.encode(shown) + b"\n")
+
+    async def _show(self, id: int) -> Response:
+        found = await self._reading(self.store.get, id)
+        configuration = await self._reading(self.store.configuration, id)
+        shown = msgspec.to_builtins(found)
+        return json_response({**shown, "run": to_object(configuration)})
+
+    async def _reading(self, read: Callable[..., T], *arguments: object) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._readers, read, *arguments)
+        except TrafficError as error:
+            raise InternalError(str(error)) from error
+
+    # -- running ---------------------------------------------------------------------------------
+
+    async def _run(self, request: Request, send: Send) -> Response | None:
+        if media_type(request.header(b"content-type")) not in JSON_TYPES:
+            raise unsupported(*JSON_TYPES[1:])
+        asked = read_body(await request.body(MAX_REQUEST))
+        return await self._simulate(Job(traffic_run(asked), asked), request, send)
+
+    async def _repeat(self, id: int, request: Request, send: Send) -> Response | None:
+        await request.body(MAX_REQUEST)
+        before = await self._reading(self.store.get, id)
+        missing = [each for each in before.autoscalers if each not in self._autoscalers]
+        if missing:
+            raise ConflictError(
+                f"run {id} used {', '.join(missing)}, which this server was not started with"
+            )
+        configuration = await self._reading(self.store.configuration, id)
+        return await self._simulate(Job(configuration, repeats=id), request, send)
+
+    async def _simulate(self, job: "Job", request: Request, send: Send) -> Response | None:
+        if self._closed or len(self._open) >= self._at_once:
+            raise TooManyRequestsError(
+                f"{len(self._open)} runs are being simulated, as many as this server does at once",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        self._open.add(job)
+        gone = asyncio.ensure_future(client_gone(request))
+        try:
+            id, first, rest = await self._unless_gone(job, gone, self._simulated, job)
+            location = ((b"location", f"{RUNS}/{id}".encode()),)
+            if rest is None:
+                return Response(first, headers=location)
+            await self._stream(job, location, (first, rest), send, gone)
+            return None
+        finally:
+            gone.cancel()
+            self._open.discard(job)
+
+    async def _stream(
+        self,
+        job: "Job",
+        headers: Headers,
+        pieces: tuple[bytes, Iterator[bytes]],
+        send: Send,
+        gone: "asyncio.Future[None]",
+    ) -> None:
+        """A long reply, piece by piece, as fast as the client reads."""
+        piece, rest = pieces
+        kind = (b"content-type", b"application/json")
+        await send({"type": "http.response.start", "status": 200, "headers": [kind, *headers]})
+        while piece:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            piece = await self._unless_gone(job, gone, joined, rest)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _unless_gone(
+        self,
+        job: "Job",
+        gone: "asyncio.Future[None]",
+        work: Callable[..., T],
+        *arguments: object,
+    ) -> T:
+        """What a thread makes of it. If the client leaves, the run ends before we do."""
+        doing = asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+        await asyncio.wait({doing, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            job.cancelled.set()
+            with suppress(KubesceneError):
+                await doing
+            raise ClientGoneError
+        return doing.result()
+
+    def _simulated(self, job: "Job") -> tuple[int, bytes, Iterator[bytes] | None]:
+        """In a thread: simulate and keep; the reply's beginning, and its rest if it is long."""
+        try:
+            self._check_size(job.run)
+            id = self.store.begin(job.run, self._autoscalers, repeats=job.repeats)
+            result = self._played(job, id)
+        except TrafficError as error:
+            raise refused(error, job.asked) from error
+        if not result.ok:
+            raise InternalError(f"run {id} {result.phase.lower()}: {result.message}", name=str(id))
+        pieces = reply(result)
+        first = joined(pieces)
+        return (id, first, pieces) if len(first) >= PIECE else (id, first, None)
+
+    def _played(self, job: "Job", id: int) -> TrafficResult:
+        try:
+            plugins = [load_autoscaler(each) for each in self._autoscalers]
+            result = run(job.run, plugins, cancelled=job.cancelled.is_set)
+        except Exception as error:
+            # Whatever it was, the history says so, and so does the answer.
+            self.store.fail(id, str(error) or repr(error))
+            raise
+        self.store.end(id, result)
+        return result
+
+    def _check_size(self, asked: TrafficRun) -> None:
+        expected = expected_requests(asked.spec)
+        if expected > self._most_requests:
+            raise TrafficError(
+                f"about {expected} requests are more than the {self._most_requests} that this "
+                "server simulates in one run",
+                path="spec.traffic",
+            )
+
+
+class Job:
+    """One run that somebody waits for."""
+
+    def __init__(
+        self, run: TrafficRun, asked: RunRequest | None = None, repeats: int | None = None
+    ) -> None:
+        self.run = run
+        self.asked = asked
+        self.repeats = repeats
+        self.cancelled = Event()
+
+
+def read_body(body: bytes) -> RunRequest:
+    try:
+        document = read_json(body)
+    except ReadingError as error:
+        raise BadRequestError(f"the body is not valid JSON: {error}") from None
+    if document.duplicates:
+        raise BadRequestError(f"{document.duplicates[0].key}: is given twice")
+    try:
+        return read_request(document.value)
+    except TrafficError as error:
+        raise refused(error) from error
+
+
+def traffic_run(asked: RunRequest) -> TrafficRun:
+    try:
+        return run_requested(asked)
+    except TrafficError as error:
+        raise refused(error) from error
+
+
+def refused(error: TrafficError, asked: RunRequest | None = None) -> BadRequestError:
+    """400, with the field as the client wrote it."""
+    told = error if asked is None else in_the_request(error, asked)
+    causes = [Cause("FieldValueInvalid", told.message, told.path)] if told.path else []
+    return BadRequestError(str(told), causes=causes)
+
+
+def joined(pieces: Iterator[bytes]) -> bytes:
+    """The next pieces as one that is worth sending; nothing at the end."""
+    found, size = [], 0
+    for piece in pieces:
+        found.append(piece)
+        size += len(piece)
+        if size >= PIECE:
+            break
+    return b"".join(found)
+
+
+async def client_gone(request: Request) -> None:
+    """Returns when the client has closed its connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def check_method(request: Request, method: str) -> None:
+    if request.method != method:
+        raise MethodNotAllowedError(f"{request.path} takes {method}, not {request.method}")
