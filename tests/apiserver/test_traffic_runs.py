@@ -1,0 +1,303 @@
+"""``POST /run`` and the history of runs, over real sockets."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.conftest import Retire
+from apiserver.http import PODS, Http
+from kubescene.apiserver.server import Server
+from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
+from kubescene.clock import SECOND
+from kubescene.traffic import TrafficSpec, run
+from kubescene.traffic.series import (
+    cpu_utilizations,
+    requests_per_second,
+    response_times,
+    tally_lines,
+)
+from kubescene.traffic.store import RunStore
+
+RAMP = {
+    "run_for": 180 * SECOND,
+    "traffic_pattern": "ramp",
+    "ramp_config": {"delta_v": 1, "max_rps": 20},
+    "plugins": {},
+}
+LONG = {
+    "run_for": 40_000 * SECOND,
+    "traffic_pattern": "step",
+    "step_config": {"rps": 100, "step_after": 0},
+    "request_cpu_time_millis": 5,
+    "plugins": {},
+    "initial_number_of_replicas": 2,
+}
+"""Four million requests: several seconds of simulating."""
+
+
+@pytest.fixture
+def kept(tmp_path: Path, retire: Retire) -> Iterator[Server]:
+    """A server with a store of its own."""
+    running = Server(port=0, controllers=False, traffic=TrafficPages(tmp_path, at_once=1))
+    running.start()
+    yield running
+    retire(running)
+
+
+@pytest.fixture
+def client(kept: Server) -> Iterator[Http]:
+    opened = Http(kept.host, kept.port)
+    yield opened
+    opened.close()
+
+
+def test_the_reply_has_skenarios_fields_and_units(http: Http) -> None:
+    reply = http.post("/run", RAMP)
+    assert reply.status == 200
+    assert reply.all("content-type") == ["application/json"]
+    assert list(reply.json) == [
+        "ran_for",
+        "traffic_pattern",
+        "tally_lines",
+        "response_times",
+        "requests_per_second",
+        "cpu_utilizations",
+    ]
+    assert reply.json["ran_for"] == 180 * SECOND
+    assert reply.json["traffic_pattern"] == "ramp"
+    # Ramp 1 to 20: each second one more, the highest twice, then down to nothing.
+    expected = [*range(1, 21), *range(20, 0, -1)]
+    assert [each["requests"] for each in reply.json["requests_per_second"]] == expected
+    assert len(reply.json["response_times"]) == sum(expected)
+    assert {"arrived_at", "completed_at", "response_time"} == set(reply.json["response_times"][0])
+
+
+@pytest.mark.parametrize("mode", ["fixed", "faithful"])
+def test_the_reply_is_made_of_the_series_of_the_run(http: Http, mode: str) -> None:
+    reply = http.post("/run", {**RAMP, "mode": mode}).json
+    spec = {
+        "mode": mode,
+        "traffic": {"pattern": "ramp", "ramp": {"deltaV": 1.0, "maxRps": 20}},
+    }
+    document = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "TrafficRun",
+        "metadata": {"name": "same"},
+        "spec": spec,
+    }
+    result = run(document)
+    for name, rows in (
+        ("tally_lines", tally_lines(result)),
+        ("response_times", response_times(result)),
+        ("requests_per_second", requests_per_second(result)),
+        ("cpu_utilizations", cpu_utilizations(result)),
+    ):
+        assert reply[name] == [each._asdict() for each in rows], name
+
+
+def test_an_empty_body_is_the_form(http: Http) -> None:
+    reply = http.post("/run", {})
+    assert reply.status == 200
+    assert reply.json["ran_for"] == 180 * SECOND
+    assert len(reply.json["response_times"]) == 1700
+    configuration = http.get(reply.all("location")[0]).json["run"]["spec"]
+    assert [each["type"] for each in configuration["autoscalers"]] == [
+        "hpa.v2beta2.autoscaling.k8s.io",
+        "vpa.v1.autoscaling.k8s.io",
+    ]
+    kept = {key: value for key, value in configuration.items() if key != "autoscalers"}
+    form = run(TrafficSpec()).spec
+    assert kept["replicas"]["launchDelay"] == str(form.replicas.launch_delay)
+    assert kept["request"]["timeout"] == "10s"
+
+
+def test_a_run_without_requests_has_empty_series(http: Http) -> None:
+    body = {
+        "traffic_pattern": "golang_rand_uniform",
+        "uniform_config": {"number_of_requests": 0},
+        "plugins": {},
+    }
+    reply = http.post("/run", body).json
+    assert reply["traffic_pattern"] == "golang_rand_uniform"
+    assert reply["response_times"] == reply["requests_per_second"] == []
+
+
+def test_the_uniform_pattern_begins_at_an_instant(http: Http) -> None:
+    uniform = {"number_of_requests": 50, "start_at": "1970-01-01T00:01:00Z", "run_for": SECOND}
+    body = {"traffic_pattern": "golang_rand_uniform", "uniform_config": uniform, "plugins": {}}
+    assert http.post("/run", body).json["requests_per_second"] == [{"second": 60, "requests": 50}]
+
+
+BAD: list[tuple[Any, str]] = [
+    (b"", "the body is not valid JSON"),
+    (b"{", "the body is not valid JSON"),
+    (b'{"run_for": NaN}', "the body is not valid JSON"),
+    (b'{"seed": 1, "seed": 2}', "is given twice"),
+    ([], "the body must be a JSON object"),
+    ({"run_for": 0}, "run_for: "),
+    ({"run_for": -1}, "run_for: "),
+    ({"run_for": 1.5}, "run_for: "),
+    ({"run_for": "180"}, "run_for: "),
+    ({"run_for": 32 * 24 * 3600 * SECOND}, "run_for: "),
+    ({"run_for": 10**30}, "run_for"),
+    ({"tick_interval": 0}, "tick_interval: "),
+    ({"tick_interval": 1}, "tick_interval: "),
+    ({"traffic_pattern": ""}, "traffic_pattern: there is no pattern ''"),
+    ({"traffic_pattern": "waves"}, "traffic_pattern: "),
+    ({"initial_number_of_replicas": -1}, "initial_number_of_replicas: "),
+    ({"initial_number_of_replicas": 10**9}, "initial_number_of_replicas: "),
+    ({"launch_delay": -1}, "launch_delay: "),
+    ({"terminate_delay": -1}, "terminate_delay: "),
+    ({"request_timeout_nanos": -1}, "request_timeout_nanos: "),
+    ({"request_cpu_time_millis": -1}, "request_cpu_time_millis: "),
+    ({"request_cpu_time_millis": 10**12}, "request_cpu_time_millis: "),
+    ({"request_io_time_millis": 10**18}, "request_io_time_millis: "),
+    ({"step_config": {"rps": -1}}, "step_config.rps: "),
+    ({"step_config": {"step_after": -1}}, "step_config.step_after: "),
+    ({"step_config": {"after": 1}}, "step_config"),
+    ({"traffic_pattern": "ramp", "ramp_config": {"delta_v": 0}}, "ramp_config.delta_v: "),
+    ({"traffic_pattern": "ramp", "ramp_config": {"max_rps": -1}}, "ramp_config.max_rps: "),
+    (
+        {"traffic_pattern": "sinusoidal", "sinusoidal_config": {"period": 0}},
+        "sinusoidal_config.period: ",
+    ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"start_at": "soon"}},
+        "uniform_config.start_at: ",
+    ),
+    ({"step_config": {"rps": 1_000_000}}, "more than the 5000000 that this server simulates"),
+    ({"plugins": {"nobody.example.com": "{}"}}, "plugins"),
+    ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": "a: ["}}, "plugins['hpa.v2beta2"),
+    ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": "spec: {}"}}, "plugins['hpa.v2beta2"),
+    ({"plugins": []}, "plugins: "),
+    ({"mode": "quick"}, "mode: "),
+    ({"seed": 2**70}, "seed"),
+    ({"autoscaler": "os:system"}, "autoscaler"),
+]
+
+
+@pytest.mark.parametrize(("body", "told"), BAD, ids=[str(index) for index in range(len(BAD))])
+def test_bad_input_is_refused_with_its_field(http: Http, body: Any, told: str) -> None:
+    reply = http.post("/run", body)
+    assert reply.status == 400, reply.body[:500]
+    assert told in reply.message
+    assert not [each for each in http.get("/runs").json["runs"] if each["phase"] == "Succeeded"]
+
+
+def test_other_methods_and_types_are_refused(http: Http) -> None:
+    assert http.get("/run").status == 405
+    assert http.post("/runs", {}).status == 405
+    assert http.get("/runs/1/repeat").status == 405
+    assert http.request("POST", "/run", b"a: 1", content_type="application/yaml").status == 415
+    assert http.get("/runs/none").status == 404
+    assert http.get("/runs/7").status == 404
+    assert http.post("/runs/7/repeat", {}).status == 404
+    assert http.get("/runs/7/other").status == 404
+    assert http.get("/runs?limit=0").status == 400
+
+
+def test_a_run_repeated_by_id_gives_the_same_bytes(client: Http) -> None:
+    body = {**RAMP, "seed": 7, "plugins": {}}
+    first = client.post("/run", body)
+    other = client.post("/run", {**body, "seed": 8})
+    again = client.post("/runs/1/repeat", {})
+    assert first.all("location") == ["/runs/1"]
+    assert again.all("location") == ["/runs/3"]
+    assert again.body == first.body != other.body
+    shown = client.get("/runs/3").json
+    assert (shown["repeats"], shown["seed"], shown["phase"]) == (1, 7, "Succeeded")
+    assert shown["run"] == client.get("/runs/1").json["run"]
+
+
+def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
+    with Server(port=0, controllers=False, traffic=TrafficPages(tmp_path)) as server:
+        http = Http(server.host, server.port)
+        for seed in range(3):
+            assert http.post("/run", {**RAMP, "seed": seed}).status == 200
+        http.close()
+    with Server(port=0, controllers=False, traffic=TrafficPages(tmp_path)) as server:
+        http = Http(server.host, server.port)
+        page = http.get("/runs?limit=2").json
+        assert [each["id"] for each in page["runs"]] == [3, 2]
+        last = http.get(f"/runs?limit=2&before={page['before']}").json
+        assert ([each["id"] for each in last["runs"]], last["before"]) == ([1], None)
+        assert last["runs"][0]["summary"]["requests"] == 420
+        http.close()
+
+
+def waiting(store: RunStore, phase: str) -> None:
+    """Until the first run of the store is in this phase."""
+    while not [each for each in store.runs() if each.id == 1 and each.phase == phase]:
+        time.sleep(0.01)
+
+
+def begun(server: Server, body: Any) -> socket.socket:
+    """A run that is being simulated, and the connection that waits for it."""
+    data = json.dumps(body).encode()
+    connection = socket.create_connection((server.host, server.port))
+    head = f"POST /run HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(data)}\r\n\r\n"
+    connection.sendall(head.encode() + data)
+    return connection
+
+
+def test_a_client_that_leaves_ends_its_run(kept: Server, client: Http, tmp_path: Path) -> None:
+    store = RunStore(tmp_path / STORE_FILE)
+    connection = begun(kept, LONG)
+    waiting(store, "Running")
+    connection.close()
+    waiting(store, "Cancelled")
+    found = store.get(1)
+    assert found.summary is not None
+    assert found.summary["requests"] < 4_000_000
+    while client.post("/run", RAMP).status == 429:
+        time.sleep(0.01)
+    store.close()
+
+
+def test_beyond_the_bound_runs_wait_outside_and_the_api_answers(
+    kept: Server, client: Http, tmp_path: Path
+) -> None:
+    store = RunStore(tmp_path / STORE_FILE)
+    connection = begun(kept, LONG)
+    waiting(store, "Running")
+    refused = client.post("/run", RAMP)
+    assert refused.status == 429
+    assert refused.all("retry-after") == ["2"]
+    assert client.get(PODS).status == 200
+    assert client.get("/runs/1").json["phase"] == "Running"
+    connection.close()
+    waiting(store, "Cancelled")
+    store.close()
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(server: Server) -> None:
+    def posted(seed: int) -> bytes:
+        http = Http(server.host, server.port)
+        reply = http.post("/run", {"seed": seed, "traffic_pattern": "ramp"})
+        http.close()
+        assert reply.status == 200
+        return reply.body
+
+    alone = [posted(1), posted(2)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(posted, (1, 2)))
+    assert together == alone
+    assert alone[0] != alone[1]
+
+
+def test_a_server_that_ends_does_not_wait_for_a_run(tmp_path: Path) -> None:
+    server = Server(port=0, controllers=False, traffic=TrafficPages(tmp_path))
+    server.start()
+    connection = begun(server, LONG)
+    store = RunStore(tmp_path / STORE_FILE)
+    waiting(store, "Running")
+    server.stop()
+    assert store.get(1).phase == "Cancelled"
+    connection.close()
+    store.close()
