@@ -231,10 +231,15 @@ def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
         http.close()
 
 
+def pause() -> None:
+    """Let others have their turn."""
+    time.sleep(0.01)
+
+
 def waiting(store: RunStore, phase: str) -> None:
     """Until the first run of the store is in this phase."""
     while not [each for each in store.runs() if each.id == 1 and each.phase == phase]:
-        time.sleep(0.01)
+        pause()
 
 
 def begun(server: Server, body: Any) -> socket.socket:
@@ -256,7 +261,7 @@ def test_a_client_that_leaves_ends_its_run(kept: Server, client: Http, tmp_path:
     assert found.summary is not None
     assert found.summary["requests"] < 4_000_000
     while client.post("/run", RAMP).status == 429:
-        time.sleep(0.01)
+        pause()
     store.close()
 
 

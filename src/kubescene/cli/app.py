@@ -14,7 +14,7 @@ from kubescene.cli.bench import bench
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.matrix import matrix
 from kubescene.cli.serve import serve
-from kubescene.cli.traffic import traffic
+from kubescene.cli.traffic_commands import traffic
 from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
 from kubescene.loading import uncollected
 from kubescene.version import __version__

@@ -48,6 +48,13 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the run in this SQLite file, to be repeated."),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="With --out: write report.html there, too.")
+    ] = False,
 ) -> None:
     """Simulate a TrafficRun and show what happened.
 
@@ -64,6 +71,8 @@ def run(
             out=out,
             as_json=as_json,
             quiet=quiet,
+            store=store,
+            report=report,
         )
     )
 

@@ -11,13 +11,16 @@ from rich.console import Console
 from kubescene.autoscalers import AutoscalerPlugin
 from kubescene.autoscalers.loading import load_autoscaler
 from kubescene.cli.files import STDIN, complain
+from kubescene.cli.traffic_history import keeping
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
 from kubescene.traffic.loading import MAX_FILE_BYTES
 from kubescene.traffic.results import SUMMARY_FILE
+from kubescene.traffic.sources import embedded
 
 FINE, RUN_FAILED = 0, 1
+REPORT_FILE = "report.html"
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -50,26 +53,55 @@ def run_traffic(
     out: Path | None,
     as_json: bool,
     quiet: bool,
+    store: Path | None = None,
+    report: bool = False,
 ) -> int:
     """Simulate one file; returns the exit code."""
+    if report and out is None:
+        raise ConfigurationError("--report needs --out: the page is written there")
     if out is not None:
         check_output(file, out)
     if autoscalers and "" not in sys.path:
         sys.path.insert(0, "")  # as with python -m: it may lie in the current directory
     plugins = [load_autoscaler(each) for each in autoscalers]
     asked, folder = read(file, settings)
+    if store is not None and processes:
+        raise ConfigurationError(
+            "--store does not go with --autoscaler-process: the run could not be repeated"
+        )
     plugins += started(processes)
+    with keeping(store, embedded(asked, folder) if store else asked, autoscalers) as keep:
+        result = simulate(asked, plugins, folder, quiet=quiet)
+        keep(result)
+    if out is not None:
+        save(result, out, report=report)
+    return tell(result, as_json=as_json, quiet=quiet)
+
+
+def simulate(
+    asked: TrafficRun,
+    plugins: Sequence[AutoscalerPlugin],
+    folder: Path | None = None,
+    *,
+    quiet: bool,
+) -> TrafficResult:
+    """Simulate with progress; Ctrl-C stops it."""
     interruption = Interruption()
     try:
         with TrafficProgress(Console(stderr=True, quiet=quiet)) as progress:
-            result = run(asked, plugins, folder=folder, watch=progress, cancelled=interruption)
+            return run(asked, plugins, folder=folder, watch=progress, cancelled=interruption)
     finally:
         interruption.over()
         for each in plugins:
             each.close()
-    if out is not None:
-        result.save(out)
-    return tell(result, as_json=as_json, quiet=quiet)
+
+
+def save(result: TrafficResult, out: Path, *, report: bool) -> None:
+    result.save(out)
+    if report:
+        from kubescene.reports.html.traffic import write_traffic_report
+
+        write_traffic_report(result, out / REPORT_FILE)
 
 
 def read(file: Path, settings: Sequence[str]) -> tuple[TrafficRun, Path | None]:

@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from kubescene.clock import SECOND, Streams
 from kubescene.clock.batches import Integers
@@ -20,13 +21,16 @@ from kubescene.traffic.spec import (
     Pattern,
     PiecewiseTraffic,
     RampTraffic,
+    RateAt,
     ReplayTraffic,
     SinusoidalTraffic,
     SpikesTraffic,
     StepTraffic,
+    TrafficRun,
     TrafficSpec,
     UniformTraffic,
 )
+from kubescene.traffic.units import Duration
 
 MOST_ROWS = 50_000_000
 MOST_SECONDS = (1 << 63) // SECOND
@@ -53,6 +57,23 @@ def arrivals_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None)
 def expected_requests(spec: TrafficSpec, folder: Path | None = None) -> int:
     """About how many requests a run will have, without running it."""
     return arrivals_of(spec, Streams(spec.seed), folder).expected
+
+
+def embedded(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
+    """The same run with what stands in its file written into it: complete in itself."""
+    traffic = run.spec.traffic
+    if traffic.piecewise is not None and traffic.piecewise.file:
+        points = rate_points(traffic.piecewise, folder)
+        rates = tuple(RateAt(at=Duration(point.instant), rps=point.rps) for point in points)
+        piecewise = replace(traffic.piecewise, points=rates, file="")
+        traffic = replace(traffic, piecewise=piecewise)
+    elif traffic.replay is not None and traffic.replay.file:
+        arrivals = tuple(map(Duration, recorded(traffic.replay, folder).tolist()))
+        replay = ReplayTraffic(arrivals=arrivals)
+        traffic = replace(traffic, replay=replay)
+    else:
+        return run
+    return replace(run, spec=replace(run.spec, traffic=traffic))
 
 
 def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Iterator[Window]:

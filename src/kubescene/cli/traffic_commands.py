@@ -1,0 +1,108 @@
+"""More of ``kubescene traffic``: the history of runs, sweeps and reports."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kubescene.cli.traffic import traffic
+
+__all__ = ["traffic"]
+
+Store = Annotated[Path, typer.Option(metavar="FILE", help="The SQLite file of kept runs.")]
+
+
+@traffic.command("runs")
+def runs(
+    store: Store,
+    limit: Annotated[int, typer.Option(min=1, help="Show so many, the newest first.")] = 50,
+    before: Annotated[
+        int | None, typer.Option(metavar="ID", help="Only those that are older than this one.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """List the runs that a store keeps.
+
+    Example: kubescene traffic runs --store runs.db
+    """
+    import msgspec
+
+    from kubescene.cli.traffic_history import opened, table_of
+
+    with opened(store, must_exist=True) as kept:
+        found = kept.runs(limit, before)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        typer.echo(table_of(found), nl=False)
+
+
+@traffic.command("repeat")
+def repeat(
+    id: Annotated[int, typer.Argument(metavar="ID", help="The run, as `traffic runs` shows it.")],
+    store: Store,
+    autoscaler: Annotated[
+        list[str] | None,
+        typer.Option(help="The autoscalers of yours that the run used, as module:Class."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Simulate a kept run again and compare: 1 if the result is not the same.
+
+    Example: kubescene traffic repeat 7 --store runs.db
+    """
+    from kubescene.cli.traffic_history import repeat_run
+
+    raise typer.Exit(repeat_run(id, store, autoscaler or (), as_json=as_json, quiet=quiet))
+
+
+@traffic.command("sweep")
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A TrafficRun (YAML or JSON).")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=A,B,C",
+            help="Try each of these values of a field. May be repeated: all combinations.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes (default: one for each CPU).")
+    ] = None,
+    format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+    autoscaler: Annotated[
+        list[str] | None,
+        typer.Option(help="An autoscaler of yours, as module:Class. May be repeated."),
+    ] = None,
+) -> None:
+    """Simulate a TrafficRun with every combination of values; one line of measures for each.
+
+    Exits with 1 if one of the runs failed; the others are simulated all the same.
+
+    Example: kubescene traffic sweep step.yaml --set spec.traffic.step.rps=10,20,40
+    """
+    from kubescene.cli.traffic_sweeping import sweep_traffic
+
+    raise typer.Exit(
+        sweep_traffic(file, settings or (), autoscaler or (), jobs=jobs, format=format)
+    )
+
+
+@traffic.command("report")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out of a run wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page (default: DIR/report.html).")
+    ] = None,
+) -> None:
+    """Write report.html of a traffic run: one page that fetches nothing.
+
+    Example: kubescene traffic report out/step
+    """
+    from kubescene.reports.html.traffic import write_traffic_report
+    from kubescene.traffic import TrafficResult
+
+    written = write_traffic_report(TrafficResult.load(folder), out or folder / "report.html")
+    typer.echo(f"Wrote {written}")

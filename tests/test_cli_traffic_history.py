@@ -1,0 +1,81 @@
+"""``kubescene traffic run --store``, ``runs`` and ``repeat`` as a user types them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from kubescene.traffic import run
+from kubescene.traffic.store import RunStore
+
+ROOT = Path(__file__).parents[1]
+STEP = ROOT / "examples" / "traffic" / "step.yaml"
+
+
+def traffic(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kubescene", "traffic", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_run_is_kept_listed_and_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    assert traffic("run", STEP, "--store", file, "--quiet").returncode == 0
+    again = traffic("repeat", "1", "--store", file)
+    assert again.returncode == 0, again.stderr
+    assert "compared with run 1: the same, byte for byte" in again.stderr
+    listed = json.loads(traffic("runs", "--store", file, "--json").stdout)
+    assert [(each["id"], each["repeats"]) for each in listed] == [(2, 1), (1, None)]
+    shown = traffic("runs", "--store", file, "--limit", "1").stdout.splitlines()
+    assert shown[0].split()[:2] == ["ID", "NAME"]
+    assert shown[1].split()[:2] == ["2", "step"]
+
+
+def test_a_result_that_is_not_the_same_is_said(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.db")
+    id = store.begin(run(STEP).run)
+    other = run(STEP)
+    other.requests.completed[7] += 1
+    store.end(id, other)
+    store.close()
+    again = traffic("repeat", "1", "--store", tmp_path / "runs.db", "--quiet")
+    assert again.returncode == 1
+    assert "it differs" in again.stderr
+
+
+def test_what_stands_in_a_file_beside_the_run_is_kept_with_it(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("time,rps\n0,5\n30,2.5\n")
+    (tmp_path / "arrivals.csv").write_text("10.5\n11.25\n11.250000001\n")
+    for pattern, part in (
+        ("piecewise", "{file: rates.csv, interpolation: linear}"),
+        ("replay", "{file: arrivals.csv, origin: 10s}"),
+    ):
+        folder = tmp_path / pattern
+        folder.mkdir()
+        for name in ("rates.csv", "arrivals.csv"):
+            (folder / name).write_text((tmp_path / name).read_text())
+        (folder / "run.yaml").write_text(
+            "apiVersion: kubescene.dev/v1alpha1\nkind: TrafficRun\nmetadata: {name: files}\n"
+            f"spec:\n  traffic:\n    pattern: {pattern}\n    {pattern}: {part}\n"
+        )
+        file = tmp_path / f"{pattern}.db"
+        assert traffic("run", folder / "run.yaml", "--store", file, "--quiet").returncode == 0
+        for each in folder.iterdir():
+            each.unlink()
+        again = traffic("repeat", "1", "--store", file, "--quiet")
+        assert again.returncode == 0, again.stderr
+
+
+def test_bad_input_is_said(tmp_path: Path) -> None:
+    missing = traffic("runs", "--store", tmp_path / "none.db")
+    assert (missing.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "there is no such file" in missing.stderr
+    file = tmp_path / "runs.db"
+    RunStore(file).begin(run(STEP).run, ["mine:Scaler"])
+    unknown = traffic("repeat", "7", "--store", file)
+    assert (unknown.returncode, "there is no run 7" in unknown.stderr) == (2, True)
+    foreign = traffic("repeat", "1", "--store", file)
+    assert (foreign.returncode, "say --autoscaler mine:Scaler" in foreign.stderr) == (2, True)
