@@ -1,0 +1,180 @@
+"""Charts over simulated time as SVG: lines, steps, points and bars, with axes of round numbers.
+
+Colours and widths are classes of the style sheet, so that both themes have their own.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import floor, log10
+
+from kubescene.clock import SECOND
+from kubescene.markup import Markup, h
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1000, 56, 52, 10, 24
+INNER = WIDTH - LEFT - RIGHT
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series. ``tone`` is its class; ``steps`` keeps a level until the next point.
+
+    A line on the ``right`` has its own axis there.
+    """
+
+    name: str
+    points: Sequence[Point]
+    tone: str
+    steps: bool = False
+    right: bool = False
+    shape: str = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened, as a link to where it is told."""
+
+    at: float
+    level: float
+    href: str
+    title: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Times are in seconds from 0 to ``end``."""
+
+    label: str
+    end: float
+    lines: Sequence[Line]
+    height: int = 230
+    unit: str = ""
+    right_unit: str = ""
+    marks: Sequence[Mark] = field(default=())
+
+
+def drawn(chart: Chart) -> Markup:
+    """The chart with its legend."""
+    left = [line for line in chart.lines if not line.right]
+    right = [line for line in chart.lines if line.right]
+    highest = top_of(left)
+    parts = [
+        *grid(chart, highest),
+        *(shape(chart, line, highest) for line in left),
+    ]
+    if right:
+        other = top_of(right)
+        parts += [*right_axis(chart, other), *(shape(chart, line, other) for line in right)]
+    parts += [marked(chart, mark, highest) for mark in chart.marks]
+    box = f"0 0 {WIDTH} {chart.height}"
+    svg = h("svg", parts, viewBox=box, role="img", aria_label=chart.label, class_="chart")
+    return h("figure", legend(chart), svg, class_="chart")
+
+
+def legend(chart: Chart) -> Markup:
+    named = (h("span", h("i", class_=f"t-{line.tone}"), line.name) for line in chart.lines)
+    return h("figcaption", named, class_="legend")
+
+
+def top_of(lines: Iterable[Line]) -> float:
+    """A round number that nothing is above."""
+    highest = max((y for line in lines for _, y in line.points), default=0.0)
+    return ticks(highest)[-1]
+
+
+def ticks(highest: float) -> list[float]:
+    """Round numbers from 0 to at least ``highest``, three to six of them."""
+    if highest <= 0:
+        return [0.0, 1.0]
+    rough = highest / 4
+    power: float = 10.0 ** floor(log10(rough))
+    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough)
+    count = -int(-highest / step // 1)
+    return [step * each for each in range(count + 1)]
+
+
+def grid(chart: Chart, highest: float) -> Iterator[Markup]:
+    """Lines and numbers of the left axis, and times below."""
+    for value in ticks(highest):
+        y = height_of(chart, value, highest)
+        yield h("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid")
+        yield h("text", f"{value:g}", x=LEFT - 7, y=f"{float(y) + 4:.1f}", class_="left")
+    yield h("text", chart.unit, x=LEFT + 4, y=TOP + 11, class_="unit")
+    step = time_step(chart.end)
+    at = 0.0
+    while at <= chart.end:
+        x = place_of(chart, at)
+        yield h("text", told_time(at), x=x, y=chart.height - 7, class_="below")
+        at += step
+
+
+def right_axis(chart: Chart, highest: float) -> Iterator[Markup]:
+    for value in ticks(highest):
+        y = f"{float(height_of(chart, value, highest)) + 4:.1f}"
+        yield h("text", f"{value:g}", x=WIDTH - RIGHT + 7, y=y, class_="right")
+    yield h("text", chart.right_unit, x=WIDTH - RIGHT - 4, y=TOP + 11, class_="unit end")
+
+
+def time_step(end: float) -> float:
+    steps = (0.1, 0.5, 1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
+    days = (86400 * each for each in range(1, 32))
+    return next((each for each in (*steps, *days) if end / each <= 12), 31 * 86400.0)
+
+
+def told_time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02d}"
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def shape(chart: Chart, line: Line, highest: float) -> Markup:
+    if line.shape == "points":
+        dots = (f"M{place_of(chart, x)} {height_of(chart, y, highest)}h0" for x, y in line.points)
+        return h("path", d="".join(dots), class_=f"dots s-{line.tone}")
+    if line.shape == "bars":
+        base = chart.height - BOTTOM
+        bars = (
+            f"M{place_of(chart, x)} {base}V{height_of(chart, y, highest)}"
+            for x, y in line.points
+            if y
+        )
+        return h("path", d="".join(bars), class_=f"bars s-{line.tone}")
+    return h("path", d="".join(path(chart, line, highest)), class_=f"line s-{line.tone}")
+
+
+def path(chart: Chart, line: Line, highest: float) -> Iterator[str]:
+    before = ""
+    for index, (at, level) in enumerate(line.points):
+        x, y = place_of(chart, at), height_of(chart, level, highest)
+        if index and line.steps:
+            yield f"H{x}"
+            if y != before:
+                yield f"V{y}"
+        else:
+            yield f"{'L' if index else 'M'}{x} {y}"
+        before = y
+    if line.steps and line.points:
+        yield f"H{place_of(chart, chart.end)}"
+
+
+def marked(chart: Chart, mark: Mark, highest: float) -> Markup:
+    x, y = place_of(chart, mark.at), height_of(chart, mark.level, highest)
+    dot = h("circle", h("title", mark.title), cx=x, cy=y, r=5, class_=f"mark {mark.tone}")
+    return h("a", dot, href=mark.href, aria_label=mark.title)
+
+
+def place_of(chart: Chart, at: float) -> str:
+    return f"{LEFT + INNER * min(at / chart.end, 1) if chart.end else LEFT:.1f}"
+
+
+def height_of(chart: Chart, level: float, highest: float) -> str:
+    inner = chart.height - TOP - BOTTOM
+    return f"{TOP + inner * (1 - level / highest):.1f}"
+
+
+def seconds(instant: int) -> float:
+    return instant / SECOND
