@@ -79,3 +79,20 @@ def test_bad_input_is_said(tmp_path: Path) -> None:
     assert (unknown.returncode, "there is no run 7" in unknown.stderr) == (2, True)
     foreign = traffic("repeat", "1", "--store", file)
     assert (foreign.returncode, "say --autoscaler mine:Scaler" in foreign.stderr) == (2, True)
+
+
+def test_a_report_is_one_page_that_fetches_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    name = "metadata.name=<script>alert(1)</script>"
+    done = traffic("run", STEP, "--out", out, "--report", "--quiet", "--set", name)
+    assert done.returncode == 0, done.stderr
+    page = (out / "report.html").read_text()
+    assert "<script>alert" not in page
+    assert "default-src &#x27;none&#x27;" in page
+    assert page.count("<svg") == 6
+    assert 'href="#decision-' in page
+    written = traffic("report", out, "--out", tmp_path / "again.html")
+    assert written.returncode == 0, written.stderr
+    assert (tmp_path / "again.html").read_text() == page
+    assert traffic("report", tmp_path).returncode == 2
+    assert traffic("run", STEP, "--report").returncode == 2

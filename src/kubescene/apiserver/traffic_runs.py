@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -191,7 +191,8 @@ class TrafficRuns:
     ) -> T:
         """What a thread makes of it. If the client leaves, the run ends before we do."""
         doing = asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
-        await asyncio.wait({doing, gone}, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Future[Any]] = {doing, gone}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
             job.cancelled.set()
             with suppress(KubesceneError):

@@ -54,7 +54,12 @@ def requests(result: TrafficResult) -> Chart:
             _thinned(result, *levels(columns.arrived[inside], columns.completed[left])),
             "info",
         ),
-        Line("failed so far", _thinned(result, *levels(columns.completed[failed], none)), "bad"),
+        Line(
+            "failed so far",
+            _thinned(result, *levels(columns.completed[failed], none)),
+            "bad",
+            steps=True,
+        ),
         arrivals(result),
     ]
     return Chart("Requests over time", seconds(result.end), lines, 230, "requests", "requests/s")
