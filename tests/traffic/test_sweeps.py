@@ -88,10 +88,10 @@ def test_a_process_that_dies_is_the_outcome_of_its_run(tmp_path: Path) -> None:
         "    def event(self, request):\n"
         "        os._exit(3)\n"
     )
+    arguments = ["--set", "spec.seed=1,2", "--jobs", "2", "--format", "json"]
+    arguments += ["--autoscaler", "dying:Dying"]
     done = subprocess.run(
-        [sys.executable, "-m", "kubescene", "traffic", "sweep", str(STEP)]
-        + ["--set", "spec.seed=1,2", "--jobs", "2", "--autoscaler", "dying:Dying"]
-        + ["--format", "json"],
+        [sys.executable, "-m", "kubescene", "traffic", "sweep", str(STEP), *arguments],
         capture_output=True,
         text=True,
         check=False,
