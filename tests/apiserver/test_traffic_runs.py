@@ -2,10 +2,10 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -233,7 +233,7 @@ def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
 
 def pause() -> None:
     """Let others have their turn."""
-    time.sleep(0.01)
+    Event().wait(0.01)
 
 
 def waiting(store: RunStore, phase: str) -> None:
