@@ -29,8 +29,6 @@ _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
 """Not within a text, where quotes are escaped."""
-_GRACE = b'"deletionGracePeriodSeconds":'
-_NO_GRACE = b'"deletionGracePeriodSeconds":0'
 
 
 class Report(Struct, frozen=True):
@@ -83,16 +81,10 @@ def _key(request: WriteRequest, blueprint: Blueprint, before: PodMembers) -> Rep
 
 
 def is_neat(record: Record) -> bool:
-    """Whether a write of the status leaves the rest alone.
-
-    Empty maps of labels or annotations go with it, and so does an object that has nothing left to
-    wait for.
-    """
+    """Whether a write of the status leaves the rest alone: empty maps of metadata go with it."""
     assert isinstance(record.payload, Sections)
     metadata = record.payload.metadata
-    if b'"labels":{}' in metadata or b'"annotations":{}' in metadata:
-        return False
-    return not record.deleting or (_GRACE in metadata and _NO_GRACE not in metadata)
+    return b'"labels":{}' not in metadata and b'"annotations":{}' not in metadata
 
 
 def likeness(spec: bytes) -> int | bytes:

@@ -1,0 +1,64 @@
+"""Pods created, bound and reported by parts of their encoding are those of the long way."""
+
+from collections.abc import Callable
+
+import pytest
+
+import kubescene
+from kubescene.api.records import Record
+from kubescene.api.scheme import GroupResource
+from kubescene.registry import molds
+from kubescene.registry.binding import Bindings
+from kubescene.registry.status_reports import Reports
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+from kubescene.testing.builders import PodBuilder
+
+PODS: dict[str, Callable[[], PodBuilder]] = {
+    "plain": lambda: make_pod("p-$(INDEX)").cpu("1"),
+    "labelled": lambda: make_pod("p-$(INDEX)").cpu("1").label(app="web", name=""),
+    "annotated": lambda: make_pod("p-$(INDEX)").cpu("1").annotate({"uid": '100% "%(name)b"'}),
+    "gated": lambda: make_pod("p-$(INDEX)").cpu("1").gate("hold"),
+    "assigned": lambda: make_pod("p-$(INDEX)").cpu("1").on("zoned-0"),
+    "too large": lambda: make_pod("p-$(INDEX)").cpu("99"),
+}
+
+
+def outcome(pod: PodBuilder) -> tuple[bytes, list[str], list[object]]:
+    """The world, what was told of it, and the hot fields of the pods."""
+    built = ScenarioBuilder("parts").create(make_node("bare-$(INDEX)").cpu("4"), count=2)
+    built.create(make_node("zoned-$(INDEX)").cpu("4").zone("a"), count=2).step(2)
+    built.create(pod, count=6).step(3)
+    run = kubescene.run(built.delete("v1", "Pod", "p-3", namespace="default").done())
+    assert run.ok, run.message
+    records = run.cluster.store.list(GroupResource("", "pods"))
+    hot: list[object] = [
+        (it.name, it.labels, it.node, it.phase, it.uid, it.deleting) for it in records
+    ]
+    return run.cluster.export(), [repr(fact) for fact in run.log], hot
+
+
+def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bindings, "are_quick", lambda *_: False)
+    monkeypatch.setattr(Reports, "find", lambda *_: None)
+    monkeypatch.setattr(molds, "cast_of", lambda *_: None)
+
+
+@pytest.mark.parametrize("shape", PODS)
+def test_parts_give_what_the_long_way_gives(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_parts = outcome(PODS[shape]())
+    the_long_way(monkeypatch)
+    assert outcome(PODS[shape]()) == in_parts
+
+
+def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[str] = []
+    bind = Bindings.bind
+
+    def noted(self: Bindings, pod: Record, node: str, now: str) -> Record:
+        bound.append(pod.name)
+        return bind(self, pod, node, now)
+
+    monkeypatch.setattr(Bindings, "bind", noted)
+    outcome(PODS["plain"]())
+    assert len(bound) == 6
