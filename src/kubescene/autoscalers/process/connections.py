@@ -10,7 +10,6 @@ from kubescene.autoscalers.process.children import START, Child
 from kubescene.autoscalers.process.definitions import Method
 from kubescene.autoscalers.process.grpc_extra import grpc
 from kubescene.autoscalers.process.handshake import SERVICE
-from kubescene.autoscalers.process.last_words import LastWords
 from kubescene.autoscalers.process.messages import (
     CONTROLLER,
     HEALTH,
@@ -21,6 +20,7 @@ from kubescene.autoscalers.process.messages import (
     unreadable,
 )
 from kubescene.errors import AutoscalerError, ConfigurationError
+from kubescene.supervised.last_words import LastWords
 
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),

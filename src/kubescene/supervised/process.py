@@ -1,0 +1,120 @@
+"""A program as a process: how it is started, what it says, and how it is ended.
+
+The command is split as a shell would do it, but no shell runs it. It gets a session of its own, so
+that Ctrl-C in a terminal does not reach it and all that it starts can be ended with it.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+
+from kubescene.supervised.last_words import Drain, LastWords
+
+MOMENT_S = 1.0
+"""How long we wait for what is about to happen anyway: an exit, the end of an output."""
+
+
+class Process:
+    """A program that runs. The constructor raises ValueError if it cannot be started."""
+
+    def __init__(
+        self,
+        command: str,
+        environment: Mapping[str, str],
+        *,
+        first_line: "SimpleQueue[bytes] | None" = None,
+        longest: int = 4096,
+    ) -> None:
+        """``first_line`` gets the first line that it prints, at most ``longest`` bytes."""
+        self.words = LastWords()
+        self._swept = False
+        self._process = started(words_of(command), environment)
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self.drains = [
+            Drain(self._process.stdout, "stdout", self.words, first_line, longest=longest),
+            Drain(self._process.stderr, "stderr", self.words),
+        ]
+        for each in self.drains:
+            each.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def has_exited(self, wait_s: float = 0) -> bool:
+        """Whether it is no more, or will not be within this time."""
+        if not wait_s:
+            self._process.poll()
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(wait_s)
+        if self._process.returncode is None:
+            return False
+        self._sweep()
+        return True
+
+    def wait(self) -> None:
+        """Return when it is no more and all that it said was read."""
+        self._process.wait()
+        self._sweep()
+        self.join()
+
+    def join(self) -> None:
+        for each in self.drains:
+            each.join(MOMENT_S)
+
+    def exit_told(self) -> str:
+        """How it ended: ``exited with code 3``, ``was ended by SIGKILL``."""
+        code = self._process.returncode
+        if code is None:
+            return "still runs"
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"exited with code {code}"
+
+    def end(self, grace_s: float) -> None:
+        """End it, whatever it does: leave it some time to go by itself, ask, then force it."""
+        if not self.has_exited(grace_s):
+            self._signal(signal.SIGTERM)
+        if not self.has_exited(2 * MOMENT_S):
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+            self._sweep()
+        self.join()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _sweep(self) -> None:
+        """It is gone: so go those that it started."""
+        if not self._swept:
+            self._swept = True
+            self._signal(signal.SIGKILL)
+
+
+def words_of(command: str) -> list[str]:
+    words = shlex.split(command)
+    if not words:
+        raise ValueError("the command is empty")
+    return words
+
+
+def started(words: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            words,
+            bufsize=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=os.environ | dict(environment),
+        )
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
