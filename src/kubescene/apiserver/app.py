@@ -39,14 +39,17 @@ from kubescene.apiserver.responses import (
     not_found_page,
 )
 from kubescene.apiserver.routes import Target, find_target
+from kubescene.apiserver.parking_page import ParkingPage
 from kubescene.apiserver.simulator import PREFIX, Simulator
 from kubescene.apiserver.streaming import WatchStreams
 from kubescene.apiserver.subresources import Subresources
 from kubescene.apiserver.traffic_pages import TrafficPages, is_run_path
+from kubescene.apiserver.turnstile import Turnstile
 from kubescene.apiserver.validating import FieldValidation
 from kubescene.apiserver.writing import Writes
 from kubescene.errors import ApiError, ForbiddenError, InternalError, MethodNotAllowedError
 from kubescene.live import LiveScenarios
+from kubescene.outside.stage import OutsideStage
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
@@ -69,6 +72,7 @@ class ApiServer:
         only_local: bool = True,
         allow_extenders: bool = False,
         traffic: TrafficPages | None = None,
+        stage: OutsideStage | None = None,
     ) -> None:
         cluster = engine.cluster
         self.only_local = only_local
@@ -84,8 +88,13 @@ class ApiServer:
             self.registry, engine, self.renderer, FieldValidation(self.registry.custom), max_body
         )
         self.subresources = Subresources(self.verbs)
-        self.streams = WatchStreams(self.registry, engine, self.renderer)
+        self.stage = OutsideStage(cluster) if stage is None else stage
+        self.turnstile = Turnstile(engine, self.stage, max_body)
+        self.streams = WatchStreams(self.registry, engine, self.renderer, self.stage)
         self.simulator = Simulator(engine, scenarios, allow_extenders=allow_extenders)
+        if scenarios is not None:
+            parking = ParkingPage(engine, scenarios, self.stage, self.turnstile)
+            self.simulator.offer("park", POST=parking.post)
         self.traffic = TrafficPages() if traffic is None else traffic
         self.health = Health(engine)
         self.discovery = Discovery(self.scheme)
@@ -119,6 +128,12 @@ class ApiServer:
 
     async def serve(self, request: Request, send: Send) -> None:
         """Answer one request, whatever it is."""
+        try:
+            await self._serve(request, send)
+        finally:
+            request.finish()
+
+    async def _serve(self, request: Request, send: Send) -> None:
         response: Response | None
         try:
             response = await self._answer(request, send)
@@ -164,6 +179,11 @@ class ApiServer:
         self, target: Target, request: Request, send: Send
     ) -> Response | None:
         form = negotiate(request.header(b"accept"))
+        program = self.turnstile.program_of(request.actor)
+        if program is not None:
+            answer = await self.turnstile.admit(program, target, request)
+            if answer is not None:
+                return answer
         if target.subresource:
             return await self._answer_subresource(target, request, form)
         if target.name:

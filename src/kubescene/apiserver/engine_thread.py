@@ -34,6 +34,8 @@ LONGEST_SLEEP_S = 3600.0
 SHORTEST_SLEEP_S = 1e-6
 STALLED_S = 1.0
 """How long controllers that never come to rest are left alone."""
+OUTSIDE_S = 0.001
+"""How often one looks what a program outside does, if it says nothing."""
 RETRY_EVERY = 5 * SECOND
 """How often controllers try again what was refused, by the server's clock."""
 SHUTTING_DOWN = "the server is shutting down"
@@ -282,8 +284,7 @@ class EngineThread:
                 self._patience = self.crank.patience()
                 busy = True
             elif self._moments is not None:
-                self._play_on(self._moments)
-                busy = True
+                busy = self._play_on(self._moments)
             elif (moments := self._director.moments()) is not None:
                 # The director itself knows whether the world rests afterwards.
                 self._moments, self._freezes = moments, False
@@ -351,6 +352,8 @@ class EngineThread:
         if self._stalled:
             self._stalled = False
             return STALLED_S
+        if self._moments is not None:
+            return OUTSIDE_S
         if self._is_resting:
             return LONGEST_SLEEP_S
         waits = [self._server_clock.seconds_until(self._retry_at)]
@@ -362,14 +365,17 @@ class EngineThread:
         # Zero would mean "busy": what is due runs in the next turn all the same.
         return max(min(waits), SHORTEST_SLEEP_S)
 
-    def _play_on(self, moments: Iterator[object]) -> None:
+    def _play_on(self, moments: Iterator[object]) -> bool:
+        """One moment; False if it is another program's turn, which will send a command."""
         try:
-            next(moments)
+            moment = next(moments)
+            return not getattr(moment, "waits", False)
         except StopIteration:
             self._moments, self._frozen = None, self._freezes
         except Exception:
             _log.exception("what was played failed; the server goes on")
             self._moments, self._frozen = None, self._freezes
+        return True
 
     def _round(self) -> bool:
         """One round of those controllers that have work; whether there may be another."""

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from kubescene.actors import Actor
 from kubescene.apiserver.identity import identify
 from kubescene.errors import BadRequestError, RequestTooLargeError
+from kubescene.types import JsonValue
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -28,7 +29,18 @@ class ClientGoneError(Exception):
 class Request:
     """A request as the verbs see it. Headers and query are parsed when first asked for."""
 
-    __slots__ = ("_query", "actor", "method", "path", "receive", "scope", "warnings")
+    __slots__ = (
+        "_body",
+        "_query",
+        "actor",
+        "afterwards",
+        "method",
+        "path",
+        "receive",
+        "rewrite",
+        "scope",
+        "warnings",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
@@ -37,6 +49,11 @@ class Request:
         self.actor: Actor
         self.actor, self.path = identify(scope["path"], scope["raw_path"])
         self.warnings: list[str] = []
+        self.rewrite: Callable[[JsonValue], JsonValue] | None = None
+        """What becomes of the body before anybody acts on it."""
+        self.afterwards: list[Callable[[], None]] = []
+        """Who wants to know that the answer is out."""
+        self._body: bytes | None = None
         self._query: dict[str, str] | None = None
 
     @property
@@ -93,7 +110,20 @@ class Request:
         return self.query.get("pretty", "").lower() in ("1", "t", "true")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body; 413 once it is longer than ``limit`` bytes."""
+        """The whole body; 413 once it is longer than ``limit`` bytes. May be asked for again."""
+        if self._body is None:
+            self._body = await self._read(limit)
+        return self._body
+
+    def rewritten(self, value: JsonValue) -> JsonValue:
+        return value if self.rewrite is None else self.rewrite(value)
+
+    def finish(self) -> None:
+        """The answer is out."""
+        while self.afterwards:
+            self.afterwards.pop()()
+
+    async def _read(self, limit: int) -> bytes:
         announced = self.header(b"content-length")
         if announced.isdigit() and int(announced) > limit:
             raise too_large(limit)

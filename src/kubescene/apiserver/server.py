@@ -27,6 +27,7 @@ from kubescene.apiserver.traffic_pages import TrafficPages
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.live import LiveScenarios
+from kubescene.outside.stage import OutsideStage
 from kubescene.scenario.phases import ResultsStrategy
 
 DEFAULT_HOST = "127.0.0.1"
@@ -95,7 +96,10 @@ class Server:
         if clocks.is_one:
             # A scenario may have the world's clock for itself; the server goes on meanwhile.
             clocks.server = WallClock()
-        self.scenarios = LiveScenarios(self.cluster, results, allow_extenders=allow_extenders)
+        self.stage = OutsideStage(self.cluster)
+        self.scenarios = LiveScenarios(
+            self.cluster, results, allow_extenders=allow_extenders, stage=self.stage
+        )
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
         only_local = is_local(host.encode())
         self.app = ApiServer(
@@ -105,6 +109,7 @@ class Server:
             only_local=only_local,
             allow_extenders=allow_extenders,
             traffic=traffic,
+            stage=self.stage,
         )
         self._socket = _listen(host, port)
         self.host = host

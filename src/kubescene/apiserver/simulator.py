@@ -11,6 +11,7 @@
     GET  /simulator/v1/schedulerconfiguration    the KubeSchedulerConfiguration that is in force
     POST /simulator/v1/schedulerconfiguration    another one: the scheduler begins anew with it
     GET  /simulator/v1/remedies?pod=NAMESPACE/NAME    what it would take to place a waiting pod
+    POST /simulator/v1/park      a program outside waits for its turn (see `parking_page`)
     GET  /simulator/v1/scenarios/NAME/...        what is kept of a scenario (see `scenario_pages`)
 """
 
@@ -61,6 +62,10 @@ class Simulator:
             "schedulerconfiguration": {"GET": scheduler.get, "POST": scheduler.post},
             "remedies": {"GET": RemediesPage(engine).get},
         }
+
+    def offer(self, path: str, **methods: Page) -> None:
+        """One more page."""
+        self._pages[path] = methods
 
     async def answer(self, request: Request) -> Response:
         path = request.path.removeprefix(PREFIX)

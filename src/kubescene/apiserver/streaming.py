@@ -9,10 +9,13 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kubescene.api.records import Record
+from kubescene.api.scheme import GroupResource
 from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.identity import DEFAULT_ACTOR
 from kubescene.apiserver.negotiation import Form, Shape
 from kubescene.apiserver.rendering import Renderer, check_include, is_large
 from kubescene.apiserver.requests import Receive, Request, Send
@@ -22,6 +25,8 @@ from kubescene.apiserver.versions import NOT_OLDER_THAN, invalid_options, parse_
 from kubescene.apiserver.wakeups import Sleeper, Wakeups
 from kubescene.apiserver.watch_events import EventEncoder, error_frame
 from kubescene.errors import ExpiredError
+from kubescene.outside.feeds import Feed
+from kubescene.outside.stage import OutsideStage
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.store import Watch, WatchOverflowError
@@ -30,6 +35,8 @@ DEFAULT_TIMEOUT_S = 3600.0
 BOOKMARK_EVERY_S = 60.0
 CHUNK_BYTES = 256 * 1024
 WATCH_BACKLOG = 50_000
+HELD_BACKLOG = 2_000_000
+"""For programs in turns: what they have not been given waits here, however long their turn takes."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +62,8 @@ class Registered:
     watch: Watch
     existing: list[Record]
     revision: int
+    feed: Feed | None = None
+    reader: str = ""
 
 
 def parse_options(target: Target, request: Request, custom: CustomResources) -> WatchOptions:
@@ -89,7 +98,10 @@ def parse_options(target: Target, request: Request, custom: CustomResources) -> 
 class WatchStreams:
     """All open watches of one event loop."""
 
-    def __init__(self, registry: Registry, engine: EngineThread, renderer: Renderer) -> None:
+    def __init__(
+        self, registry: Registry, engine: EngineThread, renderer: Renderer, stage: OutsideStage
+    ) -> None:
+        self._stage = stage
         self._store = registry.store
         self._custom = registry.custom
         self._engine = engine
@@ -121,10 +133,10 @@ class WatchStreams:
         encoder = EventEncoder(
             self._renderer, target.resource_type, options.selection, form, include
         )
-        opened: list[Watch] = []
+        opened: list[Registered] = []
         try:
             registered = await self._engine.submit(
-                lambda: self._register(target, options, sleeper, opened)
+                lambda: self._register(target, request, options, sleeper, opened)
             )
         except ExpiredError as error:
             await _start(send)
@@ -133,8 +145,10 @@ class WatchStreams:
             return
         except asyncio.CancelledError:
             # Commands run in order: by then the watch is there, and nobody else would close it.
-            self._engine.post(lambda: _close(opened))
+            self._engine.post(partial(self._close, opened))
             raise
+        finally:
+            request.finish()
         stream = WatchStream(self, options, registered, encoder, sleeper, send)
         self._sleepers.add(sleeper)
         gone = asyncio.ensure_future(_wait_gone(receive, sleeper))
@@ -144,11 +158,22 @@ class WatchStreams:
             await _unless_cut_off(stream.run(), registered.watch, sleeper)
         finally:
             self._sleepers.discard(sleeper)
-            self._engine.post(registered.watch.close)
+            self._engine.post(partial(self._close, opened))
             gone.cancel()
 
+    def _close(self, opened: list[Registered]) -> None:
+        for registered in opened:
+            registered.watch.close()
+            if registered.feed is not None:
+                self._stage.close_feed(registered.reader, registered.feed)
+
     def _register(
-        self, target: Target, options: WatchOptions, sleeper: Sleeper, opened: list[Watch]
+        self,
+        target: Target,
+        request: Request,
+        options: WatchOptions,
+        sleeper: Sleeper,
+        opened: list[Registered],
     ) -> Registered:
         """On the engine thread: nothing is written between the look and the subscription."""
         store, resource = self._store, target.resource_type.group_resource
@@ -159,9 +184,27 @@ class WatchStreams:
             since = store.revision
         elif options.since == 0:
             since = store.revision
-        watch = Watch(store, (resource,), since=since, backlog=self.backlog, wake=sleeper.mark)
-        opened.append(watch)
-        return Registered(watch, existing, since)
+        if request.actor.name == DEFAULT_ACTOR.name:
+            watch = Watch(store, (resource,), since=since, backlog=self.backlog, wake=sleeper.mark)
+            registered = Registered(watch, existing, since)
+        else:
+            registered = self._feed(request.actor.name, resource, sleeper, existing, since)
+        opened.append(registered)
+        return registered
+
+    def _feed(
+        self,
+        reader: str,
+        resource: GroupResource,
+        sleeper: Sleeper,
+        existing: list[Record],
+        since: int,
+    ) -> Registered:
+        """The watch of a program that a scenario may call: it sees what it is given."""
+        feed = self._stage.open_feed(reader, resource, sleeper.mark)
+        watch = Watch(self._store, (resource,), since=since, backlog=HELD_BACKLOG, wake=feed.wake)
+        feed.follow(watch)
+        return Registered(watch, existing, since, feed, reader)
 
     async def settled_revision(self) -> int:
         """A revision all of whose changes are in the backlogs."""
@@ -214,21 +257,33 @@ class WatchStream:
         if self._options.marks_initial_end and not self._sleeper.ended:
             mark = self._encoder.bookmark(self._registered.revision, ends_initial=True)
             await _chunk(self._send, mark)
+        if self._registered.feed is not None:
+            self._registered.feed.has_begun = True
 
     async def _send_changes(self) -> bool:
         """Whether the watch can go on."""
+        feed = self._registered.feed
         try:
-            changes = self._registered.watch.drain()
+            changes = self._registered.watch.drain() if feed is None else feed.take()
         except WatchOverflowError:
             return False
         if changes:
             self._seen = changes[-1].revision
             large = any(is_large(change.record) for change in changes)
             await self._send_frames(self._encoder.frames(changes), large=large)
+        if feed is not None:
+            feed.note_sent(len(changes))
+            if feed.is_expired:
+                await _chunk(self._send, error_frame(expired().to_status()))
+                return False
         return True
 
     async def _send_bookmark(self) -> None:
         self._next_bookmark = self._now() + BOOKMARK_EVERY_S
+        feed = self._registered.feed
+        if feed is not None and not feed.is_open:
+            # There is more than it may know: a bookmark would say that it knows.
+            return
         revision = await self._streams.settled_revision()
         if await self._send_changes() and not self._sleeper.ended:
             # What came after the question was sent before the answer: never go back behind it.
@@ -281,9 +336,8 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
         _log.exception("a watch failed and was ended")
 
 
-def _close(watches: list[Watch]) -> None:
-    for watch in watches:
-        watch.close()
+def expired() -> ExpiredError:
+    return ExpiredError("the scenario that this watch took part in is over: list again")
 
 
 async def _start(send: Send) -> None:

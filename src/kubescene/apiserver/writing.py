@@ -5,7 +5,7 @@ thread, and renders the record that comes back.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kubescene.api.managed_fields import manager_of
@@ -174,7 +174,8 @@ class Writes:
 
     async def read_body(self, request: Request) -> bodies.Body:
         data = await request.body(self.max_body)
-        return bodies.decode_body(data, request.header(b"content-type"))
+        body = bodies.decode_body(data, request.header(b"content-type"))
+        return body if request.rewrite is None else replace(body, value=request.rewritten(body.value))
 
     async def read_patch(
         self, request: Request, resource_type: ResourceType
@@ -191,11 +192,11 @@ class Writes:
         patch_type = PatchType(media_type)
         data = await request.body(self.max_body)
         if patch_type is PatchType.APPLY:
-            return patch_type, as_object(bodies.decode_yaml(data).value)
+            return patch_type, as_object(request.rewritten(bodies.decode_yaml(data).value))
         body = bodies.decode_json(data)
         if patch_type is not PatchType.JSON:
             as_object(body.value)
-        return patch_type, body.value
+        return patch_type, request.rewritten(body.value)
 
     async def delete_options(self, request: Request) -> DeleteOptions:
         """Options from the body if there is one, else from the query."""

@@ -5,12 +5,20 @@ it has been too long.
 """
 
 from kubescene.control.crank import Alarm, Crank, ServingCrank, Slot
-from kubescene.control.loops import IDLE, Controller, ControllerContext, ControllerFactory, Progress
+from kubescene.control.loops import (
+    IDLE,
+    WAITING,
+    Controller,
+    ControllerContext,
+    ControllerFactory,
+    Progress,
+)
 from kubescene.control.patience import LivelockError, Patience
 from kubescene.control.timers import Timers
 
 __all__ = [
     "IDLE",
+    "WAITING",
     "Alarm",
     "Controller",
     "ControllerContext",

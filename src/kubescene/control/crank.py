@@ -53,6 +53,7 @@ class Slot:
         "held_until",
         "name",
         "timers",
+        "waits",
         "watcher",
     )
 
@@ -63,6 +64,7 @@ class Slot:
         self.watcher: Watcher | None = None
         self.timers: Timers | None = None
         self.awake = True
+        self.waits = False
         self.failures = 0
         self.held_until = 0
 
@@ -83,6 +85,7 @@ class Slot:
             raise
         if progress.more:
             self.awake = True
+        self.waits = progress.waits
         return progress
 
     def begin_step(self) -> None:

@@ -23,13 +23,16 @@ class Progress(NamedTuple):
 
     ``wrote``: at least one write was accepted. ``more``: work is left that needs no waiting. It is
     the last word about the loop: what woke the controller meanwhile is part of the answer.
+    ``waits``: the loop is not over, since another program does it; ask again, nothing was spent.
     """
 
     wrote: bool
     more: bool
+    waits: bool = False
 
 
 IDLE = Progress(wrote=False, more=False)
+WAITING = Progress(wrote=False, more=True, waits=True)
 
 
 class Controller(Protocol):

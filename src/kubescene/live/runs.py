@@ -6,6 +6,7 @@ from typing import Any
 from kubescene.api.records import Record
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
+from kubescene.outside.stage import OutsideStage
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import Summary, SummaryFold
 from kubescene.running import cluster_options, examined, hearing
@@ -29,7 +30,13 @@ NO_EXTENDERS = (
 class LiveRun:
     """From its first moment until its Scenario is deleted."""
 
-    def __init__(self, cluster: Cluster, record: Record, results: ResultsStrategy) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        record: Record,
+        results: ResultsStrategy,
+        stage: OutsideStage | None = None,
+    ) -> None:
         self._cluster = cluster
         self.scenario = ScenarioResource(cluster.store, record)
         self._options = cluster.own_options
@@ -43,7 +50,13 @@ class LiveRun:
             ExplanationRecorder(self.explanations.explain),
         )
         self.engine = Engine(
-            cluster, self.scenario, recorder, results, examine=self._examine, judge=hearing
+            cluster,
+            self.scenario,
+            recorder,
+            results,
+            examine=self._examine,
+            judge=hearing,
+            stage=stage,
         )
 
     @property

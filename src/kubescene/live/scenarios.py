@@ -26,6 +26,7 @@ from kubescene.errors import ForbiddenError
 from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun
+from kubescene.outside.stage import OutsideStage
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.edits import UNDER_WAY
@@ -55,8 +56,12 @@ class LiveScenarios:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         *,
         allow_extenders: bool = False,
+        stage: OutsideStage | None = None,
     ) -> None:
         self._cluster = cluster
+        self._stage = stage
+        if stage is not None:
+            stage.is_playing = self._is_playing
         self._results = results
         self._allow_extenders = allow_extenders
         self._tracks_fields = False
@@ -126,7 +131,7 @@ class LiveScenarios:
         self._changed = False
         if self._current is not None or (record := next(self._waiting(), None)) is None:
             return None
-        run = self._current = LiveRun(self._cluster, record, self._results)
+        run = self._current = LiveRun(self._cluster, record, self._results, self._stage)
         self._is_gone = False
         return self._play(run)
 
@@ -190,6 +195,14 @@ class LiveScenarios:
         self._current = None
         self._left_at = self._cluster.revision
         self._news()
+
+    def _is_playing(self) -> bool:
+        return self._current is not None
+
+    @property
+    def current(self) -> LiveRun | None:
+        """The scenario that is under way."""
+        return self._current
 
     # -- who is there --------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ the middle of its play is a value that can be copied.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -34,7 +34,7 @@ from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
-from kubescene.scenario.world import LiveScenario, World
+from kubescene.scenario.world import LiveScenario, Stage, World
 from kubescene.timeline import (
     ExpectationsEvaluated,
     KepView,
@@ -59,6 +59,8 @@ class Moment(NamedTuple):
 
     step: ScenarioStep
     phase: StepPhase | None
+    waits: bool = False
+    """Whether it is another program's turn: nothing happens here until that does something."""
 
 
 class Engine:
@@ -73,15 +75,18 @@ class Engine:
         folder: ScenarioFolder | None = None,
         examine: Examine | None = None,
         judge: Judge | None = None,
+        stage: Stage | None = None,
     ) -> None:
         """``examine`` says what is remarkable about a spec before it is played, or refuses it.
 
         ``judge`` looks at the end whether the spec's expectations hold; without one nobody does.
+        ``stage`` is where programs outside have their turns; without one none can take part.
         """
         self.world = world
         self._folder = folder
         self._examine = examine
         self._judge = judge
+        self._stage = stage
         self._heard: tuple[Expectation, ...] = ()
         self.failed_at: tuple[str | int, ...] = ()
         self.scenario = scenario
@@ -95,6 +100,10 @@ class Engine:
         self._operations = OperationRunner(world.client(ENGINE), world.scheme)
         self._simulation: Sequence[Slot] = ()
         self._presimulation: Sequence[Slot] = ()
+        self._beside: Sequence[Slot] = ()
+        """Programs outside that are pre-simulation controllers."""
+        self._outside: frozenset[str] = frozenset()
+        self._waits = False
         self._roles: dict[str, Role] = {}
         self._done_at: dict[str, int] = {}
         self._loop_counted = False
@@ -116,12 +125,14 @@ class Engine:
         """
         while self._tasks:
             task, arguments = self._tasks.pop()
+            self._waits = False
             self._do(task, arguments)
-            yield Moment(self.scenario.step, self.scenario.step_phase)
+            yield Moment(self.scenario.step, self.scenario.step_phase, self._waits)
 
     def stop(self) -> None:
         """Give up between two moments: what was done stays, outsiders may write again."""
         self._tasks.clear()
+        self._dismiss()
         self.world.guard(OpenGate())
 
     def resume(self) -> bool:
@@ -197,6 +208,7 @@ class Engine:
         try:
             self._parse(self.scenario.object)
             check_controllers(self._spec, self.world.registrations)
+            self._check_stage()
             examine = self._examine
             warnings = examine(self.scenario.object, self._spec) if examine else ()
         except ScenarioError as error:
@@ -208,6 +220,16 @@ class Engine:
         self._then(self._begin, tuple(warnings))
         self._then(self._clear)
         self._go_on()
+
+    def _check_stage(self) -> None:
+        """Refuse programs outside where nobody could give them their turns."""
+        if self._spec.outside and self._stage is None:
+            raise ScenarioError(
+                "controllers outside the process need a server to talk to: play the scenario with "
+                'kubescene run --outside NAME="command", or create it in kubescene serve',
+                where="spec.controllers.outside",
+                path=("spec", "controllers", "outside"),
+            )
 
     def _clear(self) -> None:
         """Take away some of what is there: a large world takes longer than others should wait."""
@@ -237,14 +259,39 @@ class Engine:
         world = self.world
         world.begin_anew()
         warnings += kept_warnings(world.client(ENGINE))
-        names = self._spec.presimulation_controllers(list(world.registrations))
+        outside = [each.name for each in self._spec.outside]
+        names = self._spec.presimulation_controllers(with_outside(world.registrations, outside))
         simulated = self._spec.simulation_controllers
+        self._outside = frozenset(outside)
         self._roles = dict.fromkeys(names, Role.PRESIMULATION)
         self._roles |= dict.fromkeys(simulated, Role.SIMULATION)
-        self._presimulation = world.start(names, Role.PRESIMULATION)
-        self._simulation = world.start(simulated, Role.SIMULATION)
+        self._presimulation, self._beside = self._start(names, Role.PRESIMULATION)
+        inside, beside = self._start(simulated, Role.SIMULATION)
+        slots = {slot.name: slot for slot in chain(inside, beside)}
+        self._simulation = [slots[name] for name in simulated]
         if warnings:
             self._recorder.record(NotSimulated, ENGINE, warnings=warnings)
+        if self._stage is not None and outside:
+            self._then(self._gather, self._stage)
+
+    def _start(self, names: Sequence[str], role: Role) -> tuple[Sequence[Slot], Sequence[Slot]]:
+        """Controllers of ours, made anew, and programs outside, which are there or will come."""
+        inside = self.world.start([each for each in names if each not in self._outside], role)
+        if self._stage is None:
+            return inside, ()
+        called = [each for each in self._spec.outside if each.name in names]
+        return inside, [self._stage.enter(each, role) for each in called]
+
+    def _gather(self, stage: Stage) -> None:
+        """Nothing begins before all programs outside are there and know what exists."""
+        if not stage.is_gathered():
+            self._waits = True
+            self._then(self._gather, stage)
+
+    def _dismiss(self) -> None:
+        """It is over: programs outside are answered whatever they still wait for."""
+        if self._stage is not None and self._outside:
+            self._stage.leave(self.scenario.name)
 
     def _fail(self, message: str) -> None:
         try:
@@ -299,6 +346,8 @@ class Engine:
         self._publish()
         self.scenario.write()
         self.world.guard(Frozen(self.scenario))
+        if phase.is_final:
+            self._dismiss()
         for hook in self.world.instruments.run_ended:
             hook(str(phase), message)
 
@@ -367,9 +416,22 @@ class Engine:
         return self.world.crank.patience(self._spec.simulation.max_settle_rounds)
 
     def _settle(self, patience: Patience) -> None:
-        """One round of the pre-simulation controllers, or what is due at this very instant."""
-        if self.world.crank.round(self._presimulation, patience):
+        """One round of the pre-simulation controllers, or what is due at this very instant.
+
+        Programs outside have their turns when ours rest; while one is at it nobody else moves, so
+        that what it finds does not depend on its pace.
+        """
+        busy = next((slot for slot in self._beside if slot.waits), None)
+        if busy is None and self.world.crank.round(self._presimulation, patience):
             self._then(self._settle, patience)
+            return
+        slot = busy or next((slot for slot in self._beside if slot.awake), None)
+        if slot is not None:
+            self._then(self._settle, patience)
+            progress = slot.turn()
+            self._waits = progress.waits
+            if not progress.waits:
+                patience.spend([slot.name], [slot.name] if progress.wrote else [])
 
     def _work(self, turns: int) -> None:
         """Give the first simulation controller that is not known to be done its turn."""
@@ -389,9 +451,13 @@ class Engine:
 
     def _loop(self, slot: Slot, patience: Patience) -> None:
         """One loop of a simulation controller."""
-        self._loop_counted = False
+        if not slot.waits:
+            self._loop_counted = False
         progress = slot.turn()
-        if self._loop_counted:
+        if progress.waits:
+            self._waits = True
+            self._then(self._loop, slot, patience)
+        elif self._loop_counted:
             self._done_at.pop(slot.name, None)
             self._then(self._settle, self._patience())
         elif progress.more:
@@ -454,7 +520,7 @@ class Engine:
         return any(slot.awake for slot in self._slots())
 
     def _slots(self) -> Iterator[Slot]:
-        return chain(self._presimulation, self._simulation)
+        return chain(self._presimulation, self._beside, self._simulation)
 
     def _move_time(self, instant: int) -> None:
         self.world.clock.wait_until(instant)
@@ -490,6 +556,9 @@ class Engine:
     # -- the gate ----------------------------------------------------------------------------------
 
     def role_of(self, actor: Actor) -> Role:
+        if actor.role is Role.USER and actor.name not in self._outside:
+            # Somebody outside who calls himself like a controller of ours is not that one.
+            return Role.USER
         return self._roles.get(actor.name, actor.role)
 
     def before_write(
@@ -515,3 +584,9 @@ class Engine:
                 where=f"step {step}",
             )
         self._enter(StepPhase.CONTROLLER_PAUSED, step=step)
+
+
+def with_outside(registered: Iterable[str], outside: Sequence[str]) -> list[str]:
+    """All who can be called: one outside takes the place of ours of the same name."""
+    known = list(registered)
+    return known + [name for name in outside if name not in known]

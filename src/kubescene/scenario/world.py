@@ -14,6 +14,7 @@ from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
 from kubescene.scenario.edits import IgnoredOperation
+from kubescene.scenario.outside import OutsideController
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.timeline import Instruments, Outcome
 from kubescene.types import JsonObject
@@ -63,6 +64,25 @@ class World(Protocol):
 
     def guard(self, gate: WriteGate) -> None:
         """From now on this gate has the last word before every write."""
+        ...
+
+
+class Stage(Protocol):
+    """Where programs outside the process have their turns."""
+
+    def enter(self, declared: OutsideController, role: Role) -> Slot:
+        """The place of one of them in the scenario that begins."""
+        ...
+
+    def is_gathered(self) -> bool:
+        """Whether all are there and know what exists; from then on they move in turns only.
+
+        Raises `ScenarioError` if one has not come in time.
+        """
+        ...
+
+    def leave(self, scenario: str) -> None:
+        """The scenario is over: whatever they wait for is answered."""
         ...
 
 

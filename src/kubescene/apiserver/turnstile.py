@@ -1,0 +1,138 @@
+"""Where requests of programs outside wait for their turn.
+
+The event loop keeps the connection; the engine thread decides (`kubescene.outside.programs`). A
+client that hangs up while it waits is forgotten: nothing is carried out for somebody who has gone.
+"""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from kubescene.actors import Actor
+from kubescene.apiserver import bodies
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.requests import ClientGoneError, Request
+from kubescene.apiserver.responses import Response
+from kubescene.apiserver.routes import Target
+from kubescene.clock import WallClock
+from kubescene.outside.asking import Asked, Treatment, treatment_of
+from kubescene.outside.programs import Held, Program, Reply
+from kubescene.outside.stage import OutsideStage
+from kubescene.outside.times import with_scenario_times
+from kubescene.types import JsonValue
+
+_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+
+
+class Turnstile:
+    """One for each server."""
+
+    def __init__(self, engine: EngineThread, stage: OutsideStage, max_body: int) -> None:
+        self._engine = engine
+        self._stage = stage
+        self._max_body = max_body
+        self._clock = WallClock()
+
+    def program_of(self, actor: Actor) -> Program | None:
+        """The program that speaks, if a scenario has called it."""
+        return self._stage.called.get(actor.name) if self._stage.called else None
+
+    async def admit(self, program: Program, target: Target, request: Request) -> Response | None:
+        """Wait for the program's turn; an answer, if the gate has one itself."""
+        request.actor = program.actor
+        asked = asked_of(target, request, await request.body(self._max_body))
+        treatment = treatment_of(asked)
+        if treatment is Treatment.PASS:
+            return None
+        if treatment is Treatment.DROP:
+            return Response(asked.body, 201)
+        reply = await self.wait(program, asked, program.arrive, request)
+        if reply is not None:
+            return Response(reply.body, reply.code)
+        if not asked.reads:
+            request.rewrite = self._in_scenario_time
+        request.afterwards.append(partial(self._engine.post, program.answered))
+        return None
+
+    async def wait(
+        self, program: Program, asked: Asked, arrive: Any, request: Request, limit_s: float = 0
+    ) -> Reply | None:
+        """Until the engine has decided; raises TimeoutError if that takes longer than it may."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Reply | None] = loop.create_future()
+        held = Held(asked, partial(_settle, loop, future), product_of(request))
+        gone = asyncio.ensure_future(request.receive())
+        self._engine.post(partial(arrive, held))
+        try:
+            await asyncio.wait(
+                (future, gone), return_when=asyncio.FIRST_COMPLETED, timeout=limit_s or None
+            )
+        except asyncio.CancelledError:
+            self._engine.post(partial(program.drop, held))
+            raise
+        finally:
+            gone.cancel()
+        if future.done():
+            return future.result()
+        self._engine.post(partial(program.drop, held))
+        if gone.done() and not gone.cancelled():
+            raise ClientGoneError
+        raise TimeoutError
+
+    def _in_scenario_time(self, value: JsonValue) -> JsonValue:
+        """What the program says about now is about the scenario's now."""
+        now = self._engine.cluster.clock.now()
+        return with_scenario_times(value, self._stage.since, self._clock.now(), now)
+
+
+def asked_of(target: Target, request: Request, body: bytes) -> Asked:
+    """The request as the gate sees it."""
+    verb = _VERBS.get(request.method, request.method.lower())
+    if verb == "get" and not target.name:
+        verb = "watch" if target.is_watch or request.flag("watch") else "list"
+    elif verb == "delete" and not target.name:
+        verb = "deletecollection"
+    resource = target.resource_type.group_resource
+    name = target.name or (name_in(body, request) if verb == "create" else "")
+    place = (target.subresource, target.namespace, name)
+    return Asked(verb, resource, *place, body, request.is_dry_run)
+
+
+def name_in(body: bytes, request: Request) -> str:
+    """The name of an object that is to be created, for the order of several."""
+    try:
+        value = bodies.decode_body(body, request.header(b"content-type")).value
+    except Exception:
+        # Whoever carries it out says what is wrong with it.
+        return ""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def product_of(request: Request) -> str:
+    return request.header(b"user-agent").partition("/")[0]
+
+
+def _settle(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Reply | None]", reply: Reply | None
+) -> None:
+    """On the engine thread: the decision goes back to the loop."""
+
+    def settle() -> None:
+        if not future.done():
+            future.set_result(reply)
+
+    try:
+        loop.call_soon_threadsafe(settle)
+    except RuntimeError:
+        # The loop is closed: nobody waits any more.
+        return
+
+

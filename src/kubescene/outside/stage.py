@@ -1,0 +1,236 @@
+"""The stage: all programs outside that a served world knows, and those that a scenario has called.
+
+A program is known by the name under which it speaks (``/as/NAME`` in its server's URL). It may be
+there long before a scenario calls it, and after; only in between it moves in turns.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kubescene.actors import ENGINE, Actor, Role
+from kubescene.api.changes import Decoder
+from kubescene.api.scheme import GroupResource
+from kubescene.client import Reader
+from kubescene.clock import MILLISECOND, SECOND, Clock, WallClock
+from kubescene.cluster import Cluster
+from kubescene.control import Slot
+from kubescene.errors import ForbiddenError, ScenarioError
+from kubescene.outside.asking import PODS
+from kubescene.outside.attempts import OutsideAttempts
+from kubescene.outside.feeds import Feed
+from kubescene.outside.idleness import Idleness
+from kubescene.outside.programs import Held, Program, Reply
+from kubescene.outside.turns.bag import BagTurn
+from kubescene.outside.turns.operator import OperatorTurn
+from kubescene.outside.turns.scheduler import SchedulerTurn
+from kubescene.outside.turns.turn import Turn
+from kubescene.outside.waiters import waiter_of
+from kubescene.scenario.outside import OutsideController, OutsideKind
+from kubescene.store import Store
+
+QUIET_AT_FIRST = 500 * MILLISECOND
+"""A program that has asked nothing for so long knows what it wants to know."""
+QUIET_BAG_AT_FIRST = 1500 * MILLISECOND
+TURNS: dict[OutsideKind, type[Turn]] = {
+    OutsideKind.SCHEDULER: SchedulerTurn,
+    OutsideKind.OPERATOR: OperatorTurn,
+    OutsideKind.BAG: BagTurn,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServedWorld:
+    """A world as turns see it."""
+
+    cluster: Cluster
+    real_clock: Clock
+
+    @property
+    def revision(self) -> int:
+        return self.cluster.store.revision
+
+    @property
+    def decoder(self) -> Decoder:
+        return self.cluster.store
+
+    @property
+    def reader(self) -> Reader:
+        return self.cluster.client(ENGINE)
+
+    @property
+    def clock(self) -> Clock:
+        return self.cluster.clock
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a program watches, for whoever asks whether anything there has changed."""
+
+    program: Program
+    store: Store
+
+    def changed_since(self, revision: int) -> bool:
+        return any(self.store.newest(each.resource) > revision for each in self.program.feeds)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A program in the scenario that is played."""
+
+    program: Program
+    declared: OutsideController
+    turn: Turn
+    arrival: Idleness
+    deadline: int
+
+
+class OutsideStage:
+    """All but `called` is for the engine thread."""
+
+    def __init__(self, cluster: Cluster, clock: Clock | None = None) -> None:
+        self._cluster = cluster
+        self._clock = clock or WallClock()
+        self._programs: dict[str, Program] = {}
+        self._called: dict[str, Called] = {}
+        self.called: Mapping[str, Program] = {}
+        """Programs whose requests go by turns. Any thread may look."""
+        self._strangers: list[Held] = []
+        self._attempts: OutsideAttempts | None = None
+        self.is_playing: Callable[[], bool] = nobody_plays
+        self.since = 0
+        """When the scenario began, in real time."""
+
+    # -- the server ----------------------------------------------------------------------------
+
+    def program(self, name: str) -> Program:
+        return self._programs.setdefault(name, Program(name, self._clock))
+
+    def open_feed(
+        self, name: str, resource: GroupResource, mark: Callable[[], None]
+    ) -> Feed:
+        return self.program(name).open_feed(resource, mark)
+
+    def close_feed(self, name: str, feed: Feed) -> None:
+        program = self.program(name)
+        program.close_feed(feed)
+        if not program.feeds and name not in self._called and program.pid is None:
+            del self._programs[name]
+
+    def park(self, name: str, held: Held) -> None:
+        """A program says that its loop is over; where no scenario runs, it may go on at once.
+
+        One that is not called by the scenario which runs waits until that is over.
+        """
+        if not self.is_playing():
+            held.resolve(None)
+        elif name in self._called:
+            self.program(name).park(held)
+        else:
+            self._strangers.append(held)
+
+    # -- the supervisor --------------------------------------------------------------------------
+
+    def started(self, name: str, pid: int) -> None:
+        """Somebody has started the program here, so that one can see whether it does anything."""
+        self.program(name).pid = pid
+
+    def ended(self, name: str, last_words: str) -> None:
+        """The program is gone."""
+        program = self.program(name)
+        program.pid = None
+        program.fault = program.fault or last_words
+
+    # -- the engine --------------------------------------------------------------------------------
+
+    def enter(self, declared: OutsideController, role: Role) -> Slot:
+        program = self.program(declared.name)
+        schedules = declared.kind is OutsideKind.SCHEDULER
+        program.actor = Actor(declared.name, schedules=schedules)
+        program.has_parked = False
+        slot = Slot(declared.name, self._cluster.alarm)
+        program.wake = slot.wake
+        world = ServedWorld(self._cluster, self._clock)
+        waiter = waiter_of(declared) if declared.waiter is not None else None
+        turn = TURNS[declared.kind](program, declared, world, waiter)
+        slot.controller, slot.watcher = turn, Followed(program, self._cluster.store)  # type: ignore[assignment]
+        quiet = QUIET_BAG_AT_FIRST if declared.kind is OutsideKind.BAG else QUIET_AT_FIRST
+        arrival = Idleness(program, self._clock, quiet, linger=quiet)
+        arrival.begin()
+        deadline = self._clock.now() + declared.attach_timeout_ns
+        self._called[declared.name] = Called(program, declared, turn, arrival, deadline)
+        self.called = {name: each.program for name, each in self._called.items()}
+        self.since = self.since or self._clock.now()
+        return slot
+
+    def is_gathered(self) -> bool:
+        if not all(map(self._is_there, self._called.values())):
+            return False
+        for each in self._called.values():
+            each.program.close()
+        schedulers = {
+            name: each.declared.scheduler_name
+            for name, each in self._called.items()
+            if each.declared.kind is OutsideKind.SCHEDULER
+        }
+        if schedulers:
+            self._attempts = OutsideAttempts(self._cluster.instruments, schedulers)
+            self._cluster.observe(self._attempts)
+        return True
+
+    def _is_there(self, called: Called) -> bool:
+        program = called.program
+        program.check()
+        watches = program.feeds_of(PODS) if called.declared.kind is OutsideKind.SCHEDULER else None
+        if any(program.feeds if watches is None else watches) and called.arrival.is_reached():
+            return True
+        if self._clock.now() > called.deadline:
+            raise ScenarioError(late(called), where=f"controller {program.name}")
+        return False
+
+    def leave(self, scenario: str) -> None:
+        too_late = Reply(orjson.dumps(over(scenario).to_status()), 403)
+        for name, each in self._called.items():
+            each.program.release(too_late)
+            if each.declared.kind is OutsideKind.SCHEDULER:
+                for feed in each.program.feeds_of(PODS):
+                    # It has seen pods that do not exist, and not all that do: let it list again.
+                    feed.expire()
+            if not each.program.feeds and each.program.pid is None:
+                self._programs.pop(name, None)
+        if self._attempts is not None:
+            self._cluster.instruments.detach(self._attempts)
+            self._attempts = None
+        for stranger in self._strangers:
+            stranger.resolve(None)
+        self._strangers.clear()
+        self._called.clear()
+        self.called = {}
+        self.since = 0
+
+    def judgements(self) -> dict[str, Any]:
+        """By what it was judged that each had nothing left to do."""
+        return {name: each.turn.judged_by for name, each in self._called.items()}
+
+
+def nobody_plays() -> bool:
+    return False
+
+
+def late(called: Called) -> str:
+    waited = called.declared.attach_timeout_ns // SECOND
+    name, seen = called.program.name, len(called.program.feeds)
+    what = "it never came to a stand" if seen else "nobody watches anything in its name"
+    return (
+        f"after {waited} s {what}: start the program with a kubeconfig whose server URL ends in "
+        f"/as/{name} (kubescene kubeconfig --as {name}), or with "
+        f'kubescene run --outside {name}="command"'
+    )
+
+
+def over(scenario: str) -> ForbiddenError:
+    return ForbiddenError(
+        f'scenario "{scenario}" is over: what one of its controllers wrote came too late'
+    )

@@ -1,0 +1,71 @@
+"""A bag of controllers in one program (a controller manager): rounds, and the state they end in.
+
+Its many workers cannot be told apart from outside. They see all that has happened, then what they
+want to write is carried out together, in an order that does not depend on chance; and again, until
+a round brings nothing and has lasted as long as their own timers do.
+"""
+
+from kubescene.clock import MILLISECOND
+from kubescene.control import IDLE, WAITING, Progress
+from kubescene.outside.idleness import MANY_WORKERS, Idleness
+from kubescene.outside.turns.turn import Turn
+
+LINGER = 1200 * MILLISECOND
+"""Job status and EndpointSlices are written by timers of a second."""
+
+
+class BagTurn(Turn):
+    """Moves one bag."""
+
+    _idle: Idleness | None = None
+    _lingering: Idleness | None = None
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        return () if self._idle is None else (self._idle.judged_by, "linger")
+
+    def _begin(self) -> Progress:
+        self._wrote = False
+        self._program.let_read()
+        return self._round()
+
+    def _round(self) -> Progress:
+        self._program.give_all()
+        real, quiet = self._world.real_clock, MANY_WORKERS
+        if self._idle is None or self._lingering is None:
+            waiter = self._declared.waiter
+            linger = LINGER if waiter is None or waiter.quiet_ns is None else waiter.quiet_ns
+            self._idle = Idleness(self._program, real, quiet)
+            self._lingering = Idleness(self._program, real, quiet, linger)
+        self._idle.begin()
+        self._lingering.begin()
+        return self._go(self._working, "it was still busy")
+
+    def _working(self) -> Progress:
+        assert self._idle is not None
+        assert self._lingering is not None
+        if not self._idle.is_reached():
+            return WAITING
+        if self._program.writes:
+            return self._go(self._releasing, "its writes were not answered")
+        if not self._lingering.is_reached() or not self._is_content():
+            return WAITING
+        self._program.may_read = False
+        self._state = self._begin
+        return Progress(wrote=True, more=False) if self._wrote else IDLE
+
+    def _releasing(self) -> Progress:
+        """One write after the other, those that come meanwhile belong to the next round."""
+        program = self._program
+        if self._batch is None:
+            self._batch = program.writes
+        if program.passed:
+            return WAITING
+        if self._batch:
+            self._wrote = True
+            program.let_in(self._batch.pop(0))
+            return WAITING
+        self._batch = None
+        return self._round()
+
+    _batch = None

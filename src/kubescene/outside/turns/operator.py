@@ -1,0 +1,77 @@
+"""An operator, write by write.
+
+It sees all that has happened, then whatever it wants to write is held until it has nothing else to
+do; the first write, in an order that does not depend on chance, is carried out. That is one loop.
+Its next turn begins with its own echo. A program that says when a loop is over (``parked``) writes
+all of the loop in one turn.
+"""
+
+from kubescene.control import IDLE, WAITING, Progress
+from kubescene.outside.idleness import ONE_WORKER, Idleness
+from kubescene.outside.turns.turn import Turn
+
+
+class OperatorTurn(Turn):
+    """Moves one operator."""
+
+    _idle: Idleness | None = None
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        by = () if self._idle is None else (self._idle.judged_by,)
+        return ("parked", *by) if self._program.has_parked else by
+
+    def _begin(self) -> Progress:
+        program = self._program
+        self._wrote = False
+        program.let_read()
+        program.give_all()
+        program.unpark()
+        self._judge().begin()
+        return self._go(self._working, "it was still busy")
+
+    def _judge(self) -> Idleness:
+        if self._idle is None:
+            waiter = self._declared.waiter
+            quiet = ONE_WORKER if waiter is None or waiter.quiet_ns is None else waiter.quiet_ns
+            linger = 0 if waiter is None or waiter.quiet_ns is None else waiter.quiet_ns
+            self._idle = Idleness(self._program, self._world.real_clock, quiet, linger)
+        return self._idle
+
+    def _working(self) -> Progress:
+        program = self._program
+        if program.has_parked and not program.passed and (writes := program.writes):
+            # It tells when the loop is over: until then its writes belong together.
+            program.let_in(writes[0])
+            self._wrote = True
+            return self._go(self._echoing, "its write was not answered")
+        if not self._judge().is_reached():
+            return WAITING
+        if program.parked and self._wrote:
+            return self._end(Progress(wrote=True, more=True))
+        if writes := program.writes:
+            program.let_in(writes[0])
+            return self._go(self._answering, "its write was not answered")
+        if program.parked and not program.has_seen:
+            return WAITING
+        if not self._is_content():
+            return WAITING
+        return self._end(Progress(wrote=True, more=True) if self._wrote else IDLE)
+
+    def _echoing(self) -> Progress:
+        """In the middle of a loop: it sees its own write before it writes again."""
+        if self._program.passed:
+            return WAITING
+        self._program.give_all()
+        self._judge().begin()
+        return self._go(self._working, "it was still busy")
+
+    def _answering(self) -> Progress:
+        if self._program.passed:
+            return WAITING
+        return self._end(Progress(wrote=True, more=True))
+
+    def _end(self, progress: Progress) -> Progress:
+        self._program.may_read = False
+        self._state = self._begin
+        return progress

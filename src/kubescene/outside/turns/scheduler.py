@@ -1,0 +1,232 @@
+"""A scheduler, pod by pod, held by park pods (see `kubescene.outside.park_pods`).
+
+It stands still in the status write of a park pod. A turn lets it see all that has happened, one
+more of the pods that wait, and the next park pod; then the write is answered. It works until it
+stands still in the next one. What it wanted to write meanwhile was held, and is carried out one
+decision after the other, with the world coming to rest in between. When no pod is left it may run
+with no park pod at all, so that it takes pods from its backoff queue; if nothing comes, it is done.
+"""
+
+from kubescene.api.changes import Change, ChangeType
+from kubescene.clock import SECOND
+from kubescene.control import IDLE, WAITING, Progress
+from kubescene.outside.asking import PODS
+from kubescene.outside.idleness import ONE_WORKER, Idleness
+from kubescene.outside.park_pods import park_pod, park_pod_name, park_record, park_reply
+from kubescene.outside.programs import Held, Reply
+from kubescene.outside.turns.turn import Turn
+from kubescene.outside.turns.waiting_pods import WaitingPods
+from kubescene.scenario.outside import Feed
+
+BIND_WITHIN = SECOND
+"""A decision is written by a thread of its own: it is on its way when the next pod's turn comes."""
+
+
+class SchedulerTurn(Turn):
+    """Moves one scheduler."""
+
+    _idle: Idleness | None = None
+    _ordinal = 0
+    _is_parked = False
+    _waiting: WaitingPods | None = None
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        return ("park-pod",) if self._idle is None else ("park-pod", self._idle.judged_by)
+
+    # -- giving -----------------------------------------------------------------------------------
+
+    def _begin(self) -> Progress:
+        """Parked, or never parked yet: give it the next pod."""
+        if self._idle is None:
+            self._idle = Idleness(self._program, self._world.real_clock, ONE_WORKER)
+            self._waiting = WaitingPods(self._declared.scheduler_name, self._world.decoder)
+        self._program.unpark()
+        self._program.let_read()
+        return self._give(parks=True)
+
+    def _give(self, *, parks: bool) -> Progress:
+        waiting, idle = self._waiting, self._idle
+        assert waiting is not None
+        assert idle is not None
+        if not any(self._program.feeds_of(PODS)):
+            return self._go(self._begin, "it had no watch of pods")
+        given = self._deliver(waiting, parks=parks)
+        self._given = [change.record for change in given]
+        self._failed: list[str] = []
+        self._is_draining = not parks
+        idle.begin()
+        return self._go(self._consuming, "what it was sent was not read")
+
+    def _deliver(self, waiting: WaitingPods, *, parks: bool) -> list[Change]:
+        """Send all that has happened, the next pods, and the park pod that takes over."""
+        revision = self._world.revision
+        for feed in self._program.feeds:
+            changes = feed.pull()
+            feed.release(waiting.sift(changes) if feed.resource == PODS else changes)
+        given = waiting.take(everything=self._declared.feed is Feed.ALL_PODS) if parks else []
+        events = given + self._parking(revision, parks=parks)
+        for feed in self._program.feeds_of(PODS):
+            feed.release(events)
+        return given
+
+    def _parking(self, revision: int, *, parks: bool) -> list[Change]:
+        events = []
+        if self._is_parked:
+            events.append(self._event(ChangeType.DELETED, self._ordinal, revision))
+        if parks:
+            self._ordinal += 1
+            events.append(self._event(ChangeType.ADDED, self._ordinal, revision))
+        return events
+
+    def _event(self, kind: ChangeType, ordinal: int, revision: int) -> Change:
+        return Change(kind, park_record(self._pod(ordinal), revision), None, self._world.decoder)
+
+    def _pod(self, ordinal: int) -> "dict[str, object]":
+        return park_pod(ordinal, self._declared.scheduler_name, self._now())
+
+    def _consuming(self) -> Progress:
+        assert self._idle is not None
+        if not self._idle.is_reached():
+            return WAITING
+        if self._is_parked:
+            self._answer_parked()
+        self._idle.begin()
+        if self._is_draining:
+            return self._go(self._draining, "it was still busy")
+        return self._go(self._running, "it had not come to a stand (did not try its park pod)")
+
+    def _answer_parked(self) -> None:
+        """Let its loop go on."""
+        self._is_parked = False
+        for held in list(self._program.parkings):
+            self._program.drop(held)
+            name = held.asked.name
+            ordinal = int(name.rpartition("-")[2])
+            held.resolve(Reply(park_reply(self._pod(ordinal), self._world.revision)))
+
+    # -- working ------------------------------------------------------------------------------------
+
+    def _running(self) -> Progress:
+        """Until it stands still in the next park pod's status."""
+        self._let_failures_in()
+        self._program.unpark()
+        if self._program.passed or not self._has_parked():
+            return WAITING
+        self._is_parked = True
+        self._late = self._world.real_clock.now() + BIND_WITHIN
+        return self._go(self._collecting, "its decisions did not arrive")
+
+    def _has_parked(self) -> bool:
+        wanted = park_pod_name(self._ordinal)
+        return any(held.asked.name == wanted for held in self._program.parkings)
+
+    def _let_failures_in(self) -> None:
+        """Its loop waits for these: a failed attempt is told by the loop itself."""
+        for held in self._program.writes:
+            if held.asked.is_pod_status and self._is_attempt(held):
+                self._failed.append(held.asked.name)
+                self._program.let_in(held)
+
+    def _is_attempt(self, held: Held) -> bool:
+        return b"PodScheduled" in held.asked.body
+
+    def _collecting(self) -> Progress:
+        """Decisions are written by threads of their own: wait for those that must come."""
+        self._let_failures_in()
+        if self._program.passed:
+            return WAITING
+        if not self._is_complete() and self._world.real_clock.now() < self._late:
+            return WAITING
+        return self._decide()
+
+    def _is_complete(self) -> bool:
+        """Whether each pod that was given has failed or is being bound, and the rest is still."""
+        assert self._idle is not None
+        written = {(held.asked.namespace, held.asked.name) for held in self._program.writes}
+        for pod in self._given:
+            if pod.name not in self._failed and (pod.namespace, pod.name) not in written:
+                return False
+        return self._idle.is_reached()
+
+    def _decide(self) -> Progress:
+        """What it wants to have written is carried out, or it is given the next pod."""
+        if self._program.writes:
+            return self._release()
+        if self._given or self._failed:
+            self._state = self._begin
+            return Progress(wrote=bool(self._failed), more=True)
+        return self._give(parks=False)
+
+    # -- carrying out ------------------------------------------------------------------------------
+
+    def _release(self) -> Progress:
+        """One decision: a binding, or all that one preemption removes."""
+        writes = self._program.writes
+        bindings = [held for held in writes if held.asked.is_bind]
+        self._batch = bindings[:1] or writes
+        self._is_preempting = not bindings
+        return self._go(self._carrying_out, "its writes were not answered")
+
+    def _carrying_out(self) -> Progress:
+        if self._program.passed:
+            return WAITING
+        if self._batch:
+            self._program.let_in(self._batch.pop(0))
+            return WAITING
+        if self._is_preempting and not self._has_come_to_rest():
+            return WAITING
+        self._state = self._decided
+        return Progress(wrote=True, more=True)
+
+    def _has_come_to_rest(self) -> bool:
+        """A victim is marked first and deleted then: both belong to one decision."""
+        assert self._idle is not None
+        if not self._idle.is_reached():
+            return False
+        self._batch = [held for held in self._program.writes if not held.asked.is_bind]
+        if self._batch:
+            self._idle.begin()
+        return not self._batch
+
+    def _decided(self) -> Progress:
+        """The world has come to rest: the next decision, or the next pod."""
+        self._let_failures_in()
+        if self._program.passed:
+            return WAITING
+        if self._program.writes:
+            return self._release()
+        return self._begin()
+
+    # -- draining ----------------------------------------------------------------------------------
+
+    def _draining(self) -> Progress:
+        """No pod is left to give: it may take those that back off, until it is still."""
+        assert self._idle is not None
+        self._let_failures_in()
+        if not self._idle.is_reached():
+            return WAITING
+        worked = bool(self._program.writes or self._failed)
+        if not worked and not self._is_content():
+            return WAITING
+        self._worked = worked
+        self._ordinal += 1
+        revision = self._world.revision
+        event = self._event(ChangeType.ADDED, self._ordinal, revision)
+        for feed in self._program.feeds_of(PODS):
+            feed.release([event])
+        return self._go(self._parking_again, "it had not come to a stand (its park pod)")
+
+    def _parking_again(self) -> Progress:
+        self._let_failures_in()
+        if self._program.passed or not self._has_parked():
+            return WAITING
+        self._is_parked = True
+        self._worked = self._worked or bool(self._program.writes)
+        if self._program.writes:
+            return self._release()
+        self._state = self._begin
+        if self._worked:
+            return Progress(wrote=True, more=True)
+        self._program.may_read = False
+        return IDLE

@@ -1,0 +1,105 @@
+"""What all turns have in common: states, and patience that is real time.
+
+A turn is polled: `run_once` looks whether what it waits for has come, and says `WAITING` if not.
+It never blocks, since the program's own requests are carried out by the same thread.
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol
+
+from kubescene.api.changes import Decoder
+from kubescene.clock import SECOND, Clock, format_time
+from kubescene.control import WAITING, Progress
+from kubescene.errors import KubesceneError, ScenarioError
+from kubescene.outside.programs import Program
+from kubescene.outside.waiters import ControllerWaiter
+from kubescene.client import Reader
+from kubescene.scenario.outside import OutsideController
+
+
+class Surroundings(Protocol):
+    """What a turn may ask of the world."""
+
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def decoder(self) -> Decoder: ...
+
+    @property
+    def reader(self) -> Reader: ...
+
+    @property
+    def clock(self) -> Clock:
+        """The scenario's time."""
+        ...
+
+    @property
+    def real_clock(self) -> Clock: ...
+
+
+class Turn:
+    """A controller whose loops another program does."""
+
+    def __init__(
+        self,
+        program: Program,
+        declared: OutsideController,
+        world: Surroundings,
+        waiter: ControllerWaiter | None = None,
+    ) -> None:
+        self.name = program.name
+        self._program = program
+        self._declared = declared
+        self._world = world
+        self._waiter = waiter
+        self._state: Callable[[], Progress] = self._begin
+        self._expects = ""
+        self._deadline = 0
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """By what it is judged that the program has nothing left to do."""
+        return ()
+
+    def run_once(self) -> Progress:
+        self._program.check()
+        progress = self._state()
+        if progress.waits and self._world.real_clock.now() > self._deadline:
+            self._give_up()
+        return progress
+
+    def _begin(self) -> Progress:
+        """What a turn starts with."""
+        raise NotImplementedError
+
+    def _go(self, state: Callable[[], Progress], expects: str) -> Progress:
+        """Wait for something from now on; ``expects`` says what, in case it never comes."""
+        self._state, self._expects = state, expects
+        self._deadline = self._world.real_clock.now() + self._declared.timeout_ns
+        return WAITING
+
+    def _is_content(self) -> bool:
+        """Whether its waiter, if it has one, agrees that nothing is left to do."""
+        return self._waiter is None or self._waiter.condition(self._world.reader)
+
+    def _give_up(self) -> NoReturn:
+        waited = self._declared.timeout_ns // SECOND
+        raise ScenarioError(
+            f"after {waited} s {self._expects}{self._unmet()}; raise its timeout in "
+            "spec.controllers.outside if it needs longer",
+            where=f"controller {self.name}",
+        )
+
+    def _unmet(self) -> str:
+        if self._waiter is None or self._waiter.condition(self._world.reader):
+            return ""
+        return f" ({self._waiter.name}: {self._waiter.unmet(self._world.reader)})"
+
+    def _now(self) -> str:
+        return format_time(self._world.clock.now())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        raise KubesceneError(
+            f"a world in which {self.name} takes part cannot be copied: that program runs outside"
+        )

@@ -1,0 +1,81 @@
+"""The pods that a scheduler outside has not been shown yet.
+
+It is shown them one by one, so that it decides about each after the world has reacted to the one
+before: the highest priority first, then the oldest. What happens to a pod meanwhile is folded into
+its first appearance.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kubescene.api.changes import Change, ChangeType, Decoder
+from kubescene.api.records import Record
+from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME
+from kubescene.types import JsonObject
+
+FINAL_PHASES = ("Succeeded", "Failed")
+
+
+class Waiting(NamedTuple):
+    """A pod that waits: its newest state, and where it stands in the line."""
+
+    record: Record
+    priority: int
+    order: int
+    is_gated: bool
+
+
+class WaitingPods:
+    """Pods of one scheduler, by uid."""
+
+    def __init__(self, scheduler_name: str, decoder: Decoder) -> None:
+        self._scheduler_name = scheduler_name
+        self._decoder = decoder
+        self._waiting: dict[str, Waiting] = {}
+        self._shown: dict[str, None] = {}
+
+    def sift(self, changes: Iterable[Change]) -> list[Change]:
+        """What of this may be sent now; pods that it would try are kept back."""
+        return [shown for change in changes if (shown := self._sifted(change)) is not None]
+
+    def take(self, *, everything: bool) -> list[Change]:
+        """The next pod, or all that wait, as it appears for the first time."""
+        ready = [each for each in self._waiting.values() if not each.is_gated]
+        ready.sort(key=lambda each: (-each.priority, each.order))
+        return [self._show(each.record) for each in (ready if everything else ready[:1])]
+
+    def _sifted(self, change: Change) -> Change | None:
+        record = change.record
+        if record.uid in self._shown:
+            if change.type is ChangeType.DELETED:
+                del self._shown[record.uid]
+            return change
+        if change.type is ChangeType.DELETED:
+            return None if self._waiting.pop(record.uid, None) is not None else change
+        if not self._is_tried(change):
+            self._waiting.pop(record.uid, None)
+            return self._show(record)
+        self._keep(change)
+        return None
+
+    def _is_tried(self, change: Change) -> bool:
+        """Whether the scheduler would try to place it."""
+        record = change.record
+        if record.node or record.deleting or record.phase in FINAL_PHASES:
+            return False
+        return self._scheduler_of(change.object) == self._scheduler_name
+
+    def _scheduler_of(self, pod: JsonObject) -> str:
+        return str(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME)
+
+    def _keep(self, change: Change) -> None:
+        spec, uid = change.object["spec"], change.record.uid
+        known = self._waiting.get(uid)
+        order = change.revision if known is None else known.order
+        gated = bool(spec.get("schedulingGates"))
+        self._waiting[uid] = Waiting(change.record, spec.get("priority") or 0, order, gated)
+
+    def _show(self, record: Record) -> Change:
+        self._waiting.pop(record.uid, None)
+        self._shown[record.uid] = None
+        return Change(ChangeType.ADDED, record, None, self._decoder)
