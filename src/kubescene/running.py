@@ -27,6 +27,7 @@ from kubescene.results.explaining import Attempts, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import ExpectationOutcome, Summary, SummaryFold
+from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
 from kubescene.scenario.faults import operations_of, tolerated
@@ -342,6 +343,7 @@ def examined(
     """
     for fault in expectation_faults(spec.expectations):
         raise fault.error
+    check_schedulers(spec, controllers, (each.scheduler_name for each in scheduler.profiles))
     for each in unsimulated(spec, Cast.of(spec, controllers, scheduler)) if strict else ():
         raise each.error
     return remarks(scenario, spec, controllers=controllers, scheduler=scheduler)

@@ -21,10 +21,11 @@ from kubescene.running import (
     without_status,
 )
 from kubescene.scenario.checking import object_faults
-from kubescene.scenario.controllers import check_controllers
+from kubescene.scenario.controllers import check_controllers, check_schedulers
 from kubescene.scenario.faults import find_faults, operations_of
 from kubescene.scenario.spec import ScenarioSpec, normalised
 from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
 BAD_INPUT = 2
@@ -70,8 +71,8 @@ def examine(
     spec = normalised(file.scenario, file.folder)
     faults += expectation_errors(spec)
     faults += [fault.error for fault in object_faults(spec, registered)]
-    faults += controller_errors(spec, registered)
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
+    faults += controller_errors(spec, registered, scheduler)
     if strict:
         faults += [each.error for each in unsimulated(spec, Cast.of(spec, registered, scheduler))]
         return faults, [], spec
@@ -120,10 +121,15 @@ def expectation_errors(spec: ScenarioSpec) -> list[ScenarioError]:
 
 
 def controller_errors(
-    spec: ScenarioSpec, registered: ControllerRegistrations
+    spec: ScenarioSpec,
+    registered: ControllerRegistrations,
+    scheduler: SchedulerOptions | None = None,
 ) -> list[ScenarioError]:
+    """What is wrong with who plays; the scheduler is left out if it cannot be read."""
+    profiles = () if scheduler is None else scheduler.profiles
     try:
         check_controllers(spec, registered)
+        check_schedulers(spec, registered, (each.scheduler_name for each in profiles))
     except ScenarioError as error:
         return [error]
     return []

@@ -108,6 +108,14 @@ class ScenarioBuilder:
         self._controllers["presimulationControllers"] = {"disabled": [{"name": n} for n in names]}
         return self
 
+    def outside(self, name: str, **settings: Any) -> Self:
+        """A controller in another process, by the field names of ``controllers.outside``.
+
+        It reacts before the simulation unless `simulate` names it.
+        """
+        self._controllers.setdefault("outside", []).append({"name": name, **settings})
+        return self
+
     def settings(self, **simulation: Any) -> Self:
         """``spec.simulation``, by its field names: ``seed``, ``startTime``, ``explain`` ..."""
         self._simulation |= simulation

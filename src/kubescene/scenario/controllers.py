@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 
 from kubescene.errors import ScenarioError
+from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.spec import ScenarioSpec
+
+SCHEDULER = "kube-scheduler"
 
 
 def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
-    """Raise `ScenarioError` for a controller that nobody registered, or if none is simulated."""
-    known = list(registered)
+    """Raise `ScenarioError` for a controller that nobody knows, or if none is simulated."""
+    known = spec.known_controllers(registered)
     listed = f"registered are: {', '.join(known)}"
     simulated, before = "simulationControllers.enabled", "presimulationControllers"
     named = {
@@ -30,3 +33,36 @@ def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
                     where=f"spec.controllers.{field}",
                     path=("spec", "controllers", *field.split(".")),
                 )
+
+
+def check_schedulers(spec: ScenarioSpec, registered: Iterable[str], ours: Iterable[str]) -> None:
+    """Raise `ScenarioError` if a scheduler outside has the pods of one of ours that plays too.
+
+    ``ours`` are the scheduler names that the scheduler of this process answers to.
+    """
+    profiles = set(ours)
+    playing = {*spec.presimulation_controllers(list(registered)), *spec.simulation_controllers}
+    if SCHEDULER not in playing or any(each.name == SCHEDULER for each in spec.outside):
+        return
+    for index, each in enumerate(spec.outside):
+        if each.kind is OutsideKind.SCHEDULER and each.scheduler_name in profiles:
+            raise ScenarioError(
+                f"pods of {each.scheduler_name!r} are bound by the {SCHEDULER} of this process "
+                f"too, which plays: give {each.name!r} the name {SCHEDULER} or another "
+                f"schedulerName, or put {SCHEDULER} into presimulationControllers.disabled",
+                where=f"spec.controllers.outside[{index}] (name {each.name!r})",
+                path=("spec", "controllers", "outside", index),
+            )
+
+
+def refuse_outside(spec: ScenarioSpec) -> None:
+    """Raise `ScenarioError` if the spec has controllers outside: nobody gives them turns here."""
+    playing = [each.name for each in spec.outside if each.name not in spec.disabled]
+    if playing:
+        raise ScenarioError(
+            f"{', '.join(playing)} run in other processes, and controllers.outside needs a server "
+            "that gives them their turns: play the scenario with `kubescene run FILE --server URL` "
+            'or start them with `kubescene run FILE --outside NAME="command"`',
+            where="spec.controllers.outside",
+            path=("spec", "controllers", "outside"),
+        )

@@ -25,7 +25,7 @@ from kubescene.api.scheme import ResourceType
 from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.control import LivelockError, Patience, Slot
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
-from kubescene.scenario.controllers import check_controllers
+from kubescene.scenario.controllers import check_controllers, refuse_outside
 from kubescene.scenario.edits import ignored_operations, spec_of
 from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
 from kubescene.scenario.kept import kept_warnings
@@ -211,6 +211,7 @@ class Engine:
             self._check_stage()
             examine = self._examine
             warnings = examine(self.scenario.object, self._spec) if examine else ()
+            refuse_outside(self._spec)
         except ScenarioError as error:
             self.bad_input = True
             self.failed_at = error.path

@@ -16,6 +16,7 @@ from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import BadRequestError, ScenarioError
 from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.outside import entries_of
 from kubescene.scenario.patch_text import check_form, decode_patch
 from kubescene.scenario.simulation import parse_simulation
 from kubescene.scenario.strictness import Fault, Step, misfits, spelled
@@ -139,6 +140,7 @@ def _spec_faults(
             yield Fault(error.path or ("spec", "simulation"), error.message)
     if not any(path[:2] == ("spec", "controllers") for path in malformed):
         yield from (fault.under("spec", "controllers") for fault in _controller_faults(spec))
+        yield from _outside_faults(spec)
     sound = []
     for index, item in enumerate(items):
         place = ("spec", name, index)
@@ -296,6 +298,20 @@ def _controller_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
         for name in names[group, "enabled"]:
             if name in names[group, "disabled"]:
                 yield Fault((group, "disabled"), f"{name} is enabled, too")
+
+
+def _outside_faults(spec: Mapping[str, Any]) -> Iterable[Fault]:
+    if not entries_of(spec):
+        return ()
+    from kubescene.scenario.outside_faults import outside_faults
+
+    names = controller_names(spec)
+    return outside_faults(
+        spec,
+        names["simulationControllers", "enabled"],
+        names["presimulationControllers", "enabled"],
+        names["presimulationControllers", "disabled"],
+    )
 
 
 def controller_names(spec: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:

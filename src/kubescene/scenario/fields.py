@@ -17,6 +17,9 @@ PROPAGATION_POLICIES = ("Background", "Foreground", "Orphan")
 CREATED_SUBRESOURCES = ("binding", "eviction", "scale", "status")
 PATCHED_SUBRESOURCES = ("status", "scale")
 EXPLAIN_LEVELS = ("Auto", "Full", "Failures", "Off")
+OUTSIDE_KINDS = ("scheduler", "operator", "bag")
+FEEDS = ("OnePod", "AllPods")
+SETTINGS = ("Checked", "Unchecked")
 
 
 class FieldType(StrEnum):
@@ -32,7 +35,8 @@ class FieldType(StrEnum):
 class Field(Struct, frozen=True):
     """One field. ``also`` are other spellings of it; ``open`` admits members that are not listed.
 
-    ``items`` is what a list holds. ``is_map`` is an object with texts under any names.
+    ``items`` is what a list holds. ``is_map`` is an object with texts under any names. ``refused``
+    are members that people may look for and that are not there on purpose: name and reason.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Field(Struct, frozen=True):
     also: tuple[str, ...] = ()
     open: bool = False
     is_map: bool = False
+    refused: tuple[tuple[str, str], ...] = ()
 
     def member(self, name: str) -> "Field | None":
         """The field that a name stands for, in whichever spelling."""
@@ -225,6 +230,91 @@ def _controllers(name: str, about: str, enabled: str, disabled: str, **more: obj
     )
 
 
+_NO_PROGRAMS = (
+    "a scenario starts no programs: leave it out and say "
+    'kubescene run --outside NAME="command" where the scenario is played'
+)
+CONDITION = record(
+    "",
+    "A sentence in CEL about objects: true as soon as the controller has done its work.",
+    API_VERSION,
+    KIND,
+    text("namespace", "Only objects of this namespace.", default="all of them"),
+    text(
+        "expression",
+        "What must hold: true or false. `object` is every object of that kind in turn, `objects` "
+        "is the list of them; one that has no value, since a field is not there, does not hold.",
+        required=True,
+    ),
+    text("message", "What to tell people where it does not hold."),
+)
+WAITER = record(
+    "waiter",
+    "Who says from the state of the objects that the controller has nothing left to do. Without "
+    "one the wire and the process alone are looked at.",
+    text(
+        "name",
+        "`kube-scheduler`, `workloads`, `quiet`, or one that whoever plays the scenario brings "
+        "(`--waiter module:Class`). Not beside `conditions`.",
+    ),
+    text(
+        "quietPeriod",
+        "How long, in real time, the controller must have sent nothing before it is asked. Alone: "
+        "the waiter `quiet`.",
+    ),
+    items_of("conditions", "Instead of a name: all of these must hold.", CONDITION),
+)
+OUTSIDE_CONTROLLER = record(
+    "",
+    "A controller that runs in a process of its own and has its turns through the API.",
+    text(
+        "name",
+        "Its name here and its identity: it talks to the server by `/as/NAME`. That of a built-in "
+        "controller takes its place.",
+        required=True,
+    ),
+    text(
+        "kind",
+        "How turns are given: a `scheduler` is fed pods, an `operator` goes write by write, a "
+        "`bag` of controllers in rounds and only before the simulation.",
+        choices=OUTSIDE_KINDS,
+        default="operator",
+    ),
+    text(
+        "schedulerName",
+        "Of a scheduler: the pods that are its own.",
+        default="default-scheduler",
+    ),
+    text(
+        "feed",
+        "Of a scheduler: how many pods it is shown in a turn. `AllPods` is faster, and the only "
+        "right one where its QueueSort is not PrioritySort; it then decides before others react.",
+        choices=FEEDS,
+        default="OnePod",
+    ),
+    WAITER,
+    text(
+        "timeout",
+        "Real time that one turn may take; the scenario fails after that.",
+        default="240s",
+    ),
+    text(
+        "attachTimeout",
+        "Real time that it may take to come and open its watches.",
+        default="60s",
+    ),
+    text(
+        "settings",
+        "`Unchecked`: play also with settings that make results differ from run to run; the status "
+        "says so.",
+        choices=SETTINGS,
+        default="Checked",
+    ),
+    refused=tuple(
+        (name, _NO_PROGRAMS) for name in ("command", "args", "binary", "exec", "image", "program")
+    ),
+)
+
 CONTROLLERS = record(
     "controllers",
     "Who plays. Without it `kube-scheduler` is simulated and everybody else runs before it.",
@@ -240,6 +330,12 @@ CONTROLLERS = record(
         "Needed only where `disabled` has `*`.",
         "Who must not run; `*` is everybody.",
         also=("preSimulationControllers",),
+    ),
+    items_of(
+        "outside",
+        "Controllers that run in other processes. Each is a simulation controller if it is named "
+        "there, otherwise it reacts before the simulation, as everybody does.",
+        OUTSIDE_CONTROLLER,
     ),
 )
 

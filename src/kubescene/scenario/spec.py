@@ -22,6 +22,7 @@ from kubescene.scenario.faults import (
 )
 from kubescene.scenario.fields import MAX_COUNT, MAX_STEP
 from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.outside import OutsideController, outside_of
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.types import JsonObject
 
@@ -100,6 +101,7 @@ class ScenarioSpec:
     presimulation_enabled: tuple[str, ...] | None = None
     simulation: Simulation = field(default_factory=Simulation)
     expectations: tuple[Expectation, ...] = ()
+    outside: tuple[OutsideController, ...] = ()
 
     @cached_property
     def by_step(self) -> dict[int, tuple[Operation, ...]]:
@@ -120,13 +122,17 @@ class ScenarioSpec:
     def _majors(self) -> tuple[int, ...]:
         return tuple(self.by_step)
 
+    def known_controllers(self, registered: Iterable[str]) -> list[str]:
+        """Those of the world, then those outside that do not take the place of one of them."""
+        return list(dict.fromkeys((*registered, *(each.name for each in self.outside))))
+
     def presimulation_controllers(self, registered: Sequence[str]) -> list[str]:
-        """Every registered controller that is neither simulated nor disabled, in settle order."""
+        """Every known controller that is neither simulated nor disabled, in settle order."""
         if "*" in self.disabled:
             return list(self.presimulation_enabled or ())
         return [
             name
-            for name in registered
+            for name in self.known_controllers(registered)
             if name not in self.simulation_controllers and name not in self.disabled
         ]
 
@@ -159,6 +165,7 @@ def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Sc
         operations=tuple(replace(each, listed=listed) for each in operations),
         simulation=parse_simulation(spec.get("simulation")),
         expectations=expectations_of(spec),
+        outside=outside_of(spec),
         **_controllers(spec),
     )
 

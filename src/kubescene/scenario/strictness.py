@@ -131,6 +131,8 @@ def _members(value: Mapping[str, Any], field: Field) -> Iterator[Fault]:
 
 
 def _unknown(name: Any, field: Field) -> str:
+    if (why := dict(field.refused).get(name)) is not None:
+        return f"{name} cannot be set here: {why}"
     known = [spelling for each in field.fields for spelling in (each.name, *each.also)]
     meant = get_close_matches(str(name), known, 1)
     hint = f"did you mean {meant[0]}" if meant else f"known are: {', '.join(known)}"

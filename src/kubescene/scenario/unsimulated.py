@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubescene.errors import ScenarioError
+from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
 DEFAULT_SCHEDULER = "default-scheduler"
+SCHEDULER = "kube-scheduler"
 
 POD_FIELDS: Mapping[str, str] = {
     "affinity.nodeAffinity": "NodeAffinity",
@@ -106,16 +108,33 @@ class Unsimulated:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who plays: the controllers that run, and the plugins of each scheduler's profile."""
+    """Who plays: the controllers that run, and the plugins of each scheduler's profile.
+
+    What programs outside act on is not known: ``schedulers`` are the scheduler names of some of
+    them, and if there is a ``bag`` of controllers, any kind may have found its own.
+    """
 
     controllers: Collection[str]
     plugins: Mapping[str, Collection[str]] = field(default_factory=dict)
+    schedulers: Collection[str] = ()
+    bag: bool = False
 
     @classmethod
     def of(cls, spec: ScenarioSpec, registered: Iterable[str], options: SchedulerOptions) -> "Cast":
-        names = spec.presimulation_controllers(list(registered))
-        profiles = {each.scheduler_name: each.plugin_names() for each in options.profiles}
-        return cls((*names, *spec.simulation_controllers), profiles)
+        before = spec.presimulation_controllers(list(registered))
+        names = (*before, *spec.simulation_controllers)
+        outside = [each for each in spec.outside if each.name in names]
+        ours = () if SCHEDULER in {each.name for each in outside} else options.profiles
+        return cls(
+            names,
+            {each.scheduler_name: each.plugin_names() for each in ours},
+            [each.scheduler_name for each in outside if each.kind is OutsideKind.SCHEDULER],
+            any(each.kind is OutsideKind.BAG for each in outside),
+        )
+
+    def has(self, controller: str) -> bool:
+        """Whether a controller plays, or may be one of those in a bag."""
+        return self.bag or controller in self.controllers
 
 
 def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
@@ -144,7 +163,7 @@ def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
     kind = obj["kind"]
     group = str(obj["apiVersion"]).rpartition("/")[0]
     controller = KINDS.get((group, kind))
-    if controller is not None and controller not in cast.controllers:
+    if controller is not None and not cast.has(controller):
         yield kind, f"the controller {controller} does not run"
         return
     if (group, kind) in INERT:
@@ -158,7 +177,7 @@ def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
 def _of_node(node: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
     effects = _at(node, "spec.taints[].effect")
     for effect, (controller, why) in TAINTS.items():
-        if effect in effects and controller not in cast.controllers:
+        if effect in effects and not cast.has(controller):
             yield f"the taint effect {effect}", why
 
 
@@ -167,8 +186,11 @@ def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
     if spec.get("nodeName"):
         return
     plugins = cast.plugins.get(str(scheduler))
+    if scheduler in cast.schedulers:
+        yield from _unheeded(spec)
+        return
     if plugins is None:
-        names = ", ".join(cast.plugins)
+        names = ", ".join((*cast.plugins, *cast.schedulers))
         yield (
             f"pod field schedulerName: {scheduler}",
             f"no profile has that name, so such pods wait; there is: {names}",
@@ -177,6 +199,10 @@ def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
     for path, plugin in POD_FIELDS.items():
         if plugin not in plugins and any(_at(spec, path)):
             yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
+    yield from _unheeded(spec)
+
+
+def _unheeded(spec: JsonObject) -> Iterator[tuple[str, str]]:
     for path, why in UNHEEDED.items():
         if any(_at(spec, path)):
             yield f"pod field {path}", why
