@@ -21,6 +21,7 @@ from kubescene.apiserver.metrics import metrics
 from kubescene.apiserver.negotiation import Form, negotiate
 from kubescene.apiserver.openapi import OpenApi
 from kubescene.apiserver.origins import check_form, check_sender
+from kubescene.apiserver.parking_page import ParkingPage
 from kubescene.apiserver.rendering import Renderer, is_large
 from kubescene.apiserver.requests import (
     DEFAULT_MAX_BODY,
@@ -39,7 +40,6 @@ from kubescene.apiserver.responses import (
     not_found_page,
 )
 from kubescene.apiserver.routes import Target, find_target
-from kubescene.apiserver.parking_page import ParkingPage
 from kubescene.apiserver.simulator import PREFIX, Simulator
 from kubescene.apiserver.streaming import WatchStreams
 from kubescene.apiserver.subresources import Subresources

@@ -11,6 +11,7 @@ The answer comes when it is its turn, when no scenario runs, or when ``timeoutSe
 
 from functools import partial
 
+from kubescene.api.scheme import GroupResource
 from kubescene.apiserver import bodies
 from kubescene.apiserver.content_types import checked_type
 from kubescene.apiserver.engine_thread import EngineThread
@@ -18,7 +19,6 @@ from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.turnstile import Turnstile
 from kubescene.apiserver.writing import as_object
-from kubescene.api.scheme import GroupResource
 from kubescene.errors import BadRequestError
 from kubescene.live import LiveScenarios
 from kubescene.outside.asking import Asked

@@ -36,7 +36,7 @@ BOOKMARK_EVERY_S = 60.0
 CHUNK_BYTES = 256 * 1024
 WATCH_BACKLOG = 50_000
 HELD_BACKLOG = 2_000_000
-"""For programs in turns: what they have not been given waits here, however long their turn takes."""
+"""For programs in turns: what they have not been given waits here, however long that takes."""
 
 _log = logging.getLogger(__name__)
 

@@ -12,9 +12,10 @@ from kubescene.actors import Actor
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import ClientGoneError, Request
-from kubescene.apiserver.responses import Response
+from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.routes import Target
 from kubescene.clock import WallClock
+from kubescene.errors import ApiError
 from kubescene.outside.asking import Asked, Treatment, treatment_of
 from kubescene.outside.programs import Held, Program, Reply
 from kubescene.outside.stage import OutsideStage
@@ -52,7 +53,8 @@ class Turnstile:
         if treatment is Treatment.PASS:
             return None
         if treatment is Treatment.DROP:
-            return Response(asked.body, 201)
+            # As if it had been stored, whatever the form in which it came.
+            return json_response(decoded(asked.body, request), 201)
         reply = await self.wait(program, asked, program.arrive, request)
         if reply is not None:
             return Response(reply.body, reply.code)
@@ -108,12 +110,16 @@ def asked_of(target: Target, request: Request, body: bytes) -> Asked:
 def name_in(body: bytes, request: Request) -> str:
     """The name of an object that is to be created, for the order of several."""
     try:
-        value = bodies.decode_body(body, request.header(b"content-type")).value
-    except Exception:
+        value = decoded(body, request)
+    except ApiError:
         # Whoever carries it out says what is wrong with it.
         return ""
     metadata = value.get("metadata") if isinstance(value, dict) else None
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def decoded(body: bytes, request: Request) -> JsonValue:
+    return bodies.decode_body(body, request.header(b"content-type")).value
 
 
 def product_of(request: Request) -> str:
@@ -134,5 +140,3 @@ def _settle(
     except RuntimeError:
         # The loop is closed: nobody waits any more.
         return
-
-

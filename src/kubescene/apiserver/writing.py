@@ -175,7 +175,9 @@ class Writes:
     async def read_body(self, request: Request) -> bodies.Body:
         data = await request.body(self.max_body)
         body = bodies.decode_body(data, request.header(b"content-type"))
-        return body if request.rewrite is None else replace(body, value=request.rewritten(body.value))
+        if request.rewrite is None:
+            return body
+        return replace(body, value=request.rewritten(body.value))
 
     async def read_patch(
         self, request: Request, resource_type: ResourceType

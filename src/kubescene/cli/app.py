@@ -124,6 +124,14 @@ def run(
     report: Annotated[
         bool, typer.Option("--report", help="With --out: write report.html there, too.")
     ] = False,
+    outside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COMMAND",
+            help="Start a program that takes part as the controller NAME; {kubeconfig} and "
+            "{server} in the command are replaced. May be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -146,6 +154,7 @@ def run(
         local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
         local |= {"--plugin-errors stop": plugin_errors == "stop", "--report": report}
+        local |= {"--outside": outside}
         check_local_options(local)
         forget_summary(output_path(out))
         with told_to(junit, file) as told:
@@ -175,6 +184,10 @@ def run(
         junit=junit,
         report=report,
     )
+    if outside:
+        from kubescene.cli.outside import run_with_programs
+
+        raise typer.Exit(run_with_programs(file, arguments, outside))
     if scheduler_config is not None and len(scheduler_config) > 1:
         from kubescene.cli.two_schedulers import run_both
 

@@ -108,9 +108,7 @@ class OutsideStage:
     def program(self, name: str) -> Program:
         return self._programs.setdefault(name, Program(name, self._clock))
 
-    def open_feed(
-        self, name: str, resource: GroupResource, mark: Callable[[], None]
-    ) -> Feed:
+    def open_feed(self, name: str, resource: GroupResource, mark: Callable[[], None]) -> Feed:
         return self.program(name).open_feed(resource, mark)
 
     def close_feed(self, name: str, feed: Feed) -> None:

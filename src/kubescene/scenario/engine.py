@@ -13,7 +13,7 @@ the middle of its play is a value that can be copied.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -208,10 +208,10 @@ class Engine:
         try:
             self._parse(self.scenario.object)
             check_controllers(self._spec, self.world.registrations)
-            self._check_stage()
+            if self._stage is None:
+                refuse_outside(self._spec)
             examine = self._examine
             warnings = examine(self.scenario.object, self._spec) if examine else ()
-            refuse_outside(self._spec)
         except ScenarioError as error:
             self.bad_input = True
             self.failed_at = error.path
@@ -221,16 +221,6 @@ class Engine:
         self._then(self._begin, tuple(warnings))
         self._then(self._clear)
         self._go_on()
-
-    def _check_stage(self) -> None:
-        """Refuse programs outside where nobody could give them their turns."""
-        if self._spec.outside and self._stage is None:
-            raise ScenarioError(
-                "controllers outside the process need a server to talk to: play the scenario with "
-                'kubescene run --outside NAME="command", or create it in kubescene serve',
-                where="spec.controllers.outside",
-                path=("spec", "controllers", "outside"),
-            )
 
     def _clear(self) -> None:
         """Take away some of what is there: a large world takes longer than others should wait."""
@@ -261,7 +251,7 @@ class Engine:
         world.begin_anew()
         warnings += kept_warnings(world.client(ENGINE))
         outside = [each.name for each in self._spec.outside]
-        names = self._spec.presimulation_controllers(with_outside(world.registrations, outside))
+        names = self._spec.presimulation_controllers(list(world.registrations))
         simulated = self._spec.simulation_controllers
         self._outside = frozenset(outside)
         self._roles = dict.fromkeys(names, Role.PRESIMULATION)
@@ -585,9 +575,3 @@ class Engine:
                 where=f"step {step}",
             )
         self._enter(StepPhase.CONTROLLER_PAUSED, step=step)
-
-
-def with_outside(registered: Iterable[str], outside: Sequence[str]) -> list[str]:
-    """All who can be called: one outside takes the place of ours of the same name."""
-    known = list(registered)
-    return known + [name for name in outside if name not in known]

@@ -8,6 +8,7 @@ a round brings nothing and has lasted as long as their own timers do.
 from kubescene.clock import MILLISECOND
 from kubescene.control import IDLE, WAITING, Progress
 from kubescene.outside.idleness import MANY_WORKERS, Idleness
+from kubescene.outside.programs import Held
 from kubescene.outside.turns.turn import Turn
 
 LINGER = 1200 * MILLISECOND
@@ -19,6 +20,7 @@ class BagTurn(Turn):
 
     _idle: Idleness | None = None
     _lingering: Idleness | None = None
+    _batch: list[Held] | None = None
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -67,5 +69,3 @@ class BagTurn(Turn):
             return WAITING
         self._batch = None
         return self._round()
-
-    _batch = None

@@ -94,7 +94,7 @@ class SchedulerTurn(Turn):
         self._idle.begin()
         if self._is_draining:
             return self._go(self._draining, "it was still busy")
-        return self._go(self._running, "it had not come to a stand (did not try its park pod)")
+        return self._run()
 
     def _answer_parked(self) -> None:
         """Let its loop go on."""
@@ -105,17 +105,27 @@ class SchedulerTurn(Turn):
             ordinal = int(name.rpartition("-")[2])
             held.resolve(Reply(park_reply(self._pod(ordinal), self._world.revision)))
 
-    # -- working ------------------------------------------------------------------------------------
+    # -- working --------------------------------------------------------------------------------
+
+    def _run(self) -> Progress:
+        assert self._idle is not None
+        self._idle.begin()
+        return self._go(self._running, "it had not come to a stand: it did not try its park pod")
 
     def _running(self) -> Progress:
         """Until it stands still in the next park pod's status."""
         self._let_failures_in()
         self._program.unpark()
         if self._program.passed or not self._has_parked():
-            return WAITING
+            return self._release() if self._is_stuck() else WAITING
         self._is_parked = True
         self._late = self._world.real_clock.now() + BIND_WITHIN
         return self._go(self._collecting, "its decisions did not arrive")
+
+    def _is_stuck(self) -> bool:
+        """Whether its loop waits for a write: one that binds before it takes the next pod does."""
+        assert self._idle is not None
+        return bool(self._program.writes) and self._idle.is_reached()
 
     def _has_parked(self) -> bool:
         wanted = park_pod_name(self._ordinal)
@@ -194,6 +204,8 @@ class SchedulerTurn(Turn):
         self._let_failures_in()
         if self._program.passed:
             return WAITING
+        if not self._is_parked:
+            return self._run()
         if self._program.writes:
             return self._release()
         return self._begin()

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from kubescene.api.changes import Decoder
+from kubescene.client import Reader
 from kubescene.clock import SECOND, Clock, format_time
 from kubescene.control import WAITING, Progress
 from kubescene.errors import KubesceneError, ScenarioError
 from kubescene.outside.programs import Program
 from kubescene.outside.waiters import ControllerWaiter
-from kubescene.client import Reader
 from kubescene.scenario.outside import OutsideController
 
 

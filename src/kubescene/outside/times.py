@@ -1,0 +1,2 @@
+def with_scenario_times(value, since, until, now):
+    return value
