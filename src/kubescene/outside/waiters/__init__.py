@@ -1,0 +1,10 @@
+"""ControllerWaiters of KEP-140: whether a controller has nothing left to do, from objects alone.
+
+`waiter_of` gives the one that a scenario declares. `waiting` is what a waiter is, for those who
+write their own; the others are those that are shipped: `scheduling`, `workloads`, `conditions`.
+"""
+
+from kubescene.outside.waiters.choosing import import_waiter, installed_waiters, waiter_of
+from kubescene.outside.waiters.waiting import ControllerWaiter
+
+__all__ = ["ControllerWaiter", "import_waiter", "installed_waiters", "waiter_of"]
