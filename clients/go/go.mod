@@ -1,3 +1,3 @@
 module kubescene.dev/clients/go
 
-go 1.23
+go 1.24
