@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test check bench lock format clean help kubectl chromium
+.PHONY: demo test check bench lock format clean help kubectl kubernetes chromium
 
 help: ## Show the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -13,12 +13,16 @@ help: ## Show the targets.
 demo: $(VENV)/.core ## Play the first example.
 	$(BIN)/kubescene run $(EXAMPLE) --out out/first-scenario
 
-test: $(VENV)/.dev kubectl chromium ## Run all tests.
+test: $(VENV)/.dev kubectl kubernetes chromium ## Run all tests.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 kubectl: # The conformance tests need one; where there is none, Go can build it.
 	@command -v kubectl >/dev/null || test -x .tools/bin/kubectl || scripts/install-kubectl \
 	  || echo "No kubectl and no way to build one: its conformance tests will be skipped."
+
+kubernetes: # Programs from outside are tested with the real ones, built once and kept.
+	@scripts/build-kubernetes \
+	  || echo "No kube-scheduler and kube-controller-manager and no way to build them: their tests will be skipped."
 
 chromium: # The report is tested in a real browser; where there is none, apt may have one.
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \

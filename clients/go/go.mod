@@ -1,0 +1,3 @@
+module kubescene.dev/clients/go
+
+go 1.24
