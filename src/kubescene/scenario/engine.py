@@ -31,6 +31,7 @@ from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
 from kubescene.scenario.kept import kept_warnings
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
+from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.outsiders import Frozen, refuse_outsider
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec, parse_spec
@@ -263,6 +264,8 @@ class Engine:
         if warnings:
             self._recorder.record(NotSimulated, ENGINE, warnings=warnings)
         if self._stage is not None and outside:
+            bags = [each.name for each in self._spec.outside if each.kind is OutsideKind.BAG]
+            self._recorder.tell_net_of(bags)
             self._then(self._gather, self._stage)
 
     def _start(self, names: Sequence[str], role: Role) -> tuple[Sequence[Slot], Sequence[Slot]]:
@@ -422,6 +425,7 @@ class Engine:
             progress = slot.turn()
             self._waits = progress.waits
             if not progress.waits:
+                self._recorder.tell_net()
                 patience.spend([slot.name], [slot.name] if progress.wrote else [])
 
     def _work(self, turns: int) -> None:

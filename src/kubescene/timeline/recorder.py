@@ -5,7 +5,7 @@ operations and controllers do, except status written by the kubelet stand-in, no
 objects that are bookkeeping rather than cluster state (Events, Leases, reviews).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from kubescene.actors import ENGINE, Actor, Role
@@ -26,6 +26,7 @@ from kubescene.timeline.facts import (
 )
 from kubescene.timeline.instruments import Instrument, ObjectWrite, StepPhaseChange
 from kubescene.timeline.log import TimelineLog
+from kubescene.timeline.net_changes import NetChanges
 from kubescene.timeline.object_facts import (
     ObjectCreated,
     ObjectDeleted,
@@ -74,6 +75,8 @@ class TimelineRecorder(Instrument):
         self._ordinal_step: ScenarioStep | None = None
         self._id_begins = ""
         self._lasting: tuple[Any, bytes] = (None, b"")
+        self._netted: frozenset[str] = frozenset()
+        self._net = NetChanges()
 
     # -- hooks -----------------------------------------------------------------------------
 
@@ -84,7 +87,10 @@ class TimelineRecorder(Instrument):
         self._pods.observe(write, self.step)
         asked = write.origin is not None
         if is_significant(write.actor, write.gvk, write.subresource, asked=asked):
-            self._append(self._object_fact(write))
+            if write.actor.name in self._netted:
+                self._net.add(write)
+            else:
+                self._append(self._object_fact(write))
         if write.record.deleting and write.gvk == POD:
             self._left(write)
 
@@ -124,6 +130,16 @@ class TimelineRecorder(Instrument):
     def advanced(self, origin: OperationOrigin) -> None:
         """An advance operation was reached."""
         self.record(Advanced, ENGINE, id=origin.id, operation=operation_of(origin))
+
+    def tell_net_of(self, actors: Iterable[str]) -> None:
+        """Of these actors only what `tell_net` finds is told from now on."""
+        self._netted = frozenset(actors)
+        self._net = NetChanges()
+
+    def tell_net(self) -> None:
+        """Their turn is over: tell what they have changed since the last one."""
+        for write in self._net.take():
+            self._append(self._object_fact(write))
 
     def record(self, kind: type[Fact], actor: Actor, *, id: str = "", **fields: Any) -> None:
         """Append a fact of any kind, at the current step and time."""
