@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_objects import HeldObjects
 
+from held_objects import HeldObjects
 from kubescene.actors import ENGINE
 from kubescene.client import Reader
 from kubescene.cluster import Cluster

@@ -57,6 +57,7 @@ class ParkingPage:
             await self._turnstile.wait(program, asked, arrive, request, limit_s)
         except TimeoutError:
             return json_response(await self._engine.submit(lambda: self._answer(go=False)))
+        request.afterwards.append(partial(self._engine.post, program.answered))
         return json_response(await self._engine.submit(lambda: self._answer(go=True)))
 
     def _answer(self, *, go: bool) -> JsonObject:

@@ -188,20 +188,21 @@ class WatchStreams:
             watch = Watch(store, (resource,), since=since, backlog=self.backlog, wake=sleeper.mark)
             registered = Registered(watch, existing, since)
         else:
-            registered = self._feed(request.actor.name, resource, sleeper, existing, since)
+            registered = self._feed(request, resource, sleeper, existing, since)
         opened.append(registered)
         return registered
 
     def _feed(
         self,
-        reader: str,
+        request: Request,
         resource: GroupResource,
         sleeper: Sleeper,
         existing: list[Record],
         since: int,
     ) -> Registered:
         """The watch of a program that a scenario may call: it sees what it is given."""
-        feed = self._stage.open_feed(reader, resource, sleeper.mark)
+        reader = request.actor.name
+        feed = self._stage.open_feed(reader, resource, sleeper.mark, request.port)
         watch = Watch(self._store, (resource,), since=since, backlog=HELD_BACKLOG, wake=feed.wake)
         feed.follow(watch)
         return Registered(watch, existing, since, feed, reader)

@@ -69,7 +69,7 @@ class Turnstile:
         """Until the engine has decided; raises TimeoutError if that takes longer than it may."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Reply | None] = loop.create_future()
-        held = Held(asked, partial(_settle, loop, future), product_of(request))
+        held = Held(asked, partial(_settle, loop, future), product_of(request), request.port)
         gone = asyncio.ensure_future(request.receive())
         self._engine.post(partial(arrive, held))
         try:
@@ -77,21 +77,27 @@ class Turnstile:
                 (future, gone), return_when=asyncio.FIRST_COMPLETED, timeout=limit_s or None
             )
         except asyncio.CancelledError:
-            self._engine.post(partial(program.drop, held))
+            self._engine.post(partial(forget, program, held))
             raise
         finally:
             gone.cancel()
-        if future.done():
-            return future.result()
-        self._engine.post(partial(program.drop, held))
-        if gone.done() and not gone.cancelled():
+        if not future.done() and gone.done() and not gone.cancelled():
+            self._engine.post(partial(forget, program, held))
             raise ClientGoneError
-        raise TimeoutError
+        if not future.done() and await self._engine.submit(partial(program.drop, held)):
+            raise TimeoutError
+        return await future
 
     def _in_scenario_time(self, value: JsonValue) -> JsonValue:
         """What the program says about now is about the scenario's now."""
         now = self._engine.cluster.clock.now()
         return with_scenario_times(value, self._stage.since, self._clock.now(), now)
+
+
+def forget(program: Program, held: Held) -> None:
+    """On the engine thread: whoever asked has gone, before or after it was let in."""
+    if not program.drop(held):
+        program.answered()
 
 
 def asked_of(target: Target, request: Request, body: bytes) -> Asked:

@@ -8,6 +8,7 @@ enough for most; the Scenario's status says which it was.
 from kubescene.clock import MILLISECOND, Clock
 from kubescene.outside.programs import Program
 from kubescene.outside.stillness import Stillness, can_be_watched
+from kubescene.outside.wire import is_quiet
 
 ONE_WORKER = 20 * MILLISECOND
 MANY_WORKERS = 500 * MILLISECOND
@@ -47,7 +48,13 @@ class Idleness:
             return False
         if self._stillness is None:
             return now - self._since >= self._quiet
-        return self._stillness.is_still(now)
+        if not self._stillness.is_still(now):
+            return False
+        # Who waits for us with one hand may read nothing with the other.
+        if program.is_waiting or is_quiet(program.ports):
+            return True
+        self._restart(now)
+        return False
 
     def _restart(self, now: int) -> None:
         self._since = now

@@ -36,6 +36,8 @@ class Held:
     resolve: Callable[[Reply | None], None]
     product: str = ""
     """The program that it says it comes from, as in ``kubectl/v1.36``: kubectl."""
+    port: int = 0
+    """The other end of its connection."""
 
 
 class Program:
@@ -58,12 +60,15 @@ class Program:
         self.passed = 0
         """Requests that were let in and are not answered yet."""
         self.last_heard = 0
+        self.ports: dict[int, None] = {}
+        """The other ends of its connections."""
         self.fault = ""
         self.wake: Callable[[], None] | None = None
 
     # -- watches -------------------------------------------------------------------------------
 
-    def open_feed(self, resource: GroupResource, mark: Callable[[], None]) -> Feed:
+    def open_feed(self, resource: GroupResource, mark: Callable[[], None], port: int) -> Feed:
+        self.ports[port] = None
         feed = Feed(resource, mark, self._changed)
         feed.is_open = self.is_open
         self.feeds.append(feed)
@@ -101,6 +106,7 @@ class Program:
     def arrive(self, held: Held) -> None:
         """A request is there: let it in, or keep it."""
         self.last_heard = self._clock.now()
+        self.ports[held.port] = None
         treatment = treatment_of(held.asked)
         if treatment is Treatment.PARK_POD and not self.is_open:
             self.parkings.append(held)
@@ -125,25 +131,25 @@ class Program:
         self.passed -= 1
         self.last_heard = self._clock.now()
 
-    def drop(self, held: Held) -> None:
-        """Whoever sent it has gone: it is not carried out."""
+    def drop(self, held: Held) -> bool:
+        """Whoever sent it has gone: it is not carried out. False if it was decided already."""
         for waiting in (self.held, self.parkings, self.parked):
             if held in waiting:
                 waiting.remove(held)
-                return
+                return True
+        return False
 
     def park(self, held: Held) -> None:
         """It says that its loop is over."""
         self.last_heard = self._clock.now()
-        if self.is_open:
-            held.resolve(None)
-        else:
-            self.has_parked = True
-            self.parked.append(held)
+        self.ports[held.port] = None
+        self.parked.append(held)
+        self.has_parked = True
 
     def unpark(self) -> None:
         """Its next loop may begin."""
         for held in self._taken(self.parked):
+            self.passed += 1
             held.resolve(None)
 
     def let_read(self) -> None:
@@ -151,6 +157,11 @@ class Program:
         self.may_read = True
         for held in [each for each in self.held if each.asked.reads]:
             self.let_in(held)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something that it has asked is kept."""
+        return bool(self.held or self.parkings or self.parked)
 
     @property
     def writes(self) -> list[Held]:

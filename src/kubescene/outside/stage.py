@@ -97,7 +97,7 @@ class OutsideStage:
         self._called: dict[str, Called] = {}
         self.called: Mapping[str, Program] = {}
         """Programs whose requests go by turns. Any thread may look."""
-        self._strangers: list[Held] = []
+        self._strangers: list[Program] = []
         self._attempts: OutsideAttempts | None = None
         self.is_playing: Callable[[], bool] = nobody_plays
         self.since = 0
@@ -108,8 +108,10 @@ class OutsideStage:
     def program(self, name: str) -> Program:
         return self._programs.setdefault(name, Program(name, self._clock))
 
-    def open_feed(self, name: str, resource: GroupResource, mark: Callable[[], None]) -> Feed:
-        return self.program(name).open_feed(resource, mark)
+    def open_feed(
+        self, name: str, resource: GroupResource, mark: Callable[[], None], port: int = 0
+    ) -> Feed:
+        return self.program(name).open_feed(resource, mark, port)
 
     def close_feed(self, name: str, feed: Feed) -> None:
         program = self.program(name)
@@ -122,12 +124,12 @@ class OutsideStage:
 
         One that is not called by the scenario which runs waits until that is over.
         """
-        if not self.is_playing():
-            held.resolve(None)
-        elif name in self._called:
-            self.program(name).park(held)
-        else:
-            self._strangers.append(held)
+        program = self.program(name)
+        program.park(held)
+        if name not in self._called and self.is_playing():
+            self._strangers.append(program)
+        elif program.is_open:
+            program.unpark()
 
     # -- the supervisor --------------------------------------------------------------------------
 
@@ -202,7 +204,7 @@ class OutsideStage:
             self._cluster.instruments.detach(self._attempts)
             self._attempts = None
         for stranger in self._strangers:
-            stranger.resolve(None)
+            stranger.unpark()
         self._strangers.clear()
         self._called.clear()
         self.called = {}

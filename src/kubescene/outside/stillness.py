@@ -10,6 +10,8 @@ from kubescene.clock import MILLISECOND
 
 STILL_FOR = 2 * MILLISECOND
 PROC = Path("/proc")
+ASLEEP = (b"S", b"I", b"Z", b"X")
+"""Waiting for somebody, or ended. Who waits for a disk is at work."""
 
 
 class Stillness:
@@ -45,7 +47,7 @@ def usage_of(pid: int) -> tuple[int, bool]:
         for task in _tasks(process):
             try:
                 used += int((task / "schedstat").read_bytes().split(maxsplit=1)[0])
-                runs = runs or _state(task) == b"R"
+                runs = runs or _state(task) not in ASLEEP
             except (OSError, IndexError, ValueError):
                 # The thread has ended between two looks: something was running.
                 runs = True

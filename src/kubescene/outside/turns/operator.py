@@ -45,18 +45,15 @@ class OperatorTurn(Turn):
             program.let_in(writes[0])
             self._wrote = True
             return self._go(self._echoing, "its write was not answered")
+        if program.has_parked and self._wrote:
+            over = program.parked and not program.passed
+            return self._end(Progress(wrote=True, more=True)) if over else WAITING
         if not self._judge().is_reached():
             return WAITING
-        if program.parked and self._wrote:
-            return self._end(Progress(wrote=True, more=True))
         if writes := program.writes:
             program.let_in(writes[0])
             return self._go(self._answering, "its write was not answered")
-        if program.parked and not program.has_seen:
-            return WAITING
-        if not self._is_content():
-            return WAITING
-        return self._end(Progress(wrote=True, more=True) if self._wrote else IDLE)
+        return self._end(IDLE) if self._is_content() else WAITING
 
     def _echoing(self) -> Progress:
         """In the middle of a loop: it sees its own write before it writes again."""
@@ -64,7 +61,7 @@ class OperatorTurn(Turn):
             return WAITING
         self._program.give_all()
         self._judge().begin()
-        return self._go(self._working, "it was still busy")
+        return self._go(self._working, "its loop was not over: it did not park")
 
     def _answering(self) -> Progress:
         if self._program.passed:
