@@ -156,6 +156,12 @@ DEPLOYMENTS = [
     pytest.param(
         deployment(replicas=0, conditions=PROGRESS_STOPPED), [], "", id="cannot make a set"
     ),
+    pytest.param(
+        deployment(replicas=1, conditions=PROGRESS_STOPPED),
+        [owned_set(1, counted=1)],
+        "1 of 3",
+        id="too slow, and can go on",
+    ),
     pytest.param(deployment(), [owned_set(3, desired=2)], "it was scaled", id="scaled"),
     pytest.param(
         deployment({"paused": True}), [owned_set(3, image="old")], "", id="paused, other template"
