@@ -31,10 +31,8 @@ from kubescene.scenario.outside import Feed, OutsideController, OutsideKind
 from kubescene.types import JsonObject
 
 GOOD = recommended_configuration()
-FLAGS = [
-    "--pod-max-in-unschedulable-pods-duration=240h",
-    "--feature-gates=OpportunisticBatching=false",
-]
+FLUSH = "--pod-max-in-unschedulable-pods-duration"
+FLAGS = [f"{FLUSH}=240h", "--feature-gates=OpportunisticBatching=false"]
 
 
 def test_what_is_recommended_lacks_nothing() -> None:
