@@ -116,6 +116,75 @@ def test_replica_set(objects: list[JsonObject], why: str) -> None:
     assert bool(why) is bool(told)
 
 
+def template(image: str) -> JsonObject:
+    return {"spec": {"containers": [{"name": "c", "image": image}]}}
+
+
+def deployment(spec: JsonObject | None = None, **status: Any) -> JsonObject:
+    made = {"replicas": 3, "selector": {}, "template": template("new"), **(spec or {})}
+    return workload("Deployment", made, {"replicas": 3, **status})
+
+
+def owned_set(size: int, *, image: str = "new", counted: int = 3, desired: int = 3) -> JsonObject:
+    return workload(
+        "ReplicaSet",
+        {"replicas": size, "template": template(image)},
+        {"replicas": counted, "fullyLabeledReplicas": size, "availableReplicas": counted},
+        name=f"it-{image}",
+        uid=image,
+        ownerReferences=[{"uid": "u", "controller": True}],
+        annotations={"deployment.kubernetes.io/desired-replicas": str(desired)},
+    )
+
+
+def of_sets(*sets: JsonObject) -> list[JsonObject]:
+    """The pods that ReplicaSets say they have."""
+    found = []
+    for each in sets:
+        for number in range(each["status"]["replicas"]):
+            made = pod(number)
+            made["metadata"]["ownerReferences"][0]["uid"] = each["metadata"]["uid"]
+            found.append(made)
+    return found
+
+
+PROGRESS_STOPPED = [{"type": "Progressing", "status": "False"}]
+DEPLOYMENTS = [
+    pytest.param(deployment(), [owned_set(3)], "", id="complete"),
+    pytest.param(deployment(replicas=2), [owned_set(3)], "its status counts 2", id="not counted"),
+    pytest.param(deployment(replicas=0), [], "0 of 3 of the new template", id="no set"),
+    pytest.param(
+        deployment(replicas=0, conditions=PROGRESS_STOPPED), [], "", id="cannot make a set"
+    ),
+    pytest.param(
+        deployment(replicas=1, conditions=PROGRESS_STOPPED),
+        [owned_set(1, counted=1)],
+        "1 of 3",
+        id="too slow, and can go on",
+    ),
+    pytest.param(deployment(), [owned_set(3, desired=2)], "it was scaled", id="scaled"),
+    pytest.param(
+        deployment({"paused": True}), [owned_set(3, image="old")], "", id="paused, other template"
+    ),
+    pytest.param(
+        deployment({"paused": True, "replicas": 2}),
+        [owned_set(3, image="old")],
+        "do not have their sizes",
+        id="scaled while paused",
+    ),
+    pytest.param(
+        deployment(), [owned_set(3, image="old")], "can go on: 0 of 3", id="a new template"
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "sets", "why"), DEPLOYMENTS)
+def test_deployment(obj: JsonObject, sets: list[JsonObject], why: str) -> None:
+    told = unmet(obj, *sets, *of_sets(*sets))
+    assert why in told
+    assert bool(why) is bool(told)
+
+
 def stateful_set(spec: JsonObject | None = None, **status: Any) -> JsonObject:
     return workload(
         "StatefulSet", {"replicas": 2, **(spec or {})}, {"updateRevision": "", **status}
@@ -147,6 +216,15 @@ STATEFUL_SETS = [
         [stateful_set(replicas=2, updateRevision="b"), pod(0), pod(1, ready=False, revision="b")],
         "",
         id="an update waits for a pod",
+    ),
+    pytest.param(
+        [
+            stateful_set(PARALLEL, replicas=2, updateRevision="b"),
+            pod(0),
+            pod(1, ready=False, revision="b"),
+        ],
+        "",
+        id="an update in parallel waits for a pod",
     ),
     pytest.param(
         [

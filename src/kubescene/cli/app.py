@@ -13,6 +13,7 @@ from kubescene.cli.autoscalers import autoscaler
 from kubescene.cli.bench import bench
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.matrix import matrix
+from kubescene.cli.outside_settings import outside_commands
 from kubescene.cli.serve import serve
 from kubescene.cli.traffic_commands import traffic
 from kubescene.errors import ConfigurationError, KubesceneError, RecorderError
@@ -467,6 +468,7 @@ app.command()(kubeconfig)
 app.add_typer(bench)
 app.add_typer(traffic)
 app.add_typer(autoscaler)
+app.add_typer(outside_commands)
 
 
 def main() -> None:
