@@ -89,12 +89,16 @@ def _kopf(*options: str) -> list[str]:
     return [sys.executable, str(SOURCES / "kopf_operator.py"), "KUBECONFIG", *options]
 
 
+@pytest.mark.parametrize("options", [[], ["--park"]], ids=["unmodified", "parking"])
 @pytest.mark.parametrize("command", [_controller_runtime, _kopf])
 def test_an_operator_fans_out(
-    served: Server, start: Callable[..., None], command: Callable[..., list[str]]
+    served: Server,
+    start: Callable[..., None],
+    command: Callable[..., list[str]],
+    options: list[str],
 ) -> None:
     world = World(served)
-    start(*command())
+    start(*command(*options))
     world.create()
     world.await_copies({"seeds-0": "red", "seeds-1": "red", "seeds-2": "red"})
     world.patch({"data": {"colour": "blue"}})
