@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from real_programs import ROOT
+from real_programs import ROOT, SOURCES
 
 MODULE = ROOT / "clients" / "go"
 
@@ -33,6 +33,11 @@ def test_the_sources_are_formatted(go: str) -> None:
 
 def test_the_module_needs_the_standard_library_only(go: str) -> None:
     assert _run(go, "list", "-m", "all").stdout.split() == ["kubescene.dev/clients/go"]
+
+
+def test_what_is_generated_in_the_operator_is_up_to_date(go: str) -> None:
+    done = _run(go, "run", "./cmd/kubescene-gen", "-check", str(SOURCES / "operator"))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _run(*command: str) -> "subprocess.CompletedProcess[str]":

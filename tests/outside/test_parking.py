@@ -105,8 +105,9 @@ def test_a_loop_ends_when_the_server_says_go(desk: Desk) -> None:
     assert desk.told == [asked] * 3
 
 
-def test_without_a_scenario_nobody_waits(desk: Desk) -> None:
-    desk.answers = [NONE]
+@pytest.mark.parametrize("none", [NONE, (200, {"go": True, "scenario": "", "message": ""})])
+def test_without_a_scenario_nobody_waits(desk: Desk, none: tuple[int, Any]) -> None:
+    desk.answers = [none]
     assert check_scenario_step_phase("my-operator", desk.url) == Turn()
 
 

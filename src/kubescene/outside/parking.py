@@ -194,10 +194,8 @@ class _Report:
             raise self._error(_refusal(code, text), code)
         try:
             told = json.loads(text)
-            step = told["step"]
-            turn = Turn(told["scenario"], told["phase"], step["major"], step["minor"])
-            return turn if told["go"] else None
-        except (ValueError, KeyError, TypeError) as error:
+            return _turn(told) if told["go"] else None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             why = f"the answer is no turn: is this the API server of Kubescene? {error!r}"
             raise self._error(why, code) from error
 
@@ -344,6 +342,13 @@ def _settle(report: _Report, outcome: Future[Turn]) -> None:
         outcome.set_result(report.until_turn())
     except Exception as error:
         outcome.set_exception(error)
+
+
+def _turn(told: Mapping[str, Any]) -> Turn:
+    """Phase and step are left out where no Scenario runs."""
+    step = told.get("step", {})
+    major, minor = step.get("major", 0), step.get("minor", 0)
+    return Turn(told.get("scenario", ""), told.get("phase", ""), major, minor)
 
 
 def _server(server: str | Server) -> Server:
