@@ -51,8 +51,7 @@ class StatusWrites:
         if written is None or not is_plain(request) or current.deleting:
             return None
         before = self._store.decoded(current)["status"]
-        given = request.body["status"]
-        changed = {k: v for k, v in given.items() if v is not before.get(k, _MISSING)}
+        changed = changes(request.body["status"], before)
         present = {name: value for name, value in changed.items() if value is not None}
         if not are_sound_scalars(present, written.resource_type.gvk, "status"):
             return None
@@ -86,6 +85,16 @@ class StatusWrites:
         written = self._written.get(payload.metadata)
         is_same = written is not None and written.resource_type is request.resource_type
         return written if is_same and ends_with_status(payload) else None
+
+
+def changes(given: JsonObject, before: JsonObject) -> JsonObject:
+    """The members of a patch that are not plainly those of before: the very same, or numbers."""
+    changed: JsonObject = {}
+    for name, value in given.items():
+        known = before.get(name, _MISSING)
+        if value is not known and not (type(value) is type(known) is int and value == known):
+            changed[name] = value
+    return changed
 
 
 def is_plain(request: WriteRequest) -> bool:
