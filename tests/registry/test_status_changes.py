@@ -20,8 +20,10 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.errors import ApiError
 from kubescene.registry import Registry, decoding
 from kubescene.registry import registry as verbs
+from kubescene.registry.admission import AdmissionRequest
 from kubescene.registry.exports import export
 from kubescene.registry.status_changes import is_status_change
+from kubescene.registry.status_writes import StatusWrites
 from kubescene.store import Store
 from kubescene.types import JsonObject
 from registry.conftest import USER, make_registry
@@ -45,6 +47,7 @@ def the_long_way() -> Iterator[None]:
         patched.setattr(verbs, "is_status_change", never)
         patched.setattr(decoding, "is_checked_status", never)
         patched.setattr(Store, "_known_encoding", forgotten)
+        patched.setattr(StatusWrites, "find", forgotten)
         yield
 
 
@@ -106,6 +109,15 @@ def test_for_every_kind_both_ways_end_alike(tracked: bool) -> None:
         pytest.param({"status": {"unheard": 1, "replicas": 2}}, id="unknown"),
         pytest.param({"status": {"conditions": [{"unheard": 1}]}}, id="unknown below"),
         pytest.param({"status": {"readyReplicas": 2, "replicas": 1}}, id="more than all"),
+        pytest.param({"status": {"readyReplicas": 1, "replicas": None}}, id="all of none"),
+        pytest.param({"status": {"readyReplicas": 2, "collisionCount": None}}, id="fewer names"),
+        pytest.param({"status": {"collisionCount": 1}}, id="fewer collisions"),
+        pytest.param({"status": {"readyReplicas": True}}, id="a boolean"),
+        pytest.param({"status": {"readyReplicas": 1.0}}, id="the same as a fraction"),
+        pytest.param({"status": {"readyReplicas": None, "unheard": None}}, id="removed"),
+        pytest.param({"status": {"updatedReplicas": 2, "readyReplicas": 3}}, id="one more"),
+        pytest.param({"status": {"replicas": 3, "readyReplicas": 1}}, id="the same"),
+        pytest.param({"status": {"conditions": []}}, id="no conditions"),
         pytest.param({"status": {}}, id="nothing"),
         pytest.param({"status": None}, id="gone"),
         pytest.param({"status": {"replicas": 1}, "spec": {"replicas": 9}}, id="spec is kept"),
@@ -122,20 +134,15 @@ def test_for_every_kind_both_ways_end_alike(tracked: bool) -> None:
 def test_a_deployment_is_patched_alike(
     patch: JsonObject, metadata: JsonObject, options: dict[str, Any]
 ) -> None:
-    outcomes = []
-    for world in (make_registry(), make_registry()):
-        outcomes.append([create(world, deployment(metadata))])
-        first = {"status": {"replicas": 3, "readyReplicas": 1}}
-        if len(outcomes) == 1:
-            outcomes[-1] += [
-                patch_status(world, DEPLOYMENT, it, **options) for it in (first, patch)
-            ]
-        else:
-            with the_long_way():
-                outcomes[-1] += [
-                    patch_status(world, DEPLOYMENT, it, **options) for it in (first, patch)
-                ]
-    assert outcomes[0] == outcomes[1]
+    first = {"status": {"replicas": 3, "readyReplicas": 1, "collisionCount": 2}}
+    last = {"status": {"availableReplicas": 1}}
+    short, long = make_registry(), make_registry()
+    assert create(short, deployment(metadata)) == create(long, deployment(metadata))
+    for patch_, given in ((first, {}), (patch, options), (last, {})):
+        with the_long_way():
+            expected = patch_status(long, DEPLOYMENT, patch_, **given)
+        assert patch_status(short, DEPLOYMENT, patch_, **given) == expected
+    assert export(short) == export(long)
 
 
 def test_the_second_of_a_kind_is_stored_like_the_first() -> None:
@@ -154,6 +161,46 @@ def test_what_is_stored_is_what_its_bytes_say() -> None:
         patch_status(registry, DEPLOYMENT, {"status": {"replicas": count}})
         record = registry.record(registry.type_of(DEPLOYMENT), "default", "a")
         assert record.data == orjson.dumps(registry.store.decoded(record))
+
+
+def test_counts_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    restate = Store.restate
+
+    def noted(store: Store, current: Record, status: JsonObject) -> Record:
+        written.append(status["replicas"])
+        return restate(store, current, status)
+
+    monkeypatch.setattr(Store, "restate", noted)
+    registry = make_registry()
+    create(registry, deployment({"labels": {"a": "b"}}))
+    for count in (1, 2, 2, 3):
+        patch_status(registry, DEPLOYMENT, {"status": {"replicas": count}})
+    relabelled = {"metadata": {"labels": {"a": "c"}}}
+    deployments, merge = registry.type_of(DEPLOYMENT), PatchType.MERGE
+    registry.patch(USER, deployments, "default", "a", relabelled, merge)
+    for count in (4, 5):
+        patch_status(registry, DEPLOYMENT, {"status": {"replicas": count}})
+    assert written == [2, 3, 5], "the first one after a change of metadata goes the long way"
+
+
+def test_admission_that_has_not_declared_itself_sees_every_status() -> None:
+    seen: list[object] = []
+
+    class Curious:
+        name = "Curious"
+
+        def admit(self, request: AdmissionRequest) -> JsonObject:
+            seen.append(request.obj.get("status"))
+            return request.obj
+
+    registry = make_registry()
+    create(registry, deployment({}))
+    patch_status(registry, DEPLOYMENT, {"status": {"replicas": 1}})
+    registry.admission.add(Curious())
+    for count in (2, 3):
+        patch_status(registry, DEPLOYMENT, {"status": {"replicas": count}})
+    assert seen == [{"replicas": 2}, {"replicas": 3}]
 
 
 def test_only_the_very_same_parts_count_as_unchanged() -> None:

@@ -10,6 +10,7 @@ from kubescene.api.scheme import GroupResource
 from kubescene.registry import molds
 from kubescene.registry.binding import Bindings
 from kubescene.registry.status_reports import Reports
+from kubescene.registry.status_writes import StatusWrites
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.testing.builders import PodBuilder
@@ -42,6 +43,7 @@ def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bindings, "are_quick", lambda *_: False)
     monkeypatch.setattr(Reports, "find", lambda *_: None)
     monkeypatch.setattr(molds, "cast_of", lambda *_: None)
+    monkeypatch.setattr(StatusWrites, "find", lambda *_: None)
 
 
 @pytest.mark.parametrize("shape", PODS)

@@ -158,6 +158,17 @@ def pod_members(payload: Payload) -> PodMembers | None:
     return cast("PodMembers", payload.members) if type(payload) is PodSections else None
 
 
+def ends_with_status(sections: Sections) -> bool:
+    """Whether the last member of an object is its status."""
+    members = sections.members
+    return len(members) > 1 and members[-2].startswith(_STATUS)
+
+
+def restated(sections: Sections, status: JsonObject) -> tuple[bytes, ...]:
+    """The members of an object that ends with its status, with another one."""
+    return (*sections.members[:-2], pod_status(status), _END)
+
+
 def _is_pod(members: list[bytes]) -> bool:
     """Whether these are the members of a pod that was encoded with its node apart."""
     is_all = len(members) == _POD_MEMBERS

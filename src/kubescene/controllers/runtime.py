@@ -36,6 +36,8 @@ class ReconcilerController:
         self._queue = WorkQueue()
         self._refused = WorkQueue()
         self._written: Record | None = None
+        self._due: dict[ObjectKey, int] = {}
+        """When a key is to be looked at again, if it is."""
         traits = reconciler.pod_traits if isinstance(reconciler, Selective) else EVERYTHING
         for kind in self._watched(reconciler.kinds):
             self._client.watch(kind, self._changed, quiet=True, traits=traits)
@@ -97,13 +99,21 @@ class ReconcilerController:
             if recorder.on and write.notice is not None:
                 recorder.tell(write.notice.naming(record.name))
         if plan.requeue_after is not None:
-            self._context.timers.after(
-                plan.requeue_after,
-                self._queue.add,
-                key,
-                name=f"{self.name} {key.namespace}/{key.name}",
-            )
+            self._look_again(key, self._context.clock.now() + plan.requeue_after)
         return wrote
+
+    def _look_again(self, key: ObjectKey, due: int) -> None:
+        """Put a key into the queue at an instant; once, however many passes ask for it."""
+        if self._due.get(key) == due:
+            return
+        self._due[key] = due
+        name = f"{self.name} {key.namespace}/{key.name}"
+        self._context.timers.at(due, self._is_due, key, due, name=name)
+
+    def _is_due(self, key: ObjectKey, due: int) -> None:
+        if self._due.get(key) == due:
+            del self._due[key]
+        self._queue.add(key)
 
 
 def make(write: Write, client: Client) -> Record:

@@ -45,6 +45,7 @@ from kubescene.registry.preparation import Preparation
 from kubescene.registry.scaling import Scales
 from kubescene.registry.status_changes import is_status_change
 from kubescene.registry.status_reports import Report, Reports
+from kubescene.registry.status_writes import StatusWrites
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
 from kubescene.timeline.instruments import Instruments
@@ -89,6 +90,7 @@ class Registry:
         self._bindings = binding.Bindings(store)
         self._molds = Molds(store, admission)
         self._reports = Reports(admission)
+        self._status_writes = StatusWrites(store, admission)
         self._ownership = Ownership(scheme, self.custom, self.clocks)
 
     # -- reading ---------------------------------------------------------------------------
@@ -198,10 +200,9 @@ class Registry:
         if patch_type is PatchType.APPLY:
             return self._apply(request, resource_type, namespace, name)
         current = self.record(resource_type, namespace, name)
-        is_alike = options.blueprint is not None and inspect is None and not self.track_fields
-        report = self._reports.find(request, current) if is_alike else None
-        if report is not None:
-            return self._report(request, current, report)
+        is_own = inspect is None and not self.track_fields and stored_type is resource_type
+        if is_own and (record := self._in_parts(request, current)) is not None:
+            return record
 
         def change(old: JsonObject) -> JsonObject:
             seen = old if resource_type.custom else conversion.from_storage(old, resource_type)
@@ -216,8 +217,9 @@ class Registry:
             return self._owned(request, new, old, resource_type)
 
         record = self._change(request, current, change)
-        if is_alike:
+        if is_own:
             self._reports.keep(request, current, record)
+            self._status_writes.keep(request, current, record)
         return record
 
     def bind(
@@ -446,6 +448,24 @@ class Registry:
         # Plugins that have declared themselves say nothing to a change of status.
         declared = self.admission.reads is not None
         return declared and is_status_change(new, old, resource_type)
+
+    def _in_parts(self, request: WriteRequest, current: Record) -> Record | None:
+        """Patch a status of which enough is known; None if it has to go the long way."""
+        if request.subresource != "status":
+            return None
+        if (report := self._reports.find(request, current)) is not None:
+            return self._report(request, current, report)
+        if (status := self._status_writes.find(request, current)) is not None:
+            return self._restate(request, current, status)
+        return None
+
+    def _restate(self, request: WriteRequest, current: Record, status: JsonObject) -> Record:
+        """Give an object a status that is known to be acceptable."""
+        resource_type, name = request.resource_type, current.name
+        self.gate.before_write(request.actor, resource_type, request.subresource, name)
+        record = self.store.restate(current, status)
+        self.tell(request, record, current)
+        return record
 
     def _report(self, request: WriteRequest, current: Record, report: Report) -> Record:
         """Give a pod the status that the same report gave to another one like it."""

@@ -19,7 +19,7 @@ import orjson
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.encoding import encode
 from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import Composite, PartEncoder, Payload, Predecessor, Sections
+from kubescene.api.parts import Composite, PartEncoder, Payload, Predecessor, Sections, restated
 from kubescene.api.records import Record, make_record, successor, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.api.traits import EVERYTHING, traits_of
@@ -297,6 +297,17 @@ class Store:
             current.deleting,
         )
         return self._commit(Change(ChangeType.MODIFIED, record, current, self))
+
+    def restate(self, current: Record, status: JsonObject) -> Record:
+        """Replace the status of the newest record, which ends with it; all else stays."""
+        self._claim()
+        revision, old, before = self._revision + 1, current.payload, self.decoded(current)
+        assert isinstance(old, Sections)
+        metadata = {**before["metadata"], "resourceVersion": str(revision)}
+        obj = {**before, "metadata": metadata, "status": status}
+        payload = type(old)(old.head, revision, old.metadata, restated(old, status))
+        record = successor(current, obj, revision, payload)
+        return self._commit(Change(ChangeType.MODIFIED, record, current, self), obj)
 
     def shared(self, part: bytes) -> bytes:
         """The part, or the one that is kept already for the same text."""

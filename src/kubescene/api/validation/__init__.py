@@ -14,7 +14,7 @@ from kubescene.api.validation.fielderrors import (
     FieldError,
     raise_if_invalid,
 )
-from kubescene.api.validation.kinds import rules_of
+from kubescene.api.validation.kinds import OwnStatusRule, rules_of
 from kubescene.api.validation.metadata import validate_metadata_update
 from kubescene.api.validation.namespaces import validate_namespace_finalize
 from kubescene.api.validation.podparts import validate_ephemeral_containers, validate_pod_resize
@@ -24,6 +24,9 @@ from kubescene.types import JsonObject
 __all__ = [
     "ErrorType",
     "FieldError",
+    "OwnStatusRule",
+    "is_sound_status",
+    "own_status_rule",
     "raise_if_invalid",
     "validate_binding",
     "validate_create",
@@ -69,6 +72,18 @@ def validate_status_update(
     errors = ErrorList()
     rules_of(resource_type).status(new, old, errors)
     return errors
+
+
+def own_status_rule(resource_type: ResourceType) -> OwnStatusRule | None:
+    """What a kind asks of a status by itself; None if it looks at more than status and metadata."""
+    return rules_of(resource_type).own_status
+
+
+def is_sound_status(rule: OwnStatusRule, kind: str, status: JsonObject, before: JsonObject) -> bool:
+    """Whether nothing is wrong with a status by itself."""
+    errors = ErrorList()
+    rule(kind, status, before, errors)
+    return not errors
 
 
 def validate_metadata_change(new: JsonObject, old: JsonObject) -> list[FieldError]:

@@ -42,6 +42,8 @@ from kubescene.types import JsonObject
 
 CreateRule: TypeAlias = Callable[[JsonObject, ErrorList], None]
 UpdateRule: TypeAlias = Callable[[JsonObject, JsonObject, ErrorList], None]
+OwnStatusRule: TypeAlias = Callable[[str, JsonObject, JsonObject, ErrorList], None]
+"""Takes the kind, a status and the one before it."""
 
 
 def _keep_metadata(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
@@ -58,17 +60,21 @@ class KindRules(Struct, frozen=True):
     create: CreateRule
     update: UpdateRule
     status: UpdateRule = _keep_metadata
+    own_status: OwnStatusRule | None = None
+    """What ``status`` asks of the status by itself, if beside that it asks of metadata alone."""
 
 
 class _Home(NamedTuple):
     """A module with ``validate_<noun>`` and ``validate_<noun>_update``.
 
-    ``status`` is the module with ``validate_<noun>_status_update``, if there is one.
+    ``status`` is the module with ``validate_<noun>_status_update``, if there is one; with ``apart``
+    it has ``check_<noun>_status`` for the status by itself, too.
     """
 
     module: str
     noun: str
     status: str = ""
+    apart: bool = False
 
 
 @cache
@@ -77,7 +83,9 @@ def _rules_at(home: _Home) -> KindRules:
     update = _rule(home.module, f"validate_{home.noun}_update")
     if not home.status:
         return KindRules(create, update)
-    return KindRules(create, update, _rule(home.status, f"validate_{home.noun}_status_update"))
+    status = _rule(home.status, f"validate_{home.noun}_status_update")
+    apart = _rule(home.status, f"check_{home.noun}_status") if home.apart else None
+    return KindRules(create, update, status, apart)
 
 
 def _rule(module: str, name: str) -> Any:
@@ -100,7 +108,7 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
         validate_definition, validate_definition_update, _keep_free_metadata
     ),
 }
-_WORKLOAD = _Home("workloads", "workload", "workloads")
+_WORKLOAD = _Home("workloads", "workload", "workloads", apart=True)
 _LATE: Mapping[tuple[str, str], _Home] = {
     ("", "Event"): _Home("events", "event"),
     ("", "LimitRange"): _Home("limitranges", "limit_range"),

@@ -421,14 +421,19 @@ def validate_workload_update(new: JsonObject, old: JsonObject, errors: ErrorList
 
 def validate_workload_status_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
     """Counts are not negative and parts are not more than the whole."""
-    kind, status = new["kind"], new.get("status") or {}
     validate_metadata_update(new["metadata"], old["metadata"], errors)
-    counts = _STATUS_COUNTS[kind]
-    check_not_negative(status, counts, errors, STATUS)
+    check_workload_status(new["kind"], new.get("status") or {}, old.get("status") or {}, errors)
+
+
+def check_workload_status(
+    kind: str, status: JsonObject, before: JsonObject, errors: ErrorList
+) -> None:
+    """The same of the status by itself."""
+    check_not_negative(status, _STATUS_COUNTS[kind], errors, STATUS)
     if kind != "DaemonSet":
         _check_parts(status, _PARTS[kind], kind, errors)
-    before = (old.get("status") or {}).get("collisionCount")
-    if before is not None and (now := status.get("collisionCount") or 0) < before:
+    collisions = before.get("collisionCount")
+    if collisions is not None and (now := status.get("collisionCount") or 0) < collisions:
         errors.invalid(STATUS.child("collisionCount"), now, "cannot be decremented")
 
 

@@ -32,7 +32,7 @@ from kubescene.controllers.builtin.rollouts.revisions import (
     surplus_history,
 )
 from kubescene.controllers.builtin.rollouts.rolling import new_size, old_sizes
-from kubescene.controllers.builtin.rollouts.rollout import Rollout, rollout_of
+from kubescene.controllers.builtin.rollouts.rollout import Rollout, Standing, rollout_of
 from kubescene.controllers.builtin.rollouts.sets import OwnedSet, annotations_of, owned_set
 from kubescene.controllers.builtin.rollouts.status import Conditions, progressing, with_condition
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
@@ -74,7 +74,8 @@ class Known(msgspec.Struct, frozen=True):
 class DeploymentReconciler:
     """Keys are Deployments.
 
-    Between passes it remembers their uids, orphaned ReplicaSets and what left nothing to do.
+    Between passes it remembers their uids, orphaned ReplicaSets, what left nothing to do, and
+    rollouts that wait for pods.
     """
 
     name = "deployment"
@@ -84,6 +85,7 @@ class DeploymentReconciler:
         self._keys: dict[str, ObjectKey] = {}
         self._orphans = Orphans()
         self._known: dict[ObjectKey, Known] = {}
+        self._standing: dict[ObjectKey, Standing] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -100,6 +102,7 @@ class DeploymentReconciler:
             self._keys.pop(record.uid, None)
             self._orphans.forget(key)
             self._known.pop(key, None)
+            self._standing.pop(key, None)
         elif change.type is ChangeType.ADDED:
             self._keys[record.uid] = key
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
@@ -125,6 +128,25 @@ class DeploymentReconciler:
             and not self._orphans.waits(key)
         ):
             return Plan(requeue_after=statuses.until_deadline(deployment, known.status, now))
+        rollout = self._waiting(key, deployment, owned)
+        if rollout is None:
+            return self._look(key, deployment, owned, reader)
+        return self._roll_out(key, rollout, owned, reader)
+
+    def _waiting(
+        self, key: ObjectKey, deployment: JsonObject, owned: Sequence[JsonObject]
+    ) -> Rollout | None:
+        """The rollout, if nothing but statuses has changed since it was last looked at."""
+        standing = self._standing.pop(key, None)
+        if standing is None or "deletionTimestamp" in deployment["metadata"]:
+            return None
+        return None if self._orphans.waits(key) else standing.renewed(deployment, owned)
+
+    def _look(
+        self, key: ObjectKey, deployment: JsonObject, owned: Sequence[JsonObject], reader: Reader
+    ) -> Plan:
+        """A pass over everything."""
+        now = self._now
         leaving = bool(deployment["metadata"].get("deletionTimestamp"))
         # Sets that change bring this key back, and the pass goes on from there.
         if not leaving and (claims := self._claims(key, deployment, owned, reader)):
@@ -136,7 +158,13 @@ class DeploymentReconciler:
             return tell(rollout, statuses.counted_status(rollout, found(rollout, now), now))
         if rollout.is_paused or rollout.is_scaled:
             return scale(rollout, now)
-        plan = roll_out(rollout, reader, now)
+        return self._roll_out(key, rollout, owned, reader)
+
+    def _roll_out(
+        self, key: ObjectKey, rollout: Rollout, owned: Sequence[JsonObject], reader: Reader
+    ) -> Plan:
+        self._standing[key] = Standing(rollout, owned)
+        plan = roll_out(rollout, reader, self._now)
         self._remember(key, rollout, owned, plan)
         return plan
 

@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from kubescene.controllers.builtin.rollouts.limits import Limits, limits_of
-from kubescene.controllers.builtin.rollouts.sets import OwnedSet, by_age, owned_set
+from kubescene.controllers.builtin.rollouts.sets import (
+    OwnedSet,
+    by_age,
+    differs_in_status,
+    owned_set,
+    restated,
+)
 from kubescene.controllers.builtin.rollouts.templates import identical, same_template
 from kubescene.types import JsonObject
 
@@ -56,6 +62,31 @@ def rollout_of(deployment: JsonObject, owned: Iterable[JsonObject]) -> Rollout:
     new = find_new(sets, deployment["spec"]["template"])
     olds = tuple(it for it in sets if it is not new)
     return Rollout(deployment, limits_of(deployment), new, olds)
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A rollout whose sets need nothing but their pods: claimed, numbered, sized as they should be.
+
+    While nothing changes but statuses, that stays so, and sets stay new or old.
+    """
+
+    rollout: Rollout
+    owned: Sequence[JsonObject]
+
+    def renewed(self, deployment: JsonObject, owned: Sequence[JsonObject]) -> Rollout | None:
+        """The rollout with the statuses of now; None if more may have changed."""
+        before = self.rollout
+        if len(owned) != len(self.owned) or not differs_in_status(deployment, before.deployment):
+            return None
+        for it, was in zip(owned, self.owned, strict=True):
+            if not differs_in_status(it, was):
+                return None
+        if before.new is not None and not before.olds:
+            return Rollout(deployment, before.limits, restated(before.new, owned[0]), ())
+        now = {it["metadata"]["name"]: it for it in owned}
+        new = None if before.new is None else restated(before.new, now[before.new.name])
+        olds = tuple([restated(old, now[old.name]) for old in before.olds])
+        return Rollout(deployment, before.limits, new, olds)
 
 
 def find_new(sets: Sequence[OwnedSet], template: JsonObject) -> OwnedSet | None:

@@ -45,10 +45,36 @@ def owned_set(obj: JsonObject) -> OwnedSet:
     return OwnedSet(
         name=obj["metadata"]["name"],
         size=int(obj["spec"].get("replicas", 1)),
-        available=int((obj.get("status") or {}).get("availableReplicas") or 0),
+        available=available_in(obj),
         desired=count_in(annotations.get(DESIRED_ANNOTATION)),
         most=count_in(annotations.get(MAX_ANNOTATION)),
         obj=obj,
+    )
+
+
+def restated(it: OwnedSet, obj: JsonObject) -> OwnedSet:
+    """The set with another status, and nothing else that is different."""
+    return OwnedSet(it.name, it.size, available_in(obj), it.desired, it.most, obj)
+
+
+def available_in(obj: JsonObject) -> int:
+    return int((obj.get("status") or {}).get("availableReplicas") or 0)
+
+
+def differs_in_status(one: JsonObject, other: JsonObject) -> bool:
+    """Whether two versions of an object differ in nothing but the status; it may not know.
+
+    Decoded objects are read-only: what is the very same has not changed. Of metadata, only what a
+    rollout looks at.
+    """
+    if one is other:
+        return True
+    new, old = one["metadata"], other["metadata"]
+    return (
+        one["spec"] is other["spec"]
+        and new.get("annotations") is old.get("annotations")
+        and new.get("labels") is old.get("labels")
+        and new["uid"] == old["uid"]
     )
 
 

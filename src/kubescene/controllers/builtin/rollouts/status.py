@@ -119,19 +119,19 @@ def rollout_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonOb
 
 
 def counts_of(rollout: Rollout) -> dict[str, int]:
-    sets = rollout.sets
-    available = sum([it.available for it in sets])
+    replicas = ready = available = size = 0
+    for it in rollout.sets:
+        replicas += it.counted("replicas")
+        ready += it.counted("readyReplicas")
+        available += it.available
+        size += it.size
     return {
-        "replicas": total(sets, "replicas"),
+        "replicas": replicas,
         "updatedReplicas": rollout.new.counted("replicas") if rollout.new else 0,
-        "readyReplicas": total(sets, "readyReplicas"),
+        "readyReplicas": ready,
         "availableReplicas": available,
-        "unavailableReplicas": max(rollout.total - available, 0),
+        "unavailableReplicas": max(size - available, 0),
     }
-
-
-def total(sets: Iterable[OwnedSet], field: str) -> int:
-    return sum([it.counted(field) for it in sets])
 
 
 def terminating_replicas(sets: Iterable[OwnedSet]) -> int | None:

@@ -1,0 +1,111 @@
+"""The status that a controller keeps up to date: what is new in it is looked at, and encoded.
+
+A ReplicaSet says of each of its pods that it has become ready, and so does its Deployment: two
+patches a pod, each of a few counts. Metadata and spec stay as they are. Once such a patch has gone
+the long way and was accepted, the metadata are known to be fine, and the next one has to answer for
+its counts alone: that they are of the right types, and what validation says of the status by itself
+(`KindRules.own_status`). Admission has no say, if all its plugins have declared themselves.
+
+Whatever is not plainly of that kind goes the long way.
+"""
+
+from collections import OrderedDict
+from typing import Any
+
+from msgspec import Struct
+
+from kubescene.api.fields import are_sound_scalars
+from kubescene.api.parts import Sections, ends_with_status
+from kubescene.api.patches import PatchType, merge_shallow
+from kubescene.api.records import Record
+from kubescene.api.scheme import ResourceType
+from kubescene.api.validation import OwnStatusRule, is_sound_status, own_status_rule
+from kubescene.registry.admission import AdmissionChain
+from kubescene.registry.writes import WriteRequest
+from kubescene.store import Store
+from kubescene.types import JsonObject
+
+WRITTEN_KEPT = 256
+_STATUS = {"status"}
+_MISSING: Any = object()
+
+
+class Written(Struct, frozen=True):
+    """A kind of which an object was written, and what it asks of a status."""
+
+    resource_type: ResourceType
+    rule: OwnStatusRule
+
+
+class StatusWrites:
+    """The newest objects of one world whose status was written, by their encoded metadata."""
+
+    def __init__(self, store: Store, admission: AdmissionChain) -> None:
+        self._store = store
+        self._admission = admission
+        self._written: OrderedDict[bytes, Written] = OrderedDict()
+
+    def find(self, request: WriteRequest, current: Record) -> JsonObject | None:
+        """The status that a patch leads to; None if it has to go the long way."""
+        written = self._known(request, current)
+        if written is None or not is_plain(request) or current.deleting:
+            return None
+        before = self._store.decoded(current)["status"]
+        changed = changes(request.body["status"], before)
+        present = {name: value for name, value in changed.items() if value is not None}
+        if not are_sound_scalars(present, written.resource_type.gvk, "status"):
+            return None
+        status = merge_shallow(before, changed)
+        kind = written.resource_type.kind
+        if status == before or not is_sound_status(written.rule, kind, status, before):
+            return None
+        return status
+
+    def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
+        """Remember an object whose status was patched the long way."""
+        resource_type, payload = request.resource_type, record.payload
+        if not is_plain(request) or resource_type.custom or resource_type.stored_as:
+            return
+        if not isinstance(payload, Sections) or not ends_with_status(payload):
+            return
+        before = current.payload
+        # Metadata that a write leaves alone have been validated, and will be left alone again.
+        if not isinstance(before, Sections) or payload.metadata is not before.metadata:
+            return
+        rule = own_status_rule(resource_type)
+        if rule is not None and record is not current:
+            self._written[payload.metadata] = Written(resource_type, rule)
+            if len(self._written) > WRITTEN_KEPT:
+                self._written.popitem(last=False)
+
+    def _known(self, request: WriteRequest, current: Record) -> Written | None:
+        payload = current.payload
+        if type(payload) is not Sections or self._admission.reads is None:
+            return None
+        written = self._written.get(payload.metadata)
+        is_same = written is not None and written.resource_type is request.resource_type
+        return written if is_same and ends_with_status(payload) else None
+
+
+def changes(given: JsonObject, before: JsonObject) -> JsonObject:
+    """The members of a patch that are not plainly those of before: the very same, or numbers."""
+    changed: JsonObject = {}
+    for name, value in given.items():
+        known = before.get(name, _MISSING)
+        if value is not known and not (type(value) is type(known) is int and value == known):
+            changed[name] = value
+    return changed
+
+
+def is_plain(request: WriteRequest) -> bool:
+    """Whether a request merges into nothing but a status."""
+    options, body = request.options, request.body
+    return (
+        request.subresource == "status"
+        and request.patch_type is PatchType.MERGE
+        and type(body) is dict
+        and body.keys() == _STATUS
+        and type(body["status"]) is dict
+        and not options.strict
+        and not options.dry_run
+    )
