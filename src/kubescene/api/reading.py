@@ -7,7 +7,7 @@ known, the line: nothing gets in that could not be written out again. JSON is re
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -150,6 +150,8 @@ class JsonCheck:
 
     def check(self, document: Any) -> None:
         """Raise `ReadingError` for what JSON cannot hold, or for too much of it."""
+        if is_plain(document, depth=self._bounds.depth, values=self._values):
+            return
         if (found := self._extent(document, "", 1).values) > self._values:
             raise ReadingError(f"it holds {found} values, more than {self._values}")
 
@@ -170,6 +172,46 @@ class JsonCheck:
             extent = _Extent(1 + sum(part.values for part in parts), levels)
             self._known[id(value)] = extent
         return extent
+
+
+def is_plain(document: Any, *, depth: int, values: int) -> bool:
+    """Whether a quick look finds nothing that could be wrong.
+
+    It looks at each value as often as it occurs, level by level, and knows no paths; whatever is
+    unusual, if only a letter beyond ASCII, is left to a closer look.
+    """
+    level, found = [document], 1
+    for _ in range(depth):
+        below: list[Any] = []
+        for each in level:
+            if type(each) is dict:
+                if not all(map(_is_plain_text, each)):
+                    return False
+                members: Iterable[Any] = each.values()
+            elif type(each) is list:
+                members = each
+            else:
+                return False
+            found += len(each)
+            for member in members:
+                kind = type(member)
+                if kind is str:
+                    if not member.isascii():
+                        return False
+                elif kind is dict or kind is list:
+                    below.append(member)
+                elif scalar_problem(member):
+                    return False
+        if found > values:
+            return False
+        if not below:
+            return True
+        level = below
+    return False
+
+
+def _is_plain_text(key: Any) -> bool:
+    return type(key) is str and key.isascii()
 
 
 def _members(value: Any, path: str) -> Iterator[tuple[Any, str]]:

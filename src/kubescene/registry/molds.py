@@ -31,7 +31,7 @@ from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject, JsonValue
 
-MOLDS_KEPT = 64
+MOLDS_KEPT = 512
 PODS = GroupResource("", "pods")
 _OWN = frozenset({"name", "uid", "creationTimestamp"})
 
@@ -137,7 +137,10 @@ class Molds:
             return None
         same_request = mold.actor is actor and mold.namespace == namespace
         same_options = told_alike(mold.options, options)
-        return mold if same_request and same_options and blueprint.covers(body) else None
+        if not (same_request and same_options and blueprint.covers(body)):
+            return None
+        self._molds.move_to_end(blueprint)
+        return mold
 
     def seen(self) -> int:
         """A number that is another one after each change of what admission looks at."""

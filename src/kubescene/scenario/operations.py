@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import orjson
-from msgspec import structs
 
 from kubescene.actors import ENGINE
 from kubescene.api.blueprints import Blueprint, ClaimingBlueprint
@@ -13,6 +12,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
+from kubescene.scenario.alike import AlikePods
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind
@@ -30,6 +30,7 @@ class OperationRunner:
         self._client = client
         self._scheme = scheme
         self._creation: Creation | None = None
+        self._alike = AlikePods()
         self._subresources = SubresourceWriter(client, scheme)
         self._verbs: dict[OperationKind, Callable[[Operation, int], None]] = {
             OperationKind.CREATE: self._create,
@@ -55,7 +56,7 @@ class OperationRunner:
     def _create(self, operation: Operation, instance: int) -> None:
         creation = self._creation
         if creation is None or creation.operation is not operation:
-            creation = self._creation = Creation(operation)
+            creation = self._creation = Creation(operation, self._alike)
         obj, options = creation.instance(instance)
         if part := part_of(operation.subresource, obj):
             self._subresources.write(part, obj, options)
@@ -96,7 +97,9 @@ class OperationRunner:
         return PatchType.MERGE if custom else PatchType.STRATEGIC
 
 
-def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
+def told(
+    options: WriteOptions, origin: OperationOrigin, blueprint: Blueprint | None = None
+) -> WriteOptions:
     """An operation's options with where they come from, and a manager if it names none."""
     # Once per instance of a counted create, so not by `replace`, which looks at every field.
     return WriteOptions(
@@ -106,7 +109,7 @@ def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
         options.strict,
         options.force,
         options.through,
-        options.blueprint,
+        blueprint,
         options.is_lasting,
         options.warn,
     )
@@ -115,8 +118,9 @@ def told(options: WriteOptions, origin: OperationOrigin) -> WriteOptions:
 class Creation:
     """A create operation, prepared for all its instances."""
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: Operation, alike: AlikePods) -> None:
         self.operation = operation
+        self._alike = alike
         left_out = ("count", "objectFrom")
         self._body = {k: v for k, v in operation.body.items() if k not in left_out}
         self._objects = operation.objects or (self._body["object"],)
@@ -125,16 +129,21 @@ class Creation:
         # Without a count, $(INDEX) is a variable of the author's container.
         counted = "count" in operation.body
         self._template = Template(self._objects[0]) if counted else None
+        self._blueprint: Blueprint | None = None
         if self._template is not None and operation.instances > 1:
-            self._options = structs.replace(self._options, blueprint=self._template.blueprint)
+            self._blueprint = self._template.blueprint
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""
-        operation, template = self.operation, self._template
-        obj = template.instance(index) if template else self._objects[index]
+        operation, template, options = self.operation, self._template, self._options
+        if template is None:
+            obj, blueprint = self._alike.of(self._objects[index])
+        else:
+            obj, blueprint = template.instance(index), self._blueprint
         name = operation.id if operation.instances == 1 else f"{operation.id}[{index}]"
         asked = self._asked or encode({**self._body, "object": obj})
-        return obj, told(self._options, OperationOrigin(name, asked, index if template else None))
+        origin = OperationOrigin(name, asked, index if template else None)
+        return obj, told(options, origin, blueprint)
 
 
 class Template:

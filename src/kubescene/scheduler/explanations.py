@@ -19,6 +19,9 @@ from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.verdicts import Filtering
 from kubescene.timeline.attempts import Explanation, FilterGroup
 
+_FEW_GROUPS = 4
+"""Most pods are refused for one or two reasons, which are found faster one by one."""
+
 
 class Diagnosis:
     """What is known about the nodes that cannot run a pod."""
@@ -242,9 +245,17 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
     """Refused rows by verdict, in order of first appearance."""
     refused = found.verdicts.nonzero()[0]
     verdicts, rows = found.verdicts.take(refused), found.rows.take(refused)
+    groups: list[tuple[Status, Rows]] = []
+    while verdicts.size and len(groups) < _FEW_GROUPS:
+        verdict = verdicts[0]
+        same = verdicts == verdict
+        groups.append((filtering.describe(int(verdict)), rows[same]))
+        verdicts, rows = verdicts[~same], rows[~same]
+    if not verdicts.size:
+        return groups
     distinct, first = np.unique(verdicts, return_index=True)
     ordered = distinct[first.argsort()].tolist()
-    return [(filtering.describe(verdict), rows[verdicts == verdict]) for verdict in ordered]
+    return groups + [(filtering.describe(each), rows[verdicts == each]) for each in ordered]
 
 
 def _filter_group(status: Status, rows: Rows) -> FilterGroup:

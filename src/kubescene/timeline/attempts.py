@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import orjson
 from msgspec import Struct
 
 from kubescene.actors import Actor
@@ -20,7 +21,7 @@ from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 class FilterGroup:
     """Nodes that one plugin rejected for the same reasons.
 
-    Indexes point into ``Explanation.nodes``.
+    Indexes point into ``Explanation.nodes`` and ascend.
     """
 
     plugin: str
@@ -58,28 +59,31 @@ class Explanation:
     """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The compact form of the side file: groups and columns over node indexes."""
+        """The compact form of the side file: groups and columns over node indexes.
+
+        Columns are given as they are: `columns_encoded` makes them text.
+        """
         return {
-            "feasible": integers(self.feasible),
+            "feasible": self.feasible,
             "filters": [
                 {
                     "plugin": group.plugin,
                     "code": group.code,
                     "reasons": list(group.reasons),
-                    "nodes": integers(group.nodes),
+                    "nodes": group.nodes,
                 }
                 for group in self.filters
             ],
-            "scored": integers(self.scored),
+            "scored": self.scored,
             "scores": {
                 column.plugin: {
                     "weight": column.weight,
-                    "raw": integers(column.raw),
-                    "normalized": integers(column.normalized),
+                    "raw": column.raw,
+                    "normalized": column.normalized,
                 }
                 for column in self.scores
             },
-            "totals": integers(self.totals),
+            "totals": self.totals,
         }
 
 
@@ -159,6 +163,11 @@ class Preemption(msgspec.Struct, frozen=True):
     actor: Actor
     pod: Record
     preemptor: str
+
+
+def columns_encoded(row: dict[str, Any]) -> bytes:
+    """JSON of what may hold columns; arrays become text without becoming numbers first."""
+    return orjson.dumps(row, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def integers(column: Sequence[int]) -> list[int]:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.timeline.attempts import SchedulingAttempt, columns_encoded
 from kubescene.timeline.consultations import as_rows
 from kubescene.timeline.instruments import Instrument, StepPhaseChange
 
@@ -48,7 +48,7 @@ class AttemptLine(NamedTuple):
             row["waits"] = as_rows(attempt.waits)
         if attempt.traceback:
             row["traceback"] = attempt.traceback
-        return encode(row)
+        return columns_encoded(row)
 
 
 Line: TypeAlias = bytes | AttemptLine

@@ -6,6 +6,7 @@ somebody reads it.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -63,18 +64,18 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     """The bounded part of an explanation."""
     names = explanation.nodes
     listed = listed_nodes(explanation, chosen)
-    rows = _rows_of(listed, explanation.scored)
-    scored = [(place, rows[index]) for place, index in enumerate(listed) if index in rows]
-    taken = [row for _, row in scored]
+    refused = rejections(explanation, listed)
+    rows = _rows_of(listed, explanation.scored, {each.place for each in refused})
+    taken = [row for _, row in rows]
     return ScheduleResult(
         examined=len(explanation.examined),
         feasible=len(explanation.feasible),
         candidates=tuple([names[index] for index in listed]),
         filtered=tuple([names[index] for index in integers(explanation.feasible[:NODES_LISTED])]),
         filter_plugins=explanation.filter_plugins,
-        rejections=rejections(explanation, listed),
-        scored=tuple([place for place, _ in scored]),
-        scores=tuple(_listed_scores(column, taken) for column in explanation.scores),
+        rejections=refused,
+        scored=tuple([place for place, _ in rows]),
+        scores=tuple([_listed_scores(column, taken) for column in explanation.scores]),
     )
 
 
@@ -93,25 +94,41 @@ def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[Rejecti
     """Who refused the listed nodes; the last word counts."""
     refused: dict[int, Rejection] = {}
     for group in explanation.filters:
-        members = frozenset(integers(group.nodes))
         reasons = ", ".join(group.reasons)
-        for place, index in enumerate(listed):
-            if index in members:
-                refused[place] = Rejection(place, group.plugin, reasons)
-    return tuple(refused[place] for place in sorted(refused))
+        for place in _places_in(group.nodes, listed):
+            refused[place] = Rejection(place, group.plugin, reasons)
+    return tuple([refused[place] for place in sorted(refused)])
 
 
-def _rows_of(listed: Sequence[int], scored: Sequence[int]) -> dict[int, int]:
-    """Where the listed nodes stand among those scored: most of them at the beginning."""
+def _places_in(ascending: Any, listed: Sequence[int]) -> list[int]:
+    """Which of the listed indexes are among others, by their places."""
+    if not len(ascending):
+        return []
+    if not hasattr(ascending, "searchsorted"):
+        return [place for place, index in enumerate(listed) if index in ascending]
+    nearest = ascending.take(ascending.searchsorted(listed), mode="clip")
+    places: list[int] = (nearest == listed).nonzero()[0].tolist()
+    return places
+
+
+def _rows_of(
+    listed: Sequence[int], scored: Sequence[int], refused: set[int]
+) -> list[tuple[int, int]]:
+    """Places of listed nodes and the rows where they stand among those scored.
+
+    Most stand at the beginning, and a node that was refused stands nowhere.
+    """
     rows = {index: row for row, index in enumerate(integers(scored[:NODES_LISTED]))}
-    missing = [index for index in listed if index not in rows]
-    if not missing:
-        return rows
-    indexes = integers(scored)
-    if len(missing) > 1:
-        return {index: row for row, index in enumerate(indexes)}
-    if missing[0] in indexes:
-        rows[missing[0]] = indexes.index(missing[0])
+    for place, index in enumerate(listed):
+        if index not in rows and place not in refused:
+            rows.update((index, row) for row in _rows_with(scored, index))
+    return [(place, rows[index]) for place, index in enumerate(listed) if index in rows]
+
+
+def _rows_with(scored: Any, index: int) -> list[int]:
+    if not hasattr(scored, "nonzero"):
+        return [row for row, each in enumerate(scored) if each == index]
+    rows: list[int] = (scored == index).nonzero()[0].tolist()
     return rows
 
 
