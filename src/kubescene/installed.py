@@ -4,8 +4,10 @@ The library that knows packages is large, and in most places no package offers a
 imported when one does.
 """
 
+import os
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,13 +33,26 @@ def _may_offer(group: str) -> bool:
     finders = (each for each in sys.meta_path if hasattr(each, "find_distributions"))
     if any(each is not PathFinder for each in finders):
         return True
-    return any(_mentions(Path(each), group.encode()) for each in dict.fromkeys(sys.path))
+    places = map(os.path.abspath, dict.fromkeys(sys.path))
+    return any(_mentions(each, group.encode(), _changed(each)) for each in places)
 
 
-def _mentions(place: Path, group: bytes) -> bool:
-    if place.is_file():
+def _changed(place: str) -> int:
+    """When something was last added to a place or taken from it; 0 for one that does not exist."""
+    try:
+        return os.stat(place).st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _mentions(place: str, group: bytes, changed: int) -> bool:
+    """Looked up again once the place has changed: servers ask for every run."""
+    del changed
+    found = Path(place)
+    if found.is_file():
         return True  # an archive
-    return any(group in text for text in _entry_points(place))
+    return any(group in text for text in _entry_points(found))
 
 
 def _entry_points(place: Path) -> Iterator[bytes]:

@@ -102,7 +102,8 @@ class SpacedArrivals:
             return self._spread(block, self._points.below(end))
         if self._even:
             return self._spread(block, _halves(self._level, end))
-        return np.concatenate([self._drawn(Window(*row)) for row in block.tolist()])
+        borders = np.flatnonzero(np.diff(block[:, 1])) + 1
+        return np.concatenate([self._drawn(alike) for alike in np.split(block, borders)])
 
     def _spread(self, block: Integers, points: Integers) -> Integers:
         """Each point into the window that it falls into."""
@@ -115,13 +116,17 @@ class SpacedArrivals:
         arrived: Integers = block[place, 0] + np.minimum(offsets, block[place, 1] - 1)
         return arrived
 
-    def _drawn(self, window: Window) -> Integers:
-        first, self._level = self._level, self._level + window.mass
-        count = (self._level >> 32) - (first >> 32)
-        draws = (self._stream.next_u64s(count) >> np.uint64(32)).astype(np.int64)
-        coarse = max(0, window.width.bit_length() - 45)
-        offsets = scaled_exponentials(draws, window.width >> coarse) << coarse
-        return window.start + np.sort(offsets)
+    def _drawn(self, block: Integers) -> Integers:
+        """A draw for each request of windows of one width, in order within each window."""
+        levels = self._level + np.concatenate(([0], np.cumsum(block[:, 2])))
+        self._level = int(levels[-1])
+        counts = np.diff(levels >> 32)
+        draws = (self._stream.next_u64s(int(counts.sum())) >> np.uint64(32)).astype(np.int64)
+        width = int(block[0, 1])
+        coarse = max(0, width.bit_length() - 45)
+        offsets = scaled_exponentials(draws, width >> coarse) << coarse
+        # Windows do not overlap: sorting all of them sorts each.
+        return np.sort(np.repeat(block[:, 0], counts) + offsets)
 
 
 class RecordedArrivals:

@@ -1,22 +1,22 @@
 """What ``POST /run`` answers: Skenario's series as JSON, in pieces.
 
-A run of a million requests has a reply of hundreds of megabytes. Rows are written many at a time
-from columns, and whoever sends them needs no more than one piece in memory.
+A run of a million requests has a reply of hundreds of megabytes. Rows are made from columns, some
+thousand at a time, and whoever sends them needs no more than one piece in memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 
-from kubescene.clock.batches import Integers
+from kubescene.traffic.entities import Kind
 from kubescene.traffic.records import FAILED, Outcome
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.run_requests import UNIFORM
 from kubescene.traffic.series import (
-    TallyLine,
+    PROCESSING,
     count_tallies,
     cpu_utilizations,
     levels,
@@ -26,10 +26,33 @@ from kubescene.traffic.series import (
 )
 from kubescene.traffic.spec import Mode, Pattern
 
-ROWS_AT_ONCE = 20_000
-RESPONSE = '{"arrived_at":%d,"completed_at":%d,"response_time":%d}'
-TALLY = '{"occurs_at":%d,%s"tally":%d}'
-SECONDS = '{"second":%d,"requests":%d}'
+Column: TypeAlias = Any
+"""An array of one dimension."""
+ROWS_AT_ONCE = 4096
+"""As many rows as fit the caches of a CPU, with what they are made of."""
+_json = msgspec.json.Encoder()
+
+
+class _Row(msgspec.Struct, frozen=True, gc=False):
+    """A row of a series, as it is written."""
+
+
+class Response(_Row, frozen=True, gc=False):
+    arrived_at: int
+    completed_at: int
+    response_time: int
+
+
+class Tally(_Row, frozen=True, gc=False):
+    occurs_at: int
+    stock_name: str
+    kind_stocked: str
+    tally: int
+
+
+class Second(_Row, frozen=True, gc=False):
+    second: int
+    requests: int
 
 
 def reply(result: TrafficResult) -> Iterator[bytes]:
@@ -37,77 +60,62 @@ def reply(result: TrafficResult) -> Iterator[bytes]:
     pattern = result.spec.traffic.pattern
     name = UNIFORM if pattern is Pattern.UNIFORM else pattern.value
     yield b'{"ran_for":%d,"traffic_pattern":%s' % (result.end, msgspec.json.encode(name))
-    yield from _series("tally_lines", tally_pieces(result))
-    responses = np.stack(response_columns(result), axis=1)
-    yield from _series("response_times", _integers(RESPONSE, responses))
-    seconds = np.array(requests_per_second(result), dtype=np.int64).reshape(-1, 2)
-    yield from _series("requests_per_second", _integers(SECONDS, seconds))
+    yield from _series("tally_lines", _tallies(result))
+    yield from _series("response_times", _rows(Response, response_columns(result)))
+    seconds = (Second(*each) for each in requests_per_second(result))
+    yield from _series("requests_per_second", _parts(seconds))
     cpu = [each._asdict() for each in cpu_utilizations(result)]
-    yield b',"cpu_utilizations":' + msgspec.json.encode(cpu) + b"}\n"
+    yield b',"cpu_utilizations":' + _json.encode(cpu) + b"}\n"
 
 
-def tally_pieces(result: TrafficResult) -> Iterator[str]:
+def _tallies(result: TrafficResult) -> Iterator[list[_Row]]:
     if result.spec.mode is Mode.FAITHFUL:
-        return _rows(TALLY, (_tally(line) for line in tally_lines(result)))
+        return _parts(Tally(*line) for line in tally_lines(result))
     return _tallies_of_columns(result)
 
 
-def _tallies_of_columns(result: TrafficResult) -> Iterator[str]:
+def _tallies_of_columns(result: TrafficResult) -> Iterator[list[_Row]]:
     """The same as `tally_lines`, from columns alone."""
-    columns = result.requests
+    columns, replicas = result.requests, list(count_tallies(result.counts, result.end))
     inside = columns.outcome != Outcome.REFUSED
     left = inside & (columns.outcome != Outcome.OPEN)
     failed = np.isin(columns.outcome, FAILED)
-    parts: list[tuple[str, Integers, Integers]] = []
-    replicas = list(count_tallies(result.counts, result.end))
-    for name in ("ReplicasActive", "ReplicasDesired"):
-        own = [each for each in replicas if each.stock_name == name]
-        instants = np.array([each.occurs_at for each in own], dtype=np.int64)
-        counts = np.array([each.tally for each in own], dtype=np.int64)
-        parts.append((_named(name, "Replica"), instants, counts))
-    none = columns.completed[:0]
-    parts.append((_named("RequestsFailed", "Request"), *levels(columns.completed[failed], none)))
-    inner = levels(columns.arrived[inside], columns.completed[left])
-    parts.append((_named("RequestsProcessing", "Request"), *inner))
-    ranks = np.concatenate([np.full(len(part[1]), rank) for rank, part in enumerate(parts)])
-    times = np.concatenate([part[1] for part in parts])
-    tallies = np.concatenate([part[2] for part in parts])
-    order = np.lexsort((ranks, times))
-    table = np.stack((times[order], tallies[order]), axis=1)
-    rows = np.array([_row(part[0]) for part in parts], dtype=object)[ranks[order]]
-    for first in range(0, len(table), ROWS_AT_ONCE):
+    lines = [
+        ("ReplicasActive", Kind.REPLICA, _counted(replicas, "ReplicasActive")),
+        ("ReplicasDesired", Kind.REPLICA, _counted(replicas, "ReplicasDesired")),
+        ("RequestsFailed", Kind.REQUEST, levels(columns.completed[failed])),
+        (PROCESSING, Kind.REQUEST, levels(columns.arrived[inside], columns.completed[left])),
+    ]
+    times, tallies = (np.concatenate([line[2][at] for line in lines]) for at in range(2))
+    which = np.repeat(np.arange(len(lines)), [len(line[2][0]) for line in lines])
+    # Lines are in order of their names, and stay so where instants are equal.
+    order = np.argsort(times, kind="stable")
+    names, kinds = (
+        np.array([str(line[at]) for line in lines], dtype=object)[which[order]] for at in range(2)
+    )
+    return _rows(Tally, (times[order], names, kinds, tallies[order]))
+
+
+def _counted(lines: Iterable[Any], name: str) -> tuple[Column, Column]:
+    own = [(each.occurs_at, each.tally) for each in lines if each.stock_name == name]
+    table = np.array(own, dtype=np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _rows(row: Callable[..., _Row], columns: Sequence[Column]) -> Iterator[list[_Row]]:
+    for first in range(0, len(columns[0]), ROWS_AT_ONCE):
         here = slice(first, first + ROWS_AT_ONCE)
-        yield ",".join(rows[here].tolist()) % tuple(table[here].ravel().tolist())
+        yield list(map(row, *(column[here].tolist() for column in columns)))
 
 
-def _row(named: str) -> str:
-    """How a row with this name is written."""
-    return '{"occurs_at":%d,' + named + '"tally":%d}'
+def _parts(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+    while part := list(islice(rows, ROWS_AT_ONCE)):
+        yield part
 
 
-def _tally(line: TallyLine) -> tuple[int, str, int]:
-    return line.occurs_at, _named(line.stock_name, line.kind_stocked), line.tally
-
-
-def _named(name: str, kind: str) -> str:
-    return f'"stock_name":"{name}","kind_stocked":"{kind}",'
-
-
-def _series(name: str, pieces: Iterable[str]) -> Iterator[bytes]:
-    comma = f',"{name}":['
-    for piece in pieces:
-        yield (comma + piece).encode()
-        comma = ","
-    yield b"]" if comma == "," else (comma + "]").encode()
-
-
-def _integers(row: str, table: Integers) -> Iterator[str]:
-    for first in range(0, len(table), ROWS_AT_ONCE):
-        part = table[first : first + ROWS_AT_ONCE]
-        yield ",".join([row] * len(part)) % tuple(part.ravel().tolist())
-
-
-def _rows(row: str, rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    iterator = iter(rows)
-    while part := list(islice(iterator, ROWS_AT_ONCE)):
-        yield ",".join([row] * len(part)) % tuple(chain.from_iterable(part))
+def _series(name: str, parts: Iterable[list[_Row]]) -> Iterator[bytes]:
+    before = b',"%s":[' % name.encode()
+    for part in parts:
+        yield before + _json.encode(part)[1:-1]
+        before = b","
+    yield b"]" if before == b"," else before + b"]"

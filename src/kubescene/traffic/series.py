@@ -110,24 +110,25 @@ def request_tallies(columns: RequestColumns) -> Iterator[TallyLine]:
     """Levels of requests inside replicas and of failed ones, by the columns."""
     inside = columns.outcome != Outcome.REFUSED
     left = inside & (columns.outcome != Outcome.OPEN)
-    yield from _levels(columns.arrived[inside], columns.completed[left], PROCESSING)
+    yield from _lines(PROCESSING, *levels(columns.arrived[inside], columns.completed[left]))
     failed = np.isin(columns.outcome, FAILED)
-    yield from _levels(columns.completed[failed], columns.completed[:0], "RequestsFailed")
+    yield from _lines("RequestsFailed", *levels(columns.completed[failed]))
 
 
-def _levels(up: Integers, down: Integers, name: str) -> Iterator[TallyLine]:
-    instants, tallies = levels(up, down)
+def _lines(name: str, instants: Integers, tallies: Integers) -> Iterator[TallyLine]:
     for instant, level in zip(instants.tolist(), tallies.tolist(), strict=True):
         yield TallyLine(instant, name, Kind.REQUEST, level)
 
 
-def levels(up: Integers, down: Integers) -> tuple[Integers, Integers]:
+def levels(up: Integers, down: Integers | None = None) -> tuple[Integers, Integers]:
     """Instants, and the running level from each on: one for each at which it changes."""
-    instants = np.concatenate((up, down))
-    changes = np.concatenate((np.ones(len(up), np.int64), -np.ones(len(down), np.int64)))
+    instants = up if down is None else np.concatenate((up, down))
+    changes = np.ones(len(instants), dtype=np.int64)
+    changes[len(up) :] = -1
     order = np.argsort(instants, kind="stable")
     instants, tallies = instants[order], np.cumsum(changes[order])
-    last = np.flatnonzero(np.append(instants[1:] != instants[:-1], [True] * bool(len(instants))))
+    last = np.ones(len(instants), dtype=np.bool_)
+    np.not_equal(instants[1:], instants[:-1], out=last[:-1])
     return instants[last], tallies[last]
 
 
