@@ -188,11 +188,14 @@ class DecayingHistogram(Histogram):
 
     def merge(self, other: "DecayingHistogram") -> None:
         """Add another histogram, which is moved to the later of both references, as is this."""
-        if self.reference < other.reference:
-            self._move_reference(other.reference)
-        elif other.reference < self.reference:
-            other._move_reference(self.reference)
+        self.move_to(other.reference)
+        other.move_to(self.reference)
         self._take_in(other)
+
+    def move_to(self, reference: int) -> None:
+        """Tell weights relative to this reference time, if it is later than the own."""
+        if self.reference < reference:
+            self._move_reference(reference)
 
     def decay_factor(self, time: int) -> float:
         """What a sample of this time weighs, compared with one at the reference time."""

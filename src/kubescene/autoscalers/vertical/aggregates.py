@@ -1,5 +1,7 @@
 """What is remembered of all containers of one name in pods of the same labels."""
 
+from collections.abc import Sequence
+
 from kubescene.autoscalers.histograms import Buckets, DecayingHistogram, exponential_buckets
 from kubescene.autoscalers.vertical.options import RecommenderOptions
 
@@ -58,3 +60,15 @@ class Aggregate:
         """Whether the last CPU sample, or the beginning if there is none, is too long ago."""
         since = self.created if self.last is None else self.last
         return now - since >= window
+
+
+def align(aggregates: Sequence[Aggregate]) -> None:
+    """Move histograms that are merged together to the youngest reference time among them.
+
+    Upstream merges in the random order of a map, and merging moves whoever is older; so after a few
+    rounds all of them have moved, in whatever order. Here they do at once.
+    """
+    for histograms in ([each.cpu for each in aggregates], [each.memory for each in aggregates]):
+        youngest = max(each.reference for each in histograms)
+        for each in histograms:
+            each.move_to(youngest)

@@ -64,6 +64,11 @@ def groups(
     return found
 
 
+def is_managed(pod: JsonObject) -> bool:
+    """Whether the updater looks at a pod: it has a controller and is not being deleted."""
+    return controller_of(pod) != ("", "") and not pod["metadata"].get("deletionTimestamp")
+
+
 def is_pending(pod: JsonObject) -> bool:
     return (pod.get("status") or {}).get("phase") == "Pending"
 

@@ -11,7 +11,7 @@ import msgspec
 
 from kubescene.api.label_selectors import EVERYTHING, LabelSelector
 from kubescene.autoscalers.vertical import checkpoints
-from kubescene.autoscalers.vertical.aggregates import Aggregate
+from kubescene.autoscalers.vertical.aggregates import Aggregate, align
 from kubescene.autoscalers.vertical.amounts import RESOURCES
 from kubescene.autoscalers.vertical.estimators import Bound, Estimate, estimate, minimums
 from kubescene.autoscalers.vertical.objects import (
@@ -76,8 +76,10 @@ class Recommender:
     def histories(self, now: int) -> dict[str, Aggregate]:
         """All histories by container name: of the pods that match, and what was loaded."""
         merged: dict[str, Aggregate] = {}
-        for key, aggregate in self.usage.matching(self.selector):
-            self._merge(merged, key.container, aggregate, now)
+        for name, aggregates in self._by_container().items():
+            align(aggregates)
+            for aggregate in aggregates:
+                self._merge(merged, name, aggregate, now)
         for name, aggregate in self._loaded.items():
             self._merge(merged, name, aggregate, now)
         return merged
@@ -106,6 +108,12 @@ class Recommender:
     def collect_garbage(self, now: int, *, has_controller: bool = False) -> None:
         """Forget what is too old; at most hourly, so it may be called every round."""
         self.usage.collect_garbage(now, has_controller=has_controller)
+
+    def _by_container(self) -> dict[str, list[Aggregate]]:
+        found: dict[str, list[Aggregate]] = {}
+        for key, aggregate in self.usage.matching(self.selector):
+            found.setdefault(key.container, []).append(aggregate)
+        return found
 
     def _is_used(self, container: str, pod: PodUsage) -> bool:
         key = AggregateKey(container, pod.labels_text)

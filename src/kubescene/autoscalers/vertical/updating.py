@@ -11,7 +11,7 @@ import msgspec
 
 from kubescene.autoscalers.vertical import pods, resizing
 from kubescene.autoscalers.vertical.capping import Capped, capped
-from kubescene.autoscalers.vertical.disruption import Group, groups, is_pending
+from kubescene.autoscalers.vertical.disruption import Group, groups, is_managed, is_pending
 from kubescene.autoscalers.vertical.limit_ranges import NO_LIMIT_RANGES, LimitRanges
 from kubescene.autoscalers.vertical.objects import VerticalPodAutoscaler
 from kubescene.autoscalers.vertical.options import UpdaterOptions
@@ -74,8 +74,8 @@ def update(
 ) -> Update:
     """One loop over the pods of a VPA, with the recommendation of its status.
 
-    ``live`` are the pods that the VPA controls: scheduled, not ended, in listing order; those being
-    deleted are left out here. ``replicas`` is how many pods each controller should have.
+    ``live`` are the pods that the VPA selects: scheduled, not ended, in listing order; those being
+    deleted and those without a controller are left out here. ``replicas`` is how many pods each controller should have.
     ``first_seen`` remembers from loop to loop since when resizes are waiting.
     """
     if vpa.update_mode not in (*RECREATING, IN_PLACE_OR_RECREATE):
@@ -83,7 +83,7 @@ def update(
     in_place = vpa.update_mode == IN_PLACE_OR_RECREATE
     if in_place and vpa.recommendations is None:
         return Update()
-    left = [pod for pod in live if not pod["metadata"].get("deletionTimestamp")]
+    left = [pod for pod in live if is_managed(pod)]
     seen = first_seen if first_seen is not None else {}
     loop = _Loop(groups(left, replicas, vpa, options), now, options, seen)
     candidates = [pod for pod in left if loop.is_candidate(pod, in_place=in_place)]

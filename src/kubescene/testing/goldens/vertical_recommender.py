@@ -113,7 +113,8 @@ class RecommenderReplay:
     def _restart(self, seconds: int, theirs: JsonObject) -> None:
         now, old = self._at(seconds), self._recommender
         saved = old.checkpoints(now)
-        self._comparison.equal(VerticalAspect.CHECKPOINTS, saved, theirs.get("checkpoints", {}))
+        recorded = {name: _as_read(each) for name, each in theirs.get("checkpoints", {}).items()}
+        self._comparison.equal(VerticalAspect.CHECKPOINTS, saved, recorded)
         self._recommender = Recommender(old.vpa, old.options, old.selector)
         self._recommender.load(saved, now)
 
@@ -161,3 +162,13 @@ class RecommenderReplay:
 
     def _seconds(self, time: int | None) -> float | None:
         return None if time is None else (time - self._start) / SECOND
+
+
+def _as_read(checkpoint: JsonObject) -> JsonObject:
+    """A recorded checkpoint with weights as floats: JSON shows large ones as whole numbers."""
+    read = dict(checkpoint)
+    for name in ("cpuHistogram", "memoryHistogram"):
+        histogram = checkpoint.get(name) or {}
+        if "totalWeight" in histogram:
+            read[name] = {**histogram, "totalWeight": float(histogram["totalWeight"])}
+    return read
