@@ -12,12 +12,12 @@ import msgspec
 import orjson
 
 from kubescene.errors import ConfigurationError
+from kubescene.loading import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
 from kubescene.results.line_entries import (
     Known,
     LineEntries,
-    Other,
     PodScheduled,
     damaged,
     told,
@@ -87,8 +87,8 @@ class TimelineSource(RunSource):
             except msgspec.DecodeError as error:
                 raise damaged(str(self.timeline), number, error) from error
 
-    def told(self) -> Iterator[Known | Other]:
-        """The same facts, as far as the ledger needs them."""
+    def told(self) -> Iterator[Known]:
+        """The facts of kinds that the ledger knows, as far as it needs them."""
         return told(self.lines(), str(self.timeline))
 
     def attempts(self) -> Iterator[AttemptTold]:
@@ -100,7 +100,8 @@ class TimelineSource(RunSource):
         )
 
     def _read(self) -> Ledger:
-        return LineEntries().read(self.lines(), str(self.timeline))
+        with uncollected():  # entries stay, and none refers to itself
+            return LineEntries().read(self.lines(), str(self.timeline))
 
 
 class DirectorySource(TimelineSource):
