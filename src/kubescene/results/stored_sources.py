@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import orjson
 
+from kubescene.api.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
 from kubescene.loading import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
@@ -33,6 +34,7 @@ AT_ONCE = 1 << 20
 """So many bytes are read from a file at once."""
 OPERATIONS = b"\n  operations:\n"
 ITEM = b"  - "
+DAMAGED = "the file is damaged; play the scenario again"
 SCENARIO_FILES = (".yaml", ".yml", ".json")
 
 
@@ -131,8 +133,8 @@ class DirectorySource(TimelineSource):
 
 def read_spec(path: Path) -> JsonObject:
     """``spec`` of a ``result.yaml``. Its operations, a line of JSON each, are not read as YAML."""
-    # Scenarios know schedulers: much to load for those who want numbers.
-    from kubescene.scenario.loading import load_yaml
+    # Not by way of scenarios, which know schedulers: much to load for those who want numbers.
+    from kubescene.api.yaml_text import read_yaml
 
     text = path.read_bytes()
     head, _, tail = text.partition(OPERATIONS)
@@ -140,10 +142,13 @@ def read_spec(path: Path) -> JsonObject:
         operations = [orjson.loads(line[len(ITEM) :]) for line in _items(tail)]
     except orjson.JSONDecodeError:
         head, operations = text, []
-    document = next(iter(load_yaml(head, str(path))), None)
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"{path} is no Scenario: the file is damaged")
-    spec: JsonObject = document.get("spec") or {}
+    try:
+        document = next(iter(read_yaml(head, Bounds())), None)
+    except ReadingError as error:
+        raise ConfigurationError(f"{path}: {error}: {DAMAGED}") from error
+    if document is None or not isinstance(document.value, dict):
+        raise ConfigurationError(f"{path} is no Scenario: {DAMAGED}")
+    spec: JsonObject = document.value.get("spec") or {}
     return spec | {"operations": operations} if operations else spec
 
 
