@@ -6,7 +6,7 @@ from typing import Any
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.records import Record
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import PodState, States
+from kubescene.results.states import NodeState, PodState, States, taken_apart
 from kubescene.timeline import (
     Advanced,
     Done,
@@ -25,7 +25,7 @@ from kubescene.timeline import (
     ScenarioEnded,
 )
 
-BINDING = "binding"
+BINDING, STATUS = "binding", "status"
 
 
 class FactEntries:
@@ -76,14 +76,17 @@ class FactEntries:
         if fact.gvk == POD:
             ledger.pod_created(fact.namespace, fact.name, fact.uid, self._new_pod(fact))
         elif fact.gvk == NODE:
-            ledger.node_written(fact.name, self._states.node(fact.record.unversioned_data))
+            ledger.node_written(fact.name, self._node(fact))
 
     def _new_pod(self, fact: ObjectCreated) -> PodState:
         """A pod with its owner; records say whether there is one."""
         record = fact.record
         if isinstance(record, Record) and not record.owner:
             return self._states.stored_pod(record)
-        return self._states.pod(record.unversioned_data)
+        return self._states.pod(taken_apart(record.unversioned_data))
+
+    def _node(self, fact: ObjectCreated | ObjectPatched) -> NodeState:
+        return self._states.node(taken_apart(fact.record.unversioned_data))
 
     def _patched(self, fact: ObjectPatched) -> None:
         ledger = self.ledger
@@ -94,7 +97,7 @@ class FactEntries:
             state = self._states.stored_pod(fact.record)
             ledger.pod_written(fact.namespace, fact.name, fact.uid, state)
         elif fact.gvk == NODE:
-            ledger.node_written(fact.name, self._states.node(fact.record.unversioned_data))
+            ledger.node_written(fact.name, self._node(fact))
 
     def _deleted(self, fact: ObjectDeleted) -> None:
         ledger = self.ledger

@@ -27,7 +27,7 @@ from kubescene.results.ledger_entries import (
     Totals,
     add_amounts,
 )
-from kubescene.results.states import NodeState, PodState
+from kubescene.results.states import Labels, NodeState, PodState
 from kubescene.timeline import Outcome
 
 FINAL_PHASES = ("Succeeded", "Failed")
@@ -75,6 +75,11 @@ class Ledger:
         """The pod of that name that exists now."""
         pod = self._pods.get((namespace, name))
         return None if pod is None or pod.state == DELETED else pod
+
+    def has_pod(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether the newest pod of that name is the one with that uid."""
+        pod = self._pods.get((namespace, name))
+        return pod is not None and pod.uid == uid
 
     def node(self, name: str) -> NodeEntry | None:
         """The node of that name that exists now."""
@@ -170,7 +175,7 @@ class Ledger:
             add_amounts(offered, state.allocatable, 1)
             node.allocatable = state.allocatable
             self._changed[name] = None
-        node.labels = dict(state.labels)
+        node.labels = state.labels
 
     def _add_node(self, name: str) -> NodeEntry:
         node = NodeEntry(name, self._room(name), self.step, self.time)
@@ -216,6 +221,13 @@ class Ledger:
             pod = self._add_pod((namespace, name), uid)
         self._take(pod, state)
 
+    def pod_reported(self, namespace: str, name: str, phase: str, labels: Labels) -> None:
+        """A known pod's status was written: nothing else about it but its labels may be new."""
+        pod = self._pods[namespace, name]
+        pod.labels = labels
+        if phase != pod.phase:
+            self._come_to(pod, phase)
+
     def pod_bound(self, namespace: str, name: str, node: str) -> None:
         """A pod got its node; nothing else about it changed."""
         pod = self._pods.get((namespace, name))
@@ -234,9 +246,8 @@ class Ledger:
         return pod
 
     def _take(self, pod: PodEntry, state: PodState) -> None:
-        pod.phase = state.phase
-        if state.phase in FINAL_PHASES and pod.state in (PENDING, BOUND):
-            self._end(pod, FINISHED)
+        pod.labels = state.labels
+        self._come_to(pod, state.phase)
         if pod.holds_room:
             if pod.ask.requests is not state.ask.requests:
                 self._occupy(pod, -1)
@@ -246,6 +257,11 @@ class Ledger:
         pod.ask = state.ask
         if pod.state == PENDING and state.node:
             self._bind(pod, state.node)
+
+    def _come_to(self, pod: PodEntry, phase: str) -> None:
+        pod.phase = phase
+        if phase in FINAL_PHASES and pod.state in (PENDING, BOUND):
+            self._end(pod, FINISHED)
 
     def _bind(self, pod: PodEntry, node: str) -> None:
         pod.node = node

@@ -4,7 +4,7 @@ import msgspec
 
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
-from kubescene.results.states import NO_ASK, Amounts, PodAsk
+from kubescene.results.states import NO_ASK, NO_LABELS, Amounts, Labels, PodAsk
 
 PENDING, BOUND, TERMINATING = "Pending", "Bound", "Terminating"
 FINISHED, DELETED = "Finished", "Deleted"
@@ -39,6 +39,7 @@ class PodEntry(msgspec.Struct, gc=False):
     failed_attempts: int = 0
     message: str = ""
     preempted_by: str = ""
+    labels: Labels = NO_LABELS
 
     @property
     def requests(self) -> Amounts:
@@ -133,7 +134,7 @@ class NodeEntry:
         self.ended_step: ScenarioStep | None = None
         self.ended_time: int | None = None
         self.allocatable: Amounts = {}
-        self.labels: dict[str, str] = {}
+        self.labels: Labels = NO_LABELS
         self.room = room
         self.last_use: NodeUse | None = None
         """What it was when it was removed."""

@@ -9,9 +9,9 @@ import msgspec
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
-from kubescene.results.fact_entries import BINDING
+from kubescene.results.fact_entries import BINDING, STATUS
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import States, node_of
+from kubescene.results.states import ObjectText, States, node_of, phase_of
 from kubescene.timeline.facts import GENERATED_ID, Outcome
 
 NODE = ("v1", "Node")
@@ -30,7 +30,7 @@ class ObjectCreated(Told, frozen=True):
     api_version: str
     kind: str
     name: str
-    object: msgspec.Raw
+    object: ObjectText
     namespace: str = ""
     uid: str = ""
 
@@ -131,24 +131,25 @@ _KNOWN: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
 _OTHER = msgspec.json.Decoder(Other)
 
 
-def decoded(line: bytes) -> Known | Other:
-    """What a line tells; raises `msgspec.DecodeError` if it is damaged."""
-    try:
-        return _KNOWN.decode(line)
-    except msgspec.ValidationError:
-        other = _OTHER.decode(line)
-        if other.fact in KINDS:
-            raise
-        return other
+def told(lines: Iterable[bytes], place: str) -> Iterator[Known]:
+    """What the lines after the header tell, those of kinds that results know nothing of left out.
 
-
-def told(lines: Iterable[bytes], place: str) -> Iterator[Known | Other]:
-    """What the lines after the header tell; `ConfigurationError` names a damaged one."""
+    `ConfigurationError` names a damaged one.
+    """
     for number, line in enumerate(lines, 2):
         try:
-            yield decoded(line)
+            yield _KNOWN.decode(line)
         except msgspec.DecodeError as error:
-            raise damaged(place, number, error) from error
+            if not is_other(line):
+                raise damaged(place, number, error) from error
+
+
+def is_other(line: bytes) -> bool:
+    """Whether a line that cannot be read is only of a kind that results know nothing of."""
+    try:
+        return _OTHER.decode(line).fact not in KINDS
+    except msgspec.DecodeError:
+        return False
 
 
 def damaged(place: str, number: int, error: Exception) -> ConfigurationError:
@@ -183,24 +184,27 @@ class LineEntries:
 
     def read(self, lines: Iterable[bytes], place: str) -> Ledger:
         """The ledger of the lines after the header; `ConfigurationError` names a damaged one."""
+        decode, add = _KNOWN.decode, self.add
         for number, line in enumerate(lines, 2):
             try:
-                self.add(decoded(line))
+                add(decode(line))
             except (msgspec.DecodeError, ValueError) as error:
-                raise damaged(place, number, error) from error
+                if not is_other(line):
+                    raise damaged(place, number, error) from error
         self.ledger.close()
         return self.ledger
 
-    def add(self, line: Known | Other) -> None:
+    def add(self, line: Known) -> None:
         """Enter what a line tells; `ValueError` or `msgspec.DecodeError` if it makes no sense."""
-        enter = self._enter.get(type(line))
+        kind = type(line)
+        enter = self._enter.get(kind)
         if enter is not None:
             self.ledger.at(line.step, line.time)
             enter(line)
-        elif (note := self._note.get(type(line))) is not None:
+        else:
             # What is told of the scenario itself happens in no step.
             self.ledger.wait_until(line.time)
-            note(line)
+            self._note[kind](line)
 
     def _created(self, line: ObjectCreated) -> None:
         self._written(line, self.ledger.pod_created)
@@ -209,8 +213,17 @@ class LineEntries:
         if line.subresource == BINDING:
             self.ledger.wrote(asked=is_asked(line))
             self.ledger.pod_bound(line.namespace, line.name, node_of(line.object))
-        else:
+        elif line.subresource != STATUS or not self._reported(line):
             self._written(line, self.ledger.pod_written)
+
+    def _reported(self, line: ObjectPatched) -> bool:
+        """Whether a write of a status is entered, which is quick for a pod that is known."""
+        if line.kind != "Pod" or not self.ledger.has_pod(line.namespace, line.name, line.uid):
+            return False
+        self.ledger.wrote(asked=is_asked(line))
+        labels = self._states.labels(line.object)
+        self.ledger.pod_reported(line.namespace, line.name, phase_of(line.object), labels)
+        return True
 
     def _written(self, line: ObjectCreated, write_pod: Callable[..., None]) -> None:
         self.ledger.wrote(asked=is_asked(line))

@@ -4,19 +4,23 @@ Objects of one template say the same: what they ask for or offer is worked out o
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import orjson
 
+from kubescene.api.records import Record
 from kubescene.api.resource_requests import node_allocatable
 from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources, stored_spec
 from kubescene.timeline.object_facts import ObjectState
 
 Amounts: TypeAlias = Mapping[str, int]
 """By resource: cpu in thousandths, everything else in whole units. Shared, so read-only."""
-Text: TypeAlias = bytes | msgspec.Raw
+Labels: TypeAlias = Mapping[str, str]
+"""Shared by objects of one template, so read-only."""
 
+NO_LABELS: Labels = {}
+EMPTY = msgspec.Raw(b"{}")
 KEPT = 1024
 """So many answers of each kind are remembered; pods of one template share one."""
 
@@ -42,23 +46,35 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
     phase: str
     ask: PodAsk
     owner: str = ""
+    labels: Labels = NO_LABELS
 
 
 class NodeState(msgspec.Struct, frozen=True, gc=False):
     """A node at one moment."""
 
     allocatable: Amounts
-    labels: Mapping[str, str]
+    labels: Labels
+
+
+class MetadataText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The members of metadata that results look into, still as text."""
+
+    labels: msgspec.Raw = NOTHING
+    owner_references: msgspec.Raw = NOTHING
+
+
+class ObjectText(msgspec.Struct, frozen=True, gc=False):
+    """An object, taken apart and no more: what its parts say is mostly known already."""
+
+    metadata: MetadataText = MetadataText()
+    spec: msgspec.Raw = EMPTY
+    status: msgspec.Raw = EMPTY
 
 
 class _Owner(msgspec.Struct, frozen=True):
     kind: str = ""
     name: str = ""
     controller: bool | None = None
-
-
-class _PodMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    owner_references: tuple[_Owner, ...] | None = None
 
 
 class _Gate(msgspec.Struct, frozen=True):
@@ -76,40 +92,32 @@ class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     scheduling_gates: tuple[_Gate, ...] | None = None
 
 
-class _PodStatus(msgspec.Struct, frozen=True):
+class _PodStatus(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: _PodMetadata = _PodMetadata()
-    spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
-
-
-class _NodeMetadata(msgspec.Struct, frozen=True):
-    labels: dict[str, str] | None = None
 
 
 class _NodeStatus(msgspec.Struct, frozen=True):
     allocatable: msgspec.Raw = NOTHING
 
 
-class _Node(msgspec.Struct, frozen=True):
-    metadata: _NodeMetadata = _NodeMetadata()
-    status: _NodeStatus = _NodeStatus()
-
-
-class _BoundSpec(msgspec.Struct, frozen=True, gc=False):
+class _Place(msgspec.Struct, frozen=True, gc=False):
     node: str = msgspec.field(default="", name="nodeName")
 
 
-class _Bound(msgspec.Struct, frozen=True, gc=False):
-    spec: _BoundSpec = _BoundSpec()
+class _PodSpecRead(NamedTuple):
+    """What a spec says."""
+
+    node: str
+    ask: PodAsk
 
 
-_BOUND = msgspec.json.Decoder(_Bound)
-_POD = msgspec.json.Decoder(_Pod)
-_NODE = msgspec.json.Decoder(_Node)
+_OBJECT = msgspec.json.Decoder(ObjectText)
+_PLACE = msgspec.json.Decoder(_Place)
+_POD_SPEC = msgspec.json.Decoder(_PodSpec)
+_POD_STATUS = msgspec.json.Decoder(_PodStatus)
+_NODE_STATUS = msgspec.json.Decoder(_NodeStatus)
+_LABELS = msgspec.json.Decoder(dict[str, str] | None)
+_OWNERS = msgspec.json.Decoder(tuple[_Owner, ...] | None)
 
 
 class States:
@@ -118,24 +126,36 @@ class States:
     def __init__(self) -> None:
         self._requests = PodRequests()
         self._offered: dict[bytes, Amounts] = {}
+        self._specs: dict[bytes, _PodSpecRead] = {}
         self._asks: dict[bytes, PodAsk] = {}
+        self._labels: dict[bytes, Labels] = {}
+        self._owners: dict[bytes, str] = {}
 
-    def pod(self, text: Text) -> PodState:
+    def pod(self, pod: ObjectText) -> PodState:
         """A pod from its text."""
-        pod = _POD.decode(text)
-        references = pod.metadata.owner_references
-        owner = _owner(references) if references else ""
-        return PodState(pod.spec.node_name, pod.status.phase, self._ask(pod.spec), owner)
+        node, ask = self._spec(bytes(pod.spec))
+        owners = pod.metadata.owner_references
+        owner = self._owner(bytes(owners)) if owners is not NOTHING else ""
+        return PodState(node, phase_of(pod), ask, owner, self.labels(pod))
 
     def stored_pod(self, pod: ObjectState) -> PodState:
-        """The same from a record; its owner is left out, since it never changes."""
+        """The same from a record, whose owner is left out, since it never changes."""
         text = stored_spec(pod)
+        if not text or not isinstance(pod, Record):
+            return self.pod(taken_apart(pod.unversioned_data))
         ask = self._asks.get(text)
         if ask is None:
-            ask = self._ask(_POD.decode(pod.unversioned_data).spec)
-            if text:
-                _keep(self._asks, text, ask)
-        return PodState(pod.node, pod.phase, ask)
+            ask = self._ask(_POD_SPEC.decode(taken_apart(pod.unversioned_data).spec))
+            _keep(self._asks, text, ask)
+        return PodState(pod.node, pod.phase, ask, "", pod.labels)
+
+    def _spec(self, text: bytes) -> _PodSpecRead:
+        known = self._specs.get(text)
+        if known is None:
+            spec = _POD_SPEC.decode(text)
+            known = _PodSpecRead(spec.node_name, self._ask(spec))
+            _keep(self._specs, text, known)
+        return known
 
     def _ask(self, spec: _PodSpec) -> PodAsk:
         asked = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
@@ -147,11 +167,9 @@ class States:
             tuple([gate.name for gate in gates]) if gates else (),
         )
 
-    def node(self, text: Text) -> NodeState:
-        node = _NODE.decode(text)
-        return NodeState(
-            self._allocatable(bytes(node.status.allocatable)), node.metadata.labels or {}
-        )
+    def node(self, node: ObjectText) -> NodeState:
+        status = _NODE_STATUS.decode(node.status)
+        return NodeState(self._allocatable(bytes(status.allocatable)), self.labels(node))
 
     def _allocatable(self, text: bytes) -> Amounts:
         known = self._offered.get(text)
@@ -161,10 +179,38 @@ class States:
             _keep(self._offered, text, known)
         return known
 
+    def labels(self, obj: ObjectText) -> Labels:
+        """The labels of an object."""
+        labels = obj.metadata.labels
+        if labels is NOTHING:
+            return NO_LABELS
+        text = bytes(labels)
+        known = self._labels.get(text)
+        if known is None:
+            known = _LABELS.decode(text) or NO_LABELS
+            _keep(self._labels, text, known)
+        return known
 
-def node_of(pod: Text) -> str:
+    def _owner(self, text: bytes) -> str:
+        known = self._owners.get(text)
+        if known is None:
+            known = _controller(_OWNERS.decode(text) or ())
+            _keep(self._owners, text, known)
+        return known
+
+
+def taken_apart(text: bytes) -> ObjectText:
+    """An object from its text."""
+    return _OBJECT.decode(text)
+
+
+def phase_of(pod: ObjectText) -> str:
+    return _POD_STATUS.decode(pod.status).phase
+
+
+def node_of(pod: ObjectText) -> str:
     """The node that a pod is on, read without the rest."""
-    return _BOUND.decode(pod).spec.node
+    return _PLACE.decode(pod.spec).node
 
 
 def _keep(known: dict[bytes, T], text: bytes, value: T) -> None:
@@ -173,5 +219,5 @@ def _keep(known: dict[bytes, T], text: bytes, value: T) -> None:
     known[text] = value
 
 
-def _owner(references: tuple[_Owner, ...]) -> str:
+def _controller(references: tuple[_Owner, ...]) -> str:
     return next((f"{each.kind}/{each.name}" for each in references if each.controller), "")

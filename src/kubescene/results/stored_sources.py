@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 import orjson
 
+from kubescene.api.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
+from kubescene.loading import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
 from kubescene.results.line_entries import (
     Known,
     LineEntries,
-    Other,
     PodScheduled,
     damaged,
     told,
@@ -33,6 +34,7 @@ AT_ONCE = 1 << 20
 """So many bytes are read from a file at once."""
 OPERATIONS = b"\n  operations:\n"
 ITEM = b"  - "
+DAMAGED = "the file is damaged; play the scenario again"
 SCENARIO_FILES = (".yaml", ".yml", ".json")
 
 
@@ -87,8 +89,8 @@ class TimelineSource(RunSource):
             except msgspec.DecodeError as error:
                 raise damaged(str(self.timeline), number, error) from error
 
-    def told(self) -> Iterator[Known | Other]:
-        """The same facts, as far as the ledger needs them."""
+    def told(self) -> Iterator[Known]:
+        """The facts of kinds that the ledger knows, as far as it needs them."""
         return told(self.lines(), str(self.timeline))
 
     def attempts(self) -> Iterator[AttemptTold]:
@@ -100,7 +102,8 @@ class TimelineSource(RunSource):
         )
 
     def _read(self) -> Ledger:
-        return LineEntries().read(self.lines(), str(self.timeline))
+        with uncollected():  # entries stay, and none refers to itself
+            return LineEntries().read(self.lines(), str(self.timeline))
 
 
 class DirectorySource(TimelineSource):
@@ -130,8 +133,8 @@ class DirectorySource(TimelineSource):
 
 def read_spec(path: Path) -> JsonObject:
     """``spec`` of a ``result.yaml``. Its operations, a line of JSON each, are not read as YAML."""
-    # Scenarios know schedulers: much to load for those who want numbers.
-    from kubescene.scenario.loading import load_yaml
+    # Not by way of scenarios, which know schedulers: much to load for those who want numbers.
+    from kubescene.api.yaml_text import read_yaml
 
     text = path.read_bytes()
     head, _, tail = text.partition(OPERATIONS)
@@ -139,10 +142,13 @@ def read_spec(path: Path) -> JsonObject:
         operations = [orjson.loads(line[len(ITEM) :]) for line in _items(tail)]
     except orjson.JSONDecodeError:
         head, operations = text, []
-    document = next(iter(load_yaml(head, str(path))), None)
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"{path} is no Scenario: the file is damaged")
-    spec: JsonObject = document.get("spec") or {}
+    try:
+        document = next(iter(read_yaml(head, Bounds())), None)
+    except ReadingError as error:
+        raise ConfigurationError(f"{path}: {error}: {DAMAGED}") from error
+    if document is None or not isinstance(document.value, dict):
+        raise ConfigurationError(f"{path} is no Scenario: {DAMAGED}")
+    spec: JsonObject = document.value.get("spec") or {}
     return spec | {"operations": operations} if operations else spec
 
 

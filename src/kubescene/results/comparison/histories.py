@@ -9,7 +9,7 @@ same ones.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from hashlib import blake2b
+from itertools import accumulate
 from typing import NamedTuple
 
 from kubescene.api.encoding import encode
@@ -17,7 +17,8 @@ from kubescene.clock import ScenarioStep
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import NodeEntry, PodEntry
 
-MODULUS = 1 << 64
+MINOR_BITS = 48
+"""Of a moment as one number: more minor steps than any run has."""
 
 
 class ClusterState(NamedTuple):
@@ -25,15 +26,6 @@ class ClusterState(NamedTuple):
 
     pods: int
     nodes: int
-
-
-class _Event(NamedTuple):
-    """Something that changes the cluster, binds after everything else of their step."""
-
-    step: ScenarioStep
-    binds: bool
-    pods: int = 0
-    nodes: int = 0
 
 
 class History:
@@ -44,21 +36,18 @@ class History:
         self.pods: dict[str, list[PodEntry]] = {}
         for pod in ledger.pods:
             self.pods.setdefault(pod.pod, []).append(pod)
-        self._moments: list[tuple[ScenarioStep, bool]] = []
-        self._states: list[ClusterState] = [ClusterState(0, 0)]
-        for event in sorted(self._events()):
-            pods, nodes = self._states[-1]
-            state = ClusterState((pods + event.pods) % MODULUS, (nodes + event.nodes) % MODULUS)
-            self._moments.append((event.step, event.binds))
-            self._states.append(state)
+        self._pods = _Course(self._placements())
+        self._nodes = _Course(self._nodes_coming())
 
     def before_binding(self, step: ScenarioStep) -> ClusterState:
         """The cluster that a pod was bound to in a step."""
-        return self._states[bisect_left(self._moments, (step, True))]
+        moment = _moment(step, binds=True)
+        return ClusterState(self._pods.before(moment), self._nodes.before(moment))
 
     def after(self, step: ScenarioStep) -> ClusterState:
         """The cluster in which an attempt of a step failed."""
-        return self._states[bisect_right(self._moments, (step, True))]
+        moment = _moment(step, binds=True)
+        return ClusterState(self._pods.after(moment), self._nodes.after(moment))
 
     def bound(self) -> list[PodEntry]:
         """The pods that a scheduler bound, in that order."""
@@ -73,22 +62,49 @@ class History:
             if node.name == name
         )
 
-    def _events(self) -> Iterator[_Event]:
-        for pod in self.ledger.pods:
-            if pod.bound_step is not None:
-                number = checksum(pod.pod, pod.node)
-                yield _Event(pod.bound_step, binds=not pod.came_with_node, pods=number)
-                if pod.ended_step is not None:
-                    yield _Event(pod.ended_step, binds=False, pods=-number)
+    def _placements(self) -> Iterator[tuple[int, int]]:
+        """Pods that come to nodes and leave them."""
+        for name, pods in self.pods.items():
+            for pod in pods:
+                if pod.bound_step is not None:
+                    number = checksum(name, pod.node)
+                    yield _moment(pod.bound_step, binds=not pod.came_with_node), number
+                    if pod.ended_step is not None:
+                        yield _moment(pod.ended_step, binds=False), -number
+
+    def _nodes_coming(self) -> Iterator[tuple[int, int]]:
+        """Nodes that come and go."""
         for node in self.ledger.nodes:
             number = _checksum_of(node)
-            yield _Event(node.created_step, binds=False, nodes=number)
+            yield _moment(node.created_step, binds=False), number
             if node.ended_step is not None:
-                yield _Event(node.ended_step, binds=False, nodes=-number)
+                yield _moment(node.ended_step, binds=False), -number
+
+
+class _Course:
+    """A checksum over the course of a run, from what adds to it when."""
+
+    def __init__(self, changes: Iterator[tuple[int, int]]) -> None:
+        ordered = sorted(changes)
+        self._moments = [moment for moment, _ in ordered]
+        self._sums = [*accumulate((number for _, number in ordered), initial=0)]
+
+    def before(self, moment: int) -> int:
+        return self._sums[bisect_left(self._moments, moment)]
+
+    def after(self, moment: int) -> int:
+        return self._sums[bisect_right(self._moments, moment)]
+
+
+def _moment(step: ScenarioStep, *, binds: bool) -> int:
+    """A step as a number; pods are bound after everything else of their step."""
+    return ((step[0] << MINOR_BITS) + step[1] << 1) + binds
 
 
 def checksum(*words: str) -> int:
-    return int.from_bytes(blake2b("\0".join(words).encode(), digest_size=8).digest(), "big")
+    """A number that the sums are of. Of the joined text: hashes of tuples add up to equal sums
+    when two members change places, and a hash need not be the same in another process."""
+    return hash("\0".join(words))
 
 
 def _checksum_of(node: NodeEntry) -> int:

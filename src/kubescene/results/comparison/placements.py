@@ -34,6 +34,10 @@ class Rank(IntEnum):
     FOLLOWS = 2
 
 
+UNASKED = {Rank.FIRST_HAND: None, Rank.UNKNOWN: None, Rank.FOLLOWS: Cause.CONSEQUENCE}
+"""What is known of the cause where nobody asks."""
+
+
 class Placements:
     """The decisions of both runs. ``warnings`` say why attempts could not be explained."""
 
@@ -61,9 +65,9 @@ class Placements:
         the decisions.
         """
         pairs = sorted(((a, b) for a, b in self._pairs() if a.node != b.node), key=_order)
-        ranked = sorted(((self._rank(a, b), a, b) for a, b in pairs), key=itemgetter(0))
+        ranked = sorted([(self._rank(a, b), a, b) for a, b in pairs], key=itemgetter(0))
         return tuple(
-            self._placed(a, b) if number < looked_at else self._unlooked(rank, a, b)
+            self._placed(a, b) if number < looked_at else _unasked(a, b, UNASKED[rank])
             for number, (rank, a, b) in enumerate(ranked)
         )
 
@@ -74,10 +78,6 @@ class Placements:
         before = self._histories[Side.A].before_binding(a.bound_step)
         after = self._histories[Side.B].before_binding(b.bound_step)
         return Rank.FIRST_HAND if before.pods == after.pods else Rank.FOLLOWS
-
-    def _unlooked(self, rank: Rank, a: PodEntry, b: PodEntry) -> PlacedPod:
-        cause = Cause.CONSEQUENCE if rank is Rank.FOLLOWS else None
-        return msgspec.structs.replace(_unasked(a, b), cause=cause)
 
     def only_in(self, side: Side) -> tuple[str, ...]:
         """Pods that the other run does not have, as often as it does not have them."""
@@ -241,14 +241,15 @@ def _order(pair: tuple[PodEntry, PodEntry]) -> tuple[ScenarioStep, ScenarioStep,
     return a.bound_step or b.bound_step or NEVER, a.created_step, a.pod
 
 
-def _unasked(a: PodEntry, b: PodEntry) -> PlacedPod:
+def _unasked(a: PodEntry, b: PodEntry, cause: Cause | None = None) -> PlacedPod:
     return PlacedPod(
         pod=a.pod,
         node_in_a=a.node,
         node_in_b=b.node,
         step_in_a="" if a.bound_step is None else str(a.bound_step),
         step_in_b="" if b.bound_step is None else str(b.bound_step),
-        message=next((each.message for each in (a, b) if not each.node), ""),
+        message=a.message if not a.node else b.message if not b.node else "",
+        cause=cause,
     )
 
 

@@ -18,7 +18,13 @@ from kubescene.results.measures import (
     utilization,
 )
 from kubescene.results.measures.cost import cost_measures
-from kubescene.results.measures.measure import AnyMeasure, Measure, Number, ResourceMeasure
+from kubescene.results.measures.measure import (
+    AnyMeasure,
+    Measure,
+    Number,
+    Reading,
+    ResourceMeasure,
+)
 from kubescene.results.prices import Prices
 from kubescene.results.rows import MeasureRow
 from kubescene.results.sources import RunSource, open_run
@@ -56,8 +62,8 @@ def measures(where: object, prices: Prices | None = None) -> dict[str, Number]:
 def measure_rows(source: RunSource, prices: Prices | None = None) -> Iterator[MeasureRow]:
     """Every measure, with None where there is nothing to measure; cost if there are prices."""
     priced = () if prices is None else cost_measures(prices)
-    ledger = source.ledger
-    found = [(each, measure.unit) for measure in (*ALL, *priced) for each in measure.values(ledger)]
+    run = Reading(source.ledger)
+    found = [(each, measure.unit) for measure in (*ALL, *priced) for each in measure.values(run)]
     often = Counter(each.name for each, _ in found)
     for each, unit in found:
         name = each.name if often[each.name] == 1 else each.exact

@@ -5,7 +5,7 @@ A measure without a value (no node, no pod, no time) is None, never 0 or NaN.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,18 +19,38 @@ RESOURCE = "RESOURCE"
 SHARE = "share"
 
 
+class Reading:
+    """A ledger that several measures look at; what they share is worked out once."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._known: dict[Callable[[Ledger], Any], Any] = {}
+
+    def made(self, basis: Callable[[Ledger], Any]) -> Any:
+        """What ``basis`` makes of the ledger."""
+        if basis not in self._known:
+            self._known[basis] = basis(self.ledger)
+        return self._known[basis]
+
+
+def as_it_is(ledger: Ledger) -> Ledger:
+    """The basis of a measure that looks at the ledger itself."""
+    return ledger
+
+
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """``of`` gives its value for a ledger."""
+    """``of`` gives its value for what ``basis`` makes of a ledger: the ledger, if none is named."""
 
     name: str
     meaning: str
     formula: str
     unit: str
-    of: Callable[[Ledger], Value]
+    of: Callable[[Any], Value]
+    basis: Callable[[Ledger], Any] = as_it_is
 
-    def values(self, ledger: Ledger) -> Iterator["Measured"]:
+    def values(self, reading: Reading) -> Iterator["Measured"]:
         """Its one value."""
-        yield Measured(self.name, self.of(ledger), self.meaning, self.name)
+        yield Measured(self.name, self.of(reading.made(self.basis)), self.meaning, self.name)
 
 
 class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +62,9 @@ class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     of: Callable[[Ledger, list[str]], Mapping[str, Value]]
 
-    def values(self, ledger: Ledger) -> Iterator["Measured"]:
+    def values(self, reading: Reading) -> Iterator["Measured"]:
         """One value per resource."""
+        ledger = reading.ledger
         for resource, value in self.of(ledger, resources(ledger)).items():
             name, exact = (self.name.replace(RESOURCE, each) for each in (word(resource), resource))
             yield Measured(name, value, self.meaning.replace(RESOURCE, resource), exact)

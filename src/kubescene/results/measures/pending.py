@@ -7,39 +7,54 @@ with a node never waited and are not counted.
 
 from collections import Counter
 from functools import partial
+from typing import NamedTuple
 
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import PodEntry
 from kubescene.results.measures.measure import Measure, Value
 
 SECOND = 10**9
 
 
-def waited(ledger: Ledger) -> list[PodEntry]:
-    return [pod for pod in ledger.pods if not pod.came_with_node]
+class Waits(NamedTuple):
+    """How many pods waited how long: those that were bound, the others, and all in major steps."""
+
+    bound: Counter[int]
+    unbound: Counter[int]
+    steps: Counter[int]
+
+    @property
+    def all(self) -> Counter[int]:
+        return self.bound + self.unbound
 
 
-def seconds(ledger: Ledger) -> list[int]:
-    return [pod.pending_until(ledger.time) for pod in waited(ledger)]
+def waits(ledger: Ledger) -> Waits:
+    """All pods that did not come with a node."""
+    pods = [pod for pod in ledger.pods if not pod.came_with_node]
+    until = ledger.time
+    return Waits(
+        bound=Counter([pod.pending_until(until) for pod in pods if not pod.is_censored]),
+        unbound=Counter([pod.pending_until(until) for pod in pods if pod.is_censored]),
+        steps=Counter([pod.pending_steps(ledger.step) for pod in pods]),
+    )
 
 
-def average(ledger: Ledger) -> Value:
-    spans = seconds(ledger)
-    return sum(spans) / SECOND / len(spans) if spans else None
+def total(spans: Counter[int]) -> int:
+    return sum(span * often for span, often in spans.items())
 
 
-def longest(ledger: Ledger) -> Value:
-    spans = seconds(ledger)
+def mean_seconds(waits: Waits) -> Value:
+    spans = waits.all
+    return total(spans) / SECOND / spans.total() if spans else None
+
+
+def longest(waits: Waits) -> Value:
+    spans = waits.all
     return max(spans) / SECOND if spans else None
 
 
-def percentile(ledger: Ledger, *, percent: int) -> Value:
+def percentile(waits: Waits, *, percent: int) -> Value:
     """The shortest time within which so many percent are bound."""
-    bound: Counter[int] = Counter()
-    unbound: Counter[int] = Counter()
-    for pod in waited(ledger):
-        (unbound if pod.is_censored else bound)[pod.pending_until(ledger.time)] += 1
-    time = bound_within(bound, unbound, percent)
+    time = bound_within(waits.bound, waits.unbound, percent)
     return None if time is None else time / SECOND
 
 
@@ -61,13 +76,12 @@ def bound_within(bound: Counter[int], unbound: Counter[int], percent: int) -> in
     return None
 
 
-def steps(ledger: Ledger) -> Value:
-    pods = waited(ledger)
-    return sum(pod.pending_steps(ledger.step) for pod in pods) / len(pods) if pods else None
+def mean_steps(waits: Waits) -> Value:
+    return total(waits.steps) / waits.steps.total() if waits.steps else None
 
 
-def most_steps(ledger: Ledger) -> Value:
-    return max((pod.pending_steps(ledger.step) for pod in waited(ledger)), default=None)
+def most_steps(waits: Waits) -> Value:
+    return max(waits.steps, default=None)
 
 
 def never_bound(ledger: Ledger) -> int:
@@ -90,7 +104,8 @@ MEASURES = (
         ),
         formula="mean over pods of min(first bound, ended, end of run) - created",
         unit="seconds",
-        of=average,
+        basis=waits,
+        of=mean_seconds,
     ),
     *(
         Measure(
@@ -101,6 +116,7 @@ MEASURES = (
             ),
             formula=f"smallest t with S(t) <= 1 - {percent}/100, S by Kaplan-Meier",
             unit="seconds",
+            basis=waits,
             of=partial(percentile, percent=percent),
         )
         for percent in (50, 90, 95, 99)
@@ -110,6 +126,7 @@ MEASURES = (
         meaning="The longest time that any pod was seen waiting, whether it got a node or not.",
         formula="max over pods of min(first bound, ended, end of run) - created",
         unit="seconds",
+        basis=waits,
         of=longest,
     ),
     Measure(
@@ -117,13 +134,15 @@ MEASURES = (
         meaning="Major steps that a pod waited, on average; 0 if bound in the step it came in.",
         formula="mean over pods of major step of first bound (or ended, or the last) - of created",
         unit="steps",
-        of=steps,
+        basis=waits,
+        of=mean_steps,
     ),
     Measure(
         name="pending_steps_max",
         meaning="The most major steps that any pod was seen waiting.",
         formula="max over pods of the same",
         unit="steps",
+        basis=waits,
         of=most_steps,
     ),
 )
