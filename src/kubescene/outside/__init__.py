@@ -1,0 +1,1 @@
+"""Controllers, schedulers and API servers outside the process that take part in a Scenario."""
