@@ -23,6 +23,7 @@ from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.records import Record
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
+from kubescene.live.casting import Casting, StoreCasting
 from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun
@@ -31,7 +32,7 @@ from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_defini
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.engine import Moment
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
-from kubescene.scenario.resource import NO_TIMELINE, ScenarioResource
+from kubescene.scenario.resource import NO_TIMELINE
 from kubescene.types import JsonObject
 
 RESTARTED = "the controller restarted while the Scenario was running"
@@ -55,9 +56,10 @@ class LiveScenarios:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         *,
         allow_extenders: bool = False,
+        casting: Casting | None = None,
     ) -> None:
         self._cluster = cluster
-        self._results = results
+        self._casting = casting or StoreCasting(cluster, results)
         self._allow_extenders = allow_extenders
         self._tracks_fields = False
         self._current: LiveRun | None = None
@@ -126,7 +128,7 @@ class LiveScenarios:
         self._changed = False
         if self._current is not None or (record := next(self._waiting(), None)) is None:
             return None
-        run = self._current = LiveRun(self._cluster, record, self._results)
+        run = self._current = self._casting.run(record)
         self._is_gone = False
         return self._play(run)
 
@@ -234,7 +236,7 @@ class LiveScenarios:
         """Set the status of a scenario that is not played, unless it says so already."""
         status = self._cluster.store.decoded(record).get("status") or {}
         if (status.get("phase"), status.get("message", "")) != (phase, message):
-            resource = ScenarioResource(self._cluster.store, record)
+            resource = self._casting.waiting(record)
             resource.phase, resource.message = phase, message
             resource.timeline = timeline_of(status)
             self._is_writing = True
