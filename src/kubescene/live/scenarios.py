@@ -195,6 +195,11 @@ class LiveScenarios:
 
     # -- who is there --------------------------------------------------------------------------
 
+    @property
+    def current(self) -> LiveRun | None:
+        """The run that is under way, be it paused. Any thread may ask."""
+        return self._current
+
     def playing(self, uid: str) -> LiveRun | None:
         """The run of a scenario that is under way."""
         run = self._current

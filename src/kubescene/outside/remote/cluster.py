@@ -6,14 +6,15 @@ mirror, and its registry sends writes to the server. A scenario plays in it as i
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import NoReturn, Self
+from typing import NoReturn, Protocol, Self
 
 from kubescene.actors import ENGINE
+from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO, SERVICE_ACCOUNT
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
-from kubescene.api.scheme import ResourceType
+from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient
 from kubescene.clock import Clock
@@ -28,6 +29,7 @@ from kubescene.outside.remote.wiping import (
     SYSTEM,
     check_disposable,
     finalized,
+    is_disposable,
     needs_release,
     order_of_wipe,
     survives,
@@ -35,11 +37,25 @@ from kubescene.outside.remote.wiping import (
 from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.consequences import ACCOUNTS_CONTROLLER
 from kubescene.scenario.definition import scenario_definition
+from kubescene.scenario.outsiders import Frozen
 from kubescene.types import JsonObject
 
 MANAGER = "kubescene"
 """The field manager of what the command itself installs."""
 AT_ONCE = DeleteOptions(grace_period_s=0, propagation_policy="Background")
+WEBHOOKS = ObjectRef(
+    GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
+    "kubescene",
+)
+"""What tells the server to ask the admission webhook."""
+
+
+class Gatekeeper(Protocol):
+    """Keeps others from writing to the server."""
+
+    def make(self) -> None:
+        """Return when nobody else can write any more."""
+        ...
 
 
 class RemoteCluster(Cluster):
@@ -55,6 +71,7 @@ class RemoteCluster(Cluster):
     ) -> None:
         self.remote = HttpClient(endpoint, ENGINE, patience_s=patience_s)
         self._patience_s = patience_s
+        self.gatekeeper: Gatekeeper | None = None
         super().__init__(options, controllers=controllers)
 
     registry: RemoteRegistry
@@ -64,6 +81,7 @@ class RemoteCluster(Cluster):
 
     def _furnish(self) -> None:
         """Install the definitions and take over what the server holds."""
+        self.unlock()
         self.scheme.unregister(SCENARIO)  # which comes with its definition
         definitions = [scenario_definition(), *self.registrations.definitions]
         for definition in definitions:
@@ -91,6 +109,20 @@ class RemoteCluster(Cluster):
             if api.gvk not in self.scheme:
                 kind = ResourceType(api.gvk, api.plural, api.namespaced, verbs=api.verbs)
                 self.scheme.register(kind)
+
+    def unlock(self) -> None:
+        """Let the server ask no webhook of ours, also none of a process that was killed."""
+        try:
+            self.remote.delete(WEBHOOKS)
+        except NotFoundError:
+            return
+
+    def guard(self, gate: WriteGate) -> None:
+        """The gate is asked here before a write is sent; the gatekeeper turns others away."""
+        super().guard(gate)
+        is_open = isinstance(gate, OpenGate | Frozen)
+        if not is_open and self.gatekeeper is not None and is_disposable(self._system_namespace()):
+            self.gatekeeper.make()
 
     def close(self) -> None:
         """End all watches."""

@@ -73,9 +73,7 @@ class RemoteCasting:
 
     def run(self, record: Record) -> LiveRun:
         folder = self._out / f"{record.name}-{record.uid[:8]}"
-        scenario = RemoteScenario(
-            self._cluster, record, folder=folder, most_bytes=self._most_bytes
-        )
+        scenario = RemoteScenario(self._cluster, record, folder=folder, most_bytes=self._most_bytes)
         return RemoteRun(self._cluster, scenario, self._results, folder)
 
     def waiting(self, record: Record) -> StoredScenario:

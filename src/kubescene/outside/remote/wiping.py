@@ -41,19 +41,23 @@ _OBJECTS_OF_SERVER = frozenset(
 _CERTIFICATES = (GroupResource("", "configmaps"), "kube-root-ca.crt")
 
 NOT_DISPOSABLE = (
-    f"a scenario begins by deleting everything that is there, and this cluster does not allow that: "
-    f'its namespace {SYSTEM} does not carry {DISPOSABLE}: "true". If nothing in it is worth '
-    f"keeping, say so with: kubectl annotate namespace {SYSTEM} {DISPOSABLE}=true"
+    f"a scenario begins by deleting all that is there, and this cluster does not allow that: its "
+    f'namespace {SYSTEM} does not carry {DISPOSABLE}: "true". If nothing in it is worth keeping, '
+    f"say so with: kubectl annotate namespace {SYSTEM} {DISPOSABLE}=true"
 )
 
 
 def check_disposable(system: JsonObject | None) -> None:
     """Raises unless the namespace ``kube-system``, as given, allows a wipe."""
+    if not is_disposable(system):
+        raise ScenarioError(NOT_DISPOSABLE)
+
+
+def is_disposable(system: JsonObject | None) -> bool:
+    """Whether an annotation or a label says so."""
     metadata = (system or {}).get("metadata") or {}
-    for said in (metadata.get("annotations"), metadata.get("labels")):
-        if (said or {}).get(DISPOSABLE) == "true":
-            return
-    raise ScenarioError(NOT_DISPOSABLE)
+    said = (metadata.get("annotations"), metadata.get("labels"))
+    return any((each or {}).get(DISPOSABLE) == "true" for each in said)
 
 
 def survives(record: Record, obj: JsonObject, *, is_ours: bool) -> bool:
