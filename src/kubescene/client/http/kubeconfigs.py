@@ -23,7 +23,8 @@ MAX_SIZE = 4 * 1024 * 1024
 
 UNVERIFIED = (
     "it has `insecure-skip-tls-verify`, so anybody could answer as that server: put the "
-    "certificate of its authority under `certificate-authority`"
+    "certificate of its authority under `certificate-authority`, or allow it "
+    "(--insecure-skip-tls-verify)"
 )
 
 Section: TypeAlias = dict[str, Any]

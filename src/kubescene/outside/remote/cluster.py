@@ -81,6 +81,7 @@ class RemoteCluster(Cluster):
 
     def _furnish(self) -> None:
         """Install the definitions and take over what the server holds."""
+        self.remote.read_page("/version")  # a read first: what is wrong with it is plain to say
         self.unlock()
         self.scheme.unregister(SCENARIO)  # which comes with its definition
         definitions = [scenario_definition(), *self.registrations.definitions]

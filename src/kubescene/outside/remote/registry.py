@@ -40,6 +40,8 @@ from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 
 FINALIZE = "finalize"
+DATES = ("creationTimestamp", "deletionTimestamp")
+"""Which nobody may change, and a server knows if they are left out."""
 
 
 class RemoteRegistry(Registry):
@@ -98,7 +100,7 @@ class RemoteRegistry(Registry):
         request = WriteRequest(actor, "update", self._stored_type(served), subresource, options)
         if is_same(obj, self.decoded(current, served), subresource):
             return self._unchanged(request, current)
-        body = {**obj, "metadata": {**obj["metadata"], **named(name, place)}}
+        body = {**obj, "metadata": {**undated(obj["metadata"]), **named(name, place)}}
         update = self.link.client.update
         ask = partial(update, body, subresource=subresource, options=plain(request))
         return self._sent(request, place, name, ask)
@@ -126,6 +128,7 @@ class RemoteRegistry(Registry):
                 return self._unchanged(request, current)
             if subresource == FINALIZE:  # which a server lets nobody patch
                 update = self.link.client.update
+                after = {**after, "metadata": undated(after["metadata"])}
                 ask = partial(update, after, subresource=FINALIZE, options=plain(request))
                 return self._sent(request, namespace, name, ask)
         ask = partial(
@@ -375,6 +378,11 @@ def plain(request: WriteRequest) -> WriteOptions:
 def named(name: str, namespace: str) -> JsonObject:
     """The metadata that say which object is meant."""
     return {**({"name": name} if name else {}), **({"namespace": namespace} if namespace else {})}
+
+
+def undated(metadata: JsonObject) -> JsonObject:
+    """Metadata that can be sent back: dates are the scenario's here, and the server's there."""
+    return {name: value for name, value in metadata.items() if name not in DATES}
 
 
 def is_same(new: JsonObject, old: JsonObject, subresource: str) -> bool:

@@ -91,7 +91,5 @@ def needs_release(obj: JsonObject) -> bool:
 def finalized(namespace: JsonObject) -> JsonObject:
     """A namespace that nothing holds any more."""
     gvk = {"apiVersion": NAMESPACE.api_version, "kind": NAMESPACE.kind}
-    metadata = {
-        k: v for k, v in namespace["metadata"].items() if k not in ("resourceVersion", "finalizers")
-    }
+    metadata = {"name": namespace["metadata"]["name"], "uid": namespace["metadata"]["uid"]}
     return {**gvk, "metadata": metadata, "spec": {"finalizers": []}}
