@@ -103,6 +103,7 @@ class Stage:
 
     def _log(self, name: str) -> Sequence[Fact]:
         run = self.server.scenarios.run_named(name)
+        assert run is not None
         return list(run.log.read(0, len(run.log)))
 
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
@@ -70,6 +70,8 @@ from kubescene.timeline.explanations import Explain
 SCHEDULER = "kube-scheduler"
 TRIES_AT_ONCE = 3
 USER = Actor("user")
+
+R = TypeVar("R", bound=Registry)
 
 SCENARIO_TYPE = ResourceType(
     gvk=SCENARIO,
@@ -177,15 +179,7 @@ class Cluster:
         self.scheme = builtin_scheme()
         self.scheme.register(SCENARIO_TYPE)
         self.instruments = Instruments(*instruments)
-        self.registry = Registry(
-            scheme=self.scheme,
-            store=self.store,
-            clock=self.clock,
-            identities=Identities(options.seed),
-            admission=AdmissionChain(default_chain()),
-            instruments=self.instruments,
-            server_clock=server_clock,
-        )
+        self.registry = self._make_registry(server_clock)
         self.registrations = controllers or builtin_controllers(options)
         self.crank = Crank(self.event_queue, self.count_objects)
         self.alarm = Alarm()
@@ -193,6 +187,25 @@ class Cluster:
         self._controller_clients: list[DirectClient] = []
         self._event_stamps = EventStamps(self.clock)
         self._speak_as(USER)
+        self._furnish()
+
+    def _make_registry(self, server_clock: Clock | None) -> Registry:
+        return self._registry_of(Registry, server_clock)
+
+    def _registry_of(self, kind: type[R], server_clock: Clock | None) -> R:
+        """What lies between clients and the store of this world."""
+        return kind(
+            scheme=self.scheme,
+            store=self.store,
+            clock=self.clock,
+            identities=Identities(self.options.seed),
+            admission=AdmissionChain(default_chain()),
+            instruments=self.instruments,
+            server_clock=server_clock,
+        )
+
+    def _furnish(self) -> None:
+        """Make what has to be there before anybody comes."""
         bootstrap(self.registry)
         self._define()
 
@@ -412,8 +425,7 @@ class Cluster:
         self.stop()
         self.is_lent = self.is_lent or self._next_options is not None
         taken = list(islice(self._left_over(), most))
-        for record in taken:
-            self.store.remove(record.resource, record.namespace, record.name)
+        self._take_away(taken)
         return len(taken) == most
 
     def begin_anew(self) -> None:
@@ -452,7 +464,10 @@ class Cluster:
 
     def wipe(self) -> None:
         """Remove everything except what the API server itself owns or a user marked to keep."""
-        for record in self._left_over():
+        self._take_away(self._left_over())
+
+    def _take_away(self, records: Iterable[Record]) -> None:
+        for record in records:
             self.store.remove(record.resource, record.namespace, record.name)
 
     def _left_over(self) -> Iterator[Record]:

@@ -7,7 +7,7 @@ known, the line: nothing gets in that could not be written out again. JSON is re
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -184,30 +184,33 @@ def is_plain(document: Any, *, depth: int, values: int) -> bool:
     for _ in range(depth):
         below: list[Any] = []
         for each in level:
-            if type(each) is dict:
-                if not all(map(_is_plain_text, each)):
-                    return False
-                members: Iterable[Any] = each.values()
-            elif type(each) is list:
-                members = each
-            else:
+            if not _add_members(each, below):
                 return False
             found += len(each)
-            for member in members:
-                kind = type(member)
-                if kind is str:
-                    if not member.isascii():
-                        return False
-                elif kind is dict or kind is list:
-                    below.append(member)
-                elif scalar_problem(member):
-                    return False
         if found > values:
             return False
         if not below:
             return True
         level = below
     return False
+
+
+def _add_members(value: Any, below: list[Any]) -> bool:
+    """Put the objects and lists of one into ``below``; whether nothing in it is unusual."""
+    kind = type(value)
+    if kind is dict:
+        if not all(map(_is_plain_text, value)):
+            return False
+        value = value.values()
+    elif kind is not list:
+        return False
+    for member in value:
+        kind = type(member)
+        if kind is dict or kind is list:
+            below.append(member)
+        elif not member.isascii() if kind is str else scalar_problem(member):
+            return False
+    return True
 
 
 def _is_plain_text(key: Any) -> bool:

@@ -100,6 +100,7 @@ class Server:
         self.scenarios = LiveScenarios(
             self.cluster, results, allow_extenders=allow_extenders, stage=self.stage
         )
+        self.stage.is_playing = self.scenarios.is_playing
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
         only_local = is_local(host.encode())
         self.app = ApiServer(

@@ -11,6 +11,7 @@ import typer
 
 from kubescene.cli.autoscalers import autoscaler
 from kubescene.cli.bench import bench
+from kubescene.cli.controller import controller
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.matrix import matrix
 from kubescene.cli.outside_settings import outside_commands
@@ -464,6 +465,7 @@ def schema(
 
 app.command()(matrix)
 app.command()(serve)
+app.command()(controller)
 app.command()(kubeconfig)
 app.add_typer(bench)
 app.add_typer(traffic)

@@ -78,7 +78,7 @@ class ScenarioEdits:
             except ScenarioError as error:
                 errors.forbidden(SPEC, f"the scenario is {phase} and would fail: {error}")
             else:
-                started = run.engine.started
+                started = dict(run.engine.started)  # any thread may ask
                 for complaint in complaints_about(old, new, after, started.values()):
                     errors.forbidden(SPEC.child(complaint.field), complaint.why)
                 known = {each.id for each in run.scenario.ignored}

@@ -1,22 +1,21 @@
 """One scenario that is played in a served world, with all that is kept of it."""
 
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol
 
 from kubescene.api.records import Record
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
-from kubescene.outside.stage import OutsideStage
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import Summary, SummaryFold
 from kubescene.running import cluster_options, examined, hearing
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
-from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import SCHEDULER_CONFIG
 from kubescene.scenario.spec import ScenarioSpec
+from kubescene.scenario.world import LiveScenario, Stage
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
-from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder
+from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder, Line
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.views import KepTimeline
 from kubescene.types import JsonObject
@@ -27,18 +26,33 @@ NO_EXTENDERS = (
 )
 
 
+class StoredScenario(LiveScenario, Protocol):
+    """The Scenario object where it is stored: in our own store, or in an API server's."""
+
+    @property
+    def uid(self) -> str: ...
+
+    def is_mine(self, record: Record) -> bool:
+        """Whether the engine wrote it: then the spec is the one that is known."""
+        ...
+
+    def header(self) -> JsonObject:
+        """The object without its timeline, however long that is."""
+        ...
+
+
 class LiveRun:
     """From its first moment until its Scenario is deleted."""
 
     def __init__(
         self,
         cluster: Cluster,
-        record: Record,
+        scenario: StoredScenario,
         results: ResultsStrategy,
-        stage: OutsideStage | None = None,
+        stage: Stage | None = None,
     ) -> None:
         self._cluster = cluster
-        self.scenario = ScenarioResource(cluster.store, record)
+        self.scenario = scenario
         self._options = cluster.own_options
         self.log = TimelineLog()
         self._fold = SummaryFold()
@@ -47,7 +61,7 @@ class LiveRun:
         recorder = TimelineRecorder(cluster.clock, self.log, role_of=cluster.registry.role_of)
         self._onlookers: tuple[Instrument, ...] = (
             recorder,
-            ExplanationRecorder(self.explanations.explain),
+            ExplanationRecorder(self._explain),
         )
         self.engine = Engine(
             cluster,
@@ -70,6 +84,9 @@ class LiveRun:
     @property
     def phase(self) -> ScenarioPhase:
         return self.scenario.phase
+
+    def _explain(self, pod: str, line: Line) -> None:
+        self.explanations.explain(pod, line)
 
     def attach(self, *, allow_extenders: bool = False) -> None:
         """Get the world ready: the next to begin anew in it is this scenario.

@@ -23,16 +23,17 @@ from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.records import Record
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
+from kubescene.live.casting import Casting, StoreCasting
 from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun
-from kubescene.outside.stage import OutsideStage
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.engine import Moment
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
-from kubescene.scenario.resource import NO_TIMELINE, ScenarioResource
+from kubescene.scenario.resource import NO_TIMELINE
+from kubescene.scenario.world import Stage
 from kubescene.types import JsonObject
 
 RESTARTED = "the controller restarted while the Scenario was running"
@@ -56,13 +57,11 @@ class LiveScenarios:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         *,
         allow_extenders: bool = False,
-        stage: OutsideStage | None = None,
+        casting: Casting | None = None,
+        stage: Stage | None = None,
     ) -> None:
         self._cluster = cluster
-        self._stage = stage
-        if stage is not None:
-            stage.is_playing = self._is_playing
-        self._results = results
+        self._casting = casting or StoreCasting(cluster, results, stage)
         self._allow_extenders = allow_extenders
         self._tracks_fields = False
         self._current: LiveRun | None = None
@@ -131,7 +130,7 @@ class LiveScenarios:
         self._changed = False
         if self._current is not None or (record := next(self._waiting(), None)) is None:
             return None
-        run = self._current = LiveRun(self._cluster, record, self._results, self._stage)
+        run = self._current = self._casting.run(record)
         self._is_gone = False
         return self._play(run)
 
@@ -196,15 +195,16 @@ class LiveScenarios:
         self._left_at = self._cluster.revision
         self._news()
 
-    def _is_playing(self) -> bool:
+    def is_playing(self) -> bool:
+        """Whether a scenario is under way, be it paused."""
         return self._current is not None
+
+    # -- who is there --------------------------------------------------------------------------
 
     @property
     def current(self) -> LiveRun | None:
-        """The scenario that is under way."""
+        """The run that is under way, be it paused. Any thread may ask."""
         return self._current
-
-    # -- who is there --------------------------------------------------------------------------
 
     def playing(self, uid: str) -> LiveRun | None:
         """The run of a scenario that is under way."""
@@ -247,7 +247,7 @@ class LiveScenarios:
         """Set the status of a scenario that is not played, unless it says so already."""
         status = self._cluster.store.decoded(record).get("status") or {}
         if (status.get("phase"), status.get("message", "")) != (phase, message):
-            resource = ScenarioResource(self._cluster.store, record)
+            resource = self._casting.waiting(record)
             resource.phase, resource.message = phase, message
             resource.timeline = timeline_of(status)
             self._is_writing = True

@@ -130,6 +130,11 @@ def result_schema() -> JsonObject:
                 "description": "Events in order, by major step.",
                 "additionalProperties": {"type": "array", "items": event_schema()},
             },
+            "storedAt": text(
+                "The run directory that holds the timeline, where it is larger than the API server "
+                "can store; there is no timeline here then."
+            ),
+            "message": text("Why the timeline is not here."),
         },
     )
 

@@ -351,6 +351,22 @@ class Store:
         self._claim()
         return self._put(ChangeType.DELETED, resource, self.decoded(current), current)
 
+    def mirror(self, resource: GroupResource, obj: JsonObject, version: int) -> Record:
+        """Take over an object as another server holds it, new or changed.
+
+        Its ``resourceVersion`` stays that server's ``version``, so that whoever sends the object
+        back is understood; here it takes the next revision, as every write does.
+        """
+        metadata = obj["metadata"]
+        current = self._objects[resource].get((metadata.get("namespace", ""), metadata["name"]))
+        self._claim()
+        copy = versioned(obj, version)
+        before = None if current is None else self._known_encoding(current, obj)
+        payload = self._encoder.sections(copy, version, before, node_apart=resource == PODS)
+        record = make_record(resource, copy, self._revision + 1, payload)
+        kind = ChangeType.ADDED if current is None else ChangeType.MODIFIED
+        return self._commit(Change(kind, record, current, self), copy)
+
     def restore(self, records: Iterable[Record], revision: int) -> None:
         """Fill an empty store with records, in order of creation, as they were at ``revision``.
 

@@ -75,7 +75,8 @@ def update(
     """One loop over the pods of a VPA, with the recommendation of its status.
 
     ``live`` are the pods that the VPA selects: scheduled, not ended, in listing order; those being
-    deleted and those without a controller are left out here. ``replicas`` is how many pods each controller should have.
+    deleted and those without a controller are left out here. ``replicas`` is how many pods each
+    controller should have.
     ``first_seen`` remembers from loop to loop since when resizes are waiting.
     """
     if vpa.update_mode not in (*RECREATING, IN_PLACE_OR_RECREATE):

@@ -10,7 +10,7 @@ order of the second of its creation; and where an answer carries no object (to a
 eviction that left none), the record is the last state that the client has seen.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from kubescene.api.options import (
 )
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
-from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
 from kubescene.api.traits import EVERYTHING
 from kubescene.client.http import bodies
@@ -128,9 +128,19 @@ class HttpClient:
         api = self._discovery.find(ref.gvk)
         return Rows(self._requests, api, ref.name, self._patience_s).follow()
 
+    def resources(self) -> Sequence[ApiResource]:
+        """Everything that the server has and lets people watch, in the preferred version."""
+        return self._discovery.all_watched()
+
     def read_page(self, path: str, **query: str) -> bytes:
         """What a path that is no resource answers."""
         return self._requests.read(path, _body, **query)
+
+    def review(self, obj: JsonObject) -> JsonObject:
+        """The answer to an object that nobody stores, such as a SelfSubjectReview."""
+        api = self._api_of(obj)
+        request = Request("POST", api.collection(), bodies.encode(obj), JSON)
+        return self._ask(request, Reply.object)
 
     def get_scale(self, ref: ObjectRef) -> JsonObject:
         api = self._discovery.find(ref.gvk)
@@ -275,6 +285,10 @@ class HttpClient:
     def changed_since(self, revision: int) -> bool:
         """As far as it was delivered; a client that watches nothing cannot tell, and says yes."""
         return self._following.changed_since(revision)
+
+    def is_following(self, resource: GroupResource) -> bool:
+        """Whether a resource is watched, be it as one of all."""
+        return bool(self._following.streams_of(resource))
 
     def pump(self, timeout_s: float = 0.0) -> int:
         """Call the handlers for what has arrived, waiting up to ``timeout_s`` for something.

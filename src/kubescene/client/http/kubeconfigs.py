@@ -21,6 +21,12 @@ from kubescene.types import JsonObject
 
 MAX_SIZE = 4 * 1024 * 1024
 
+UNVERIFIED = (
+    "it has `insecure-skip-tls-verify`, so anybody could answer as that server: put the "
+    "certificate of its authority under `certificate-authority`, or allow it "
+    "(--insecure-skip-tls-verify)"
+)
+
 Section: TypeAlias = dict[str, Any]
 
 _REFUSED_OF_USERS = {
@@ -32,14 +38,18 @@ _REFUSED_OF_USERS = {
 _REFUSED_OF_CLUSTERS = {"proxy-url": "proxies are not supported: connect to the server itself"}
 
 
-def read_kubeconfig(path: Path | None = None, *, context: str = "") -> Endpoint:
+def read_kubeconfig(
+    path: Path | None = None, *, context: str = "", allow_unverified: bool = False
+) -> Endpoint:
     """The API server of a kubeconfig.
 
     Without ``path``, that of ``KUBECONFIG`` or ``~/.kube/config``; without ``context``, its current
-    one. Raises `ConfigurationError`.
+    one. ``insecure-skip-tls-verify`` is refused unless ``allow_unverified``: whoever answers would
+    get the credentials. Raises `ConfigurationError`.
     """
     path = path or default_path()
-    return Kubeconfig(path, _load(path)).endpoint(context)
+    kubeconfig = Kubeconfig(path, _load(path), allow_unverified=allow_unverified)
+    return kubeconfig.endpoint(context)
 
 
 def default_path() -> Path:
@@ -54,8 +64,9 @@ def default_path() -> Path:
 class Kubeconfig:
     """A kubeconfig that was read from ``path``; relative paths in it start from there."""
 
-    def __init__(self, path: Path, document: JsonObject) -> None:
+    def __init__(self, path: Path, document: JsonObject, *, allow_unverified: bool = False) -> None:
         self._path = path
+        self._allow_unverified = allow_unverified
         self._document = document
 
     def endpoint(self, context: str = "") -> Endpoint:
@@ -84,6 +95,8 @@ class Kubeconfig:
         try:
             tls = ssl.create_default_context(cadata=authority.decode() if authority else None)
             if cluster.get("insecure-skip-tls-verify"):
+                if not self._allow_unverified:
+                    raise self._error(UNVERIFIED)
                 tls.check_hostname = False
                 tls.verify_mode = ssl.CERT_NONE
             certificate = self._data(user, "client-certificate")

@@ -1,0 +1,108 @@
+"""The loop of ``kubescene controller``: hear what has changed, play what is to be played."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kubescene.live.scenarios import LiveScenarios
+from kubescene.outside.remote.cluster import RemoteCluster
+from kubescene.outside.remote.runs import RemoteCasting
+from kubescene.outside.remote.scenarios import MOST_BYTES
+from kubescene.outside.remote.webhook.certificates import Certificate
+from kubescene.outside.remote.webhook.judging import Judge
+from kubescene.outside.remote.webhook.registration import Registration
+from kubescene.outside.remote.webhook.serving import Webhook
+from kubescene.scenario.phases import ResultsStrategy
+
+STOPPED = "the controller was stopped while the Scenario was running"
+LOOK_S = 0.5
+"""How long nothing may be heard before somebody looks whether the loop is to end."""
+
+
+class Player:
+    """Plays the Scenarios of one API server, one after the other, on the calling thread."""
+
+    def __init__(
+        self,
+        cluster: RemoteCluster,
+        out: Path,
+        results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
+        *,
+        allow_extenders: bool = False,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._cluster = cluster
+        self._is_stopping = False
+        self._webhook: Webhook | None = None
+        self._registration: Registration | None = None
+        self.scenarios = LiveScenarios(
+            cluster,
+            results,
+            allow_extenders=allow_extenders,
+            casting=RemoteCasting(cluster, results, out, most_bytes),
+        )
+
+    def admit_by(self, certificate: Certificate, host: str, port: int) -> str:
+        """Serve an admission webhook, and have it asked while a scenario is under way; its URL."""
+        cluster = self._cluster
+        judge = Judge(
+            self.scenarios, cluster.registry.link, cluster.scheme, cluster.store, cluster.clock
+        )
+        judge.user = own_name(cluster)
+        self._webhook = Webhook(judge, certificate, host, port)
+        self._registration = Registration(cluster, self._webhook.url, certificate.bundle)
+        cluster.gatekeeper = self._registration
+        self._webhook.start()
+        return self._webhook.url
+
+    def stop(self) -> None:
+        """End at the next moment. Any thread, and any signal, may ask."""
+        self._is_stopping = True
+
+    def run(self) -> None:
+        """Until somebody stops it; a scenario that is under way then has failed."""
+        try:
+            self.scenarios.begin()
+            while not self._is_stopping:
+                self.turn(LOOK_S)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Leave nothing behind: no scenario under way, no registration, no socket."""
+        try:
+            self.scenarios.fail_current(STOPPED)
+        finally:
+            self._let_others_write()
+            if self._webhook is not None:
+                self._webhook.stop()
+
+    def turn(self, timeout_s: float) -> bool:
+        """Play what is to be played, or wait for something new; whether anything was played."""
+        moments = self.scenarios.moments()
+        if moments is None:
+            self._cluster.mirror.hear(timeout_s)
+            self.scenarios.look()
+            if self.scenarios.current is None:
+                self._let_others_write()
+            return False
+        self._play(moments)
+        if self.scenarios.current is None:
+            self._let_others_write()
+        return True
+
+    def _play(self, moments: Iterator[object]) -> None:
+        for _ in moments:
+            self._cluster.mirror.hear()
+            if self._is_stopping:
+                return
+
+    def _let_others_write(self) -> None:
+        if self._registration is not None:
+            self._registration.withdraw()
+
+
+def own_name(cluster: RemoteCluster) -> str:
+    """What the server calls whoever has these credentials."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    status = cluster.remote.review(review).get("status") or {}
+    return str((status.get("userInfo") or {}).get("username") or "")
