@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.server import Server
-from kubescene.cli.kubeconfig import make_kubeconfig
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
-from kubescene.outside.supervision import Supervisor, Surroundings
+from kubescene.outside.supervision import Supervisor
+from kubescene.scenario.outside import OutsideController, OutsideKind
 from kubescene.timeline.facts import Fact
 from kubescene.types import JsonObject
 
@@ -80,10 +78,8 @@ class Stage:
         self.server = server
         self._supervisor = supervisor
 
-    def start(self, name: str, command: str) -> None:
-        document = make_kubeconfig(self.server.url, as_user=name)
-        address = document["clusters"][0]["cluster"]["server"]
-        self._supervisor.start(name, command, Surroundings(yaml.safe_dump(document), address))
+    def start(self, name: str, command: str, kind: str = "operator") -> None:
+        self._supervisor.start(OutsideController(name, OutsideKind(kind)), command)
 
     def client(self, name: str = "tester") -> HttpClient:
         return HttpClient(f"{self.server.url}/as/{name}", Actor(name))
@@ -112,7 +108,7 @@ def stage(programs: Mapping[str, str] | None = None) -> Iterator[Stage]:
     """A server whose world has no controllers until a scenario brings them."""
     with (
         Server(port=0, controllers=False) as server,
-        Supervisor(server.stage, server.engine.post) as supervisor,
+        Supervisor(server.stage, server.engine.post, server.url) as supervisor,
     ):
         made = Stage(server, supervisor)
         for name, command in (programs or {}).items():

@@ -15,9 +15,9 @@ from client.scripted import CORE, ScriptedServer, answer, config_map, event, lis
 from client.worlds import pump_until
 from kubescene.actors import Actor
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.cli.kubeconfig import make_kubeconfig
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient, read_kubeconfig
+from kubescene.client.http.served_kubeconfigs import make_kubeconfig
 from kubescene.errors import ConfigurationError, UnreachableError
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")

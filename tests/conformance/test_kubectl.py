@@ -9,7 +9,7 @@ import yaml
 
 from conformance.kubectl import Kubectl
 from kubescene.apiserver.server import Server
-from kubescene.cli.kubeconfig import make_kubeconfig
+from kubescene.client.http.served_kubeconfigs import make_kubeconfig
 
 POD = """
 apiVersion: v1

@@ -20,9 +20,9 @@ from kubescene.api.kinds import NAMESPACE
 from kubescene.apiserver import app
 from kubescene.apiserver.engine_thread import Nobody
 from kubescene.apiserver.server import Server
-from kubescene.cli.kubeconfig import make_kubeconfig
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient, read_kubeconfig
+from kubescene.client.http.served_kubeconfigs import make_kubeconfig
 from kubescene.clock import SECOND, ScaledClock
 from real_programs import require_program
 

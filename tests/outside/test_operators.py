@@ -14,8 +14,8 @@ import yaml
 from kubescene.actors import Actor
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.apiserver.server import Server
-from kubescene.cli.kubeconfig import make_kubeconfig
 from kubescene.client import ObjectRef
+from kubescene.client.http.served_kubeconfigs import make_kubeconfig
 from real_programs import SOURCES, require_program
 
 PATIENCE_S = 60

@@ -1,13 +1,8 @@
 """``kubescene kubeconfig``: what kubectl needs to reach a served cluster."""
 
-from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
+from typing import Annotated
 
 import typer
-
-from kubescene.errors import ConfigurationError
-
-CLUSTER = "kubescene"
 
 
 def kubeconfig(
@@ -23,34 +18,10 @@ def kubeconfig(
 
     Example: kubescene kubeconfig --as alice > alice.yaml
     """
-    # YAML is imported only when it is written.
+    # YAML and clients are imported only when they are needed.
     import yaml
+
+    from kubescene.client.http.served_kubeconfigs import make_kubeconfig
 
     document = make_kubeconfig(server, as_user=as_user, namespace=namespace)
     typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
-
-
-def make_kubeconfig(
-    server: str, *, as_user: str = "", namespace: str = "default"
-) -> dict[str, Any]:
-    """The kubeconfig as an object."""
-    url = urlsplit(server)
-    if url.scheme not in ("http", "https") or not url.netloc:
-        raise ConfigurationError(f"{server!r} is not a URL such as http://127.0.0.1:8001")
-    address = server.rstrip("/") + (f"/as/{quote(as_user, safe='')}" if as_user else "")
-    user = as_user or "user"
-    context = {"cluster": CLUSTER, "user": user, "namespace": namespace}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": CLUSTER, "cluster": reached_at(address)}],
-        "users": [{"name": user, "user": {}}],
-        "contexts": [{"name": CLUSTER, "context": context}],
-        "current-context": CLUSTER,
-    }
-
-
-def reached_at(address: str) -> dict[str, Any]:
-    """How clients reach the server. Over plain http, the JavaScript client asks for a word more."""
-    plain = {"insecure-skip-tls-verify": True} if address.startswith("http:") else {}
-    return {"server": address, **plain}

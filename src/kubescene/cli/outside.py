@@ -10,14 +10,14 @@ from kubescene.apiserver.server import Server
 from kubescene.cli.controllers import registered
 from kubescene.cli.files import ScenarioFile, read_scenario
 from kubescene.cli.junit import told_to
-from kubescene.cli.kubeconfig import make_kubeconfig
 from kubescene.cli.remote import run_on_server
 from kubescene.cli.run import RunArguments, forget_summary, output_path, with_annotations
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.errors import ConfigurationError
-from kubescene.outside.supervision import Supervisor, Surroundings
-from kubescene.scenario.outside import entries_of
+from kubescene.outside.supervision import Supervisor
+from kubescene.scenario.outside import OutsideController
+from kubescene.scenario.spec import parse_spec
 
 
 def run_with_programs(path: Path, arguments: RunArguments, given: Sequence[str]) -> int:
@@ -28,13 +28,14 @@ def run_with_programs(path: Path, arguments: RunArguments, given: Sequence[str])
     commands = dict(map(named_command, given))
     with told_to(arguments.junit, path) as junit:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)
-        check_named(file, commands)
+        declared = declared_in(file, commands)
         with (
             Server(world_of(arguments), port=0, controllers=False) as server,
-            Supervisor(server.stage, server.engine.post) as supervisor,
+            Supervisor(server.stage, server.engine.post, server.url) as supervisor,
         ):
-            for name, command in commands.items():
-                supervisor.start(name, command, surroundings(server.url, name))
+            for each in declared:
+                if each.name in commands:
+                    supervisor.start(each, commands[each.name])
             return run_on_server(
                 file,
                 server.url,
@@ -53,15 +54,6 @@ def world_of(arguments: RunArguments) -> Cluster:
     return Cluster(options, controllers=controllers, clock=WallClock(), server_clock=WallClock())
 
 
-def surroundings(url: str, name: str) -> Surroundings:
-    # YAML is imported only when it is written.
-    import yaml
-
-    document = make_kubeconfig(url, as_user=name)
-    server: str = document["clusters"][0]["cluster"]["server"]
-    return Surroundings(yaml.safe_dump(document, sort_keys=False), server)
-
-
 def named_command(given: str) -> tuple[str, str]:
     name, equals, command = given.partition("=")
     if not equals or not name.strip() or not command.strip():
@@ -71,17 +63,17 @@ def named_command(given: str) -> tuple[str, str]:
     return name.strip(), command
 
 
-def check_named(file: ScenarioFile, commands: dict[str, str]) -> None:
-    """Refuse a program that the scenario does not know, and one that nobody starts."""
-    spec = file.scenario.get("spec")
-    declared = [each.get("name") for each in entries_of(spec if isinstance(spec, dict) else {})]
-    listed = ", ".join(map(str, declared)) or "none"
+def declared_in(file: ScenarioFile, commands: dict[str, str]) -> Sequence[OutsideController]:
+    """Who is called; `ConfigurationError` for a program that the scenario does not know."""
+    declared = parse_spec(file.scenario, file.folder).outside
+    known = [each.name for each in declared]
     for name in commands:
-        if name not in declared:
+        if name not in known:
             raise ConfigurationError(
                 f"--outside {name}: {file.name} has no such controller in "
-                f"spec.controllers.outside (there are: {listed})"
+                f"spec.controllers.outside (there are: {', '.join(known) or 'none'})"
             )
+    return declared
 
 
 def refuse_elsewhere(arguments: RunArguments) -> None:

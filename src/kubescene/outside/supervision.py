@@ -1,20 +1,25 @@
 """Programs outside that are started here: given their server, watched, and ended.
 
 A command comes from the command line or from Python, never from a scenario. The program finds its
-server in the kubeconfig that ``KUBECONFIG`` names; ``{kubeconfig}`` and ``{server}`` in the command
-are replaced, for those that want to be told.
+server in the kubeconfig that ``KUBECONFIG`` names; how its command may ask for more is said in
+`kubescene.outside.preparing`.
 """
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Protocol
+from urllib.parse import quote
 
+from kubescene.api.yaml_text import dump_yaml
+from kubescene.client.http.served_kubeconfigs import make_kubeconfig, server_of
 from kubescene.errors import ConfigurationError
+from kubescene.outside.commands import words_of
+from kubescene.outside.preparing import Place, prepared
+from kubescene.scenario.outside import OutsideController
 from kubescene.supervised.process import Process
 
 GRACE_S = 3.0
@@ -29,44 +34,41 @@ class Hall(Protocol):
     def ended(self, name: str, last_words: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a program finds: its kubeconfig as text, and its server."""
-
-    kubeconfig: str
-    server: str
-
-
 class Supervisor:
     """Starts programs for one server and ends all of them. ``post`` reaches the engine thread."""
 
-    def __init__(self, hall: Hall, post: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, hall: Hall, post: Callable[[Callable[[], None]], None], server: str) -> None:
         self._hall = hall
+        self._server = server
         self._post = post
         self._directory = Path(tempfile.mkdtemp(prefix="kubescene-"))
         self._processes: dict[str, Process] = {}
         self._is_ending = False
 
-    def start(self, name: str, command: str, found: Surroundings) -> None:
-        """Start a program; `ConfigurationError` if that cannot be done."""
-        kubeconfig = self._directory / f"{len(self._processes)}.yaml"
-        kubeconfig.write_text(found.kubeconfig)
-        kubeconfig.chmod(0o600)
-        told = {"{kubeconfig}": str(kubeconfig), "{server}": found.server}
+    def start(self, declared: OutsideController, command: str) -> None:
+        """Start a program.
+
+        Raises `ConfigurationError` if that cannot be done, and `ScenarioError` if it lacks
+        settings without which its turns cannot be told apart.
+        """
+        name = declared.name
+        document = make_kubeconfig(self._server, as_user=name)
+        kubeconfig = self._write(f"{name}-kubeconfig.yaml", dump_yaml(document))
+        place = Place(server_of(document), kubeconfig, self._write)
+        words = prepared(words_of(command), declared, place)
         try:
-            process = Process(filled(command, told), {"KUBECONFIG": str(kubeconfig)})
+            process = Process(words, {"KUBECONFIG": str(kubeconfig)})
         except ValueError as error:
-            raise ConfigurationError(
-                f"--outside {name}: {command!r} cannot be started: {error}"
-            ) from error
+            raise ConfigurationError(f"{name}: {words[0]!r} cannot be started: {error}") from error
         self._processes[name] = process
         self._post(partial(self._hall.started, name, process.pid))
         Thread(target=self._watch, args=(name, process), daemon=True).start()
 
-    def file(self, name: str, text: str) -> Path:
+    def _write(self, name: str, text: str) -> Path:
         """A file that goes when the programs have ended."""
-        path = self._directory / name
+        path = self._directory / quote(name, safe="")
         path.write_text(text)
+        path.chmod(0o600)
         return path
 
     def end(self) -> None:
@@ -87,9 +89,3 @@ class Supervisor:
 
     def __exit__(self, *_: object) -> None:
         self.end()
-
-
-def filled(command: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        command = command.replace(name, value)
-    return command

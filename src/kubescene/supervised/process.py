@@ -1,7 +1,7 @@
 """A program as a process: how it is started, what it says, and how it is ended.
 
-The command is split as a shell would do it, but no shell runs it. It gets a session of its own, so
-that Ctrl-C in a terminal does not reach it and all that it starts can be ended with it.
+No shell runs it. It gets a session of its own, so that Ctrl-C in a terminal does not reach it and
+all that it starts can be ended with it.
 """
 
 import os
@@ -23,7 +23,7 @@ class Process:
 
     def __init__(
         self,
-        command: str,
+        words: Sequence[str],
         environment: Mapping[str, str],
         *,
         first_line: "SimpleQueue[bytes] | None" = None,
@@ -32,7 +32,7 @@ class Process:
         """``first_line`` gets the first line that it prints, at most ``longest`` bytes."""
         self.words = LastWords()
         self._swept = False
-        self._process = started(words_of(command), environment)
+        self._process = started(words, environment)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self.drains = [
@@ -99,6 +99,7 @@ class Process:
 
 
 def words_of(command: str) -> list[str]:
+    """A command as a shell would split it; raises ValueError."""
     words = shlex.split(command)
     if not words:
         raise ValueError("the command is empty")

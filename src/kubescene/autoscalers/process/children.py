@@ -22,7 +22,7 @@ from kubescene.autoscalers.process.handshake import (
 )
 from kubescene.errors import AutoscalerError
 from kubescene.supervised.last_words import LastWords
-from kubescene.supervised.process import MOMENT_S, Process
+from kubescene.supervised.process import MOMENT_S, Process, words_of
 
 START = "start"
 """What an error calls the time before the first call."""
@@ -84,7 +84,8 @@ class Child:
     def _started(self) -> Process:
         surroundings = environment(self._directory)
         try:
-            return Process(self.name, surroundings, first_line=self._first, longest=LONGEST_LINE)
+            words = words_of(self.name)
+            return Process(words, surroundings, first_line=self._first, longest=LONGEST_LINE)
         except ValueError as error:
             raise AutoscalerError(
                 f"the command cannot be started: {error}", autoscaler=self.name, call=START
