@@ -22,7 +22,7 @@ class Idleness:
         self._program = program
         self._clock = clock
         self._quiet = quiet
-        self._linger = linger
+        self.linger = linger
         self._since = 0
         pid = program.pid
         watched = pid is not None and can_be_watched(pid)
@@ -44,7 +44,7 @@ class Idleness:
             self._restart(now)
             return False
         self._since = max(self._since, program.last_heard)
-        if now - self._since < self._linger:
+        if now - self._since < self.linger:
             return False
         if self._stillness is None:
             return now - self._since >= self._quiet

@@ -64,6 +64,9 @@ class ServedWorld:
     def clock(self) -> Clock:
         return self.cluster.clock
 
+    def count(self, resource: GroupResource) -> int:
+        return self.cluster.store.count(resource)
+
 
 @dataclass(frozen=True, slots=True)
 class Followed:

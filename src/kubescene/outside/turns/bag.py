@@ -5,14 +5,18 @@ want to write is carried out together, in an order that does not depend on chanc
 a round brings nothing and has lasted as long as their own timers do.
 """
 
+from kubescene.api.scheme import GroupResource
 from kubescene.clock import MILLISECOND
 from kubescene.control import IDLE, WAITING, Progress
 from kubescene.outside.idleness import MANY_WORKERS, Idleness
 from kubescene.outside.programs import Held
 from kubescene.outside.turns.turn import Turn
 
-LINGER = 1200 * MILLISECOND
-"""Job status and EndpointSlices are written by timers of a second."""
+RETRIES = 100 * MILLISECOND
+"""A write that met a conflict is tried again after a few milliseconds."""
+TIMERS = 1200 * MILLISECOND
+TIMED = (GroupResource("batch", "jobs"), GroupResource("discovery.k8s.io", "endpointslices"))
+"""Written by timers of a second, where there are any."""
 
 
 class BagTurn(Turn):
@@ -35,13 +39,19 @@ class BagTurn(Turn):
         self._program.give_all()
         real, quiet = self._world.real_clock, MANY_WORKERS
         if self._idle is None or self._lingering is None:
-            waiter = self._declared.waiter
-            linger = LINGER if waiter is None or waiter.quiet_ns is None else waiter.quiet_ns
             self._idle = Idleness(self._program, real, quiet)
-            self._lingering = Idleness(self._program, real, quiet, linger)
+            self._lingering = Idleness(self._program, real, quiet)
+        self._lingering.linger = self._linger()
         self._idle.begin()
         self._lingering.begin()
         return self._go(self._working, "it was still busy")
+
+    def _linger(self) -> int:
+        """What it may do later by itself decides how long one has to look."""
+        waiter = self._declared.waiter
+        if waiter is not None and waiter.quiet_ns is not None:
+            return waiter.quiet_ns
+        return TIMERS if any(map(self._world.count, TIMED)) else RETRIES
 
     def _working(self) -> Progress:
         assert self._idle is not None

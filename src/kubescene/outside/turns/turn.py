@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from kubescene.api.changes import Decoder
+from kubescene.api.scheme import GroupResource
 from kubescene.client import Reader
 from kubescene.clock import SECOND, Clock, format_time
 from kubescene.control import WAITING, Progress
@@ -36,6 +37,10 @@ class Surroundings(Protocol):
 
     @property
     def real_clock(self) -> Clock: ...
+
+    def count(self, resource: GroupResource) -> int:
+        """How many objects there are."""
+        ...
 
 
 class Turn:
