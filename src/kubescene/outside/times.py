@@ -109,7 +109,7 @@ def _operation(operation: Any, window: Window) -> Any:
     if not isinstance(operation, Mapping) or operation.get("op") not in WRITES:
         return operation
     steps = [step.replace("~1", "/").replace("~0", "~") for step in _steps(operation.get("path"))]
-    if not OPAQUE.isdisjoint(steps[:-1]) or "value" not in operation:
+    if not OPAQUE.isdisjoint(steps) or "value" not in operation:
         return operation
     value = operation["value"]
     name = next((step for step in reversed(steps) if not _is_index(step)), "")
