@@ -274,9 +274,6 @@ class WatchStream:
             await self._send_frames(self._encoder.frames(changes), large=large)
         if feed is not None:
             feed.note_sent(len(changes))
-            if feed.is_expired:
-                await _chunk(self._send, error_frame(expired().to_status()))
-                return False
         return True
 
     async def _send_bookmark(self) -> None:
@@ -335,10 +332,6 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
     except Exception:
         # The head of the reply is out, no other can follow: the client sees the stream break off.
         _log.exception("a watch failed and was ended")
-
-
-def expired() -> ExpiredError:
-    return ExpiredError("the scenario that this watch took part in is over: list again")
 
 
 async def _start(send: Send) -> None:

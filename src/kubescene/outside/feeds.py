@@ -34,7 +34,6 @@ class Feed:
         self.is_open = True
         self.has_begun = False
         """Whether all that existed when the watch began was sent."""
-        self.is_expired = False
 
     # -- on the engine thread --------------------------------------------------------------------
 
@@ -58,11 +57,6 @@ class Feed:
         released = list(changes)
         self._outbox.extend(released)
         self._released += len(released)
-        self._mark()
-
-    def expire(self) -> None:
-        """End the watch in such a way that its program lists again."""
-        self.is_expired = True
         self._mark()
 
     @property

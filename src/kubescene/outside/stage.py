@@ -17,7 +17,7 @@ from kubescene.client import Reader
 from kubescene.clock import MILLISECOND, SECOND, Clock, WallClock
 from kubescene.cluster import Cluster
 from kubescene.control import Slot
-from kubescene.errors import ForbiddenError, ScenarioError
+from kubescene.errors import ScenarioError
 from kubescene.outside.asking import PODS
 from kubescene.outside.attempts import OutsideAttempts
 from kubescene.outside.feeds import Feed
@@ -29,6 +29,7 @@ from kubescene.outside.turns.scheduler import SchedulerTurn
 from kubescene.outside.turns.turn import Turn
 from kubescene.outside.waiters import waiter_of
 from kubescene.scenario.outside import OutsideController, OutsideKind
+from kubescene.scenario.outsiders import too_late
 from kubescene.store import Store
 
 QUIET_AT_FIRST = 500 * MILLISECOND
@@ -194,13 +195,10 @@ class OutsideStage:
         return False
 
     def leave(self, scenario: str) -> None:
-        too_late = Reply(orjson.dumps(over(scenario).to_status()), 403)
         for name, each in self._called.items():
-            each.program.release(too_late)
-            if each.declared.kind is OutsideKind.SCHEDULER:
-                for feed in each.program.feeds_of(PODS):
-                    # It has seen pods that do not exist, and not all that do: let it list again.
-                    feed.expire()
+            refusal = too_late(scenario, each.program.actor)
+            each.turn.end()
+            each.program.release(Reply(orjson.dumps(refusal.to_status()), refusal.code))
             if not each.program.feeds and each.program.pid is None:
                 self._programs.pop(name, None)
         if self._attempts is not None:
@@ -230,10 +228,4 @@ def late(called: Called) -> str:
         f"after {waited} s {what}: start the program with a kubeconfig whose server URL ends in "
         f"/as/{name} (kubescene kubeconfig --as {name}), or with "
         f'kubescene run --outside {name}="command"'
-    )
-
-
-def over(scenario: str) -> ForbiddenError:
-    return ForbiddenError(
-        f'scenario "{scenario}" is over: what one of its controllers wrote came too late'
     )

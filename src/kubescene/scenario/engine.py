@@ -339,7 +339,7 @@ class Engine:
         self.scenario.message = message
         self._publish()
         self.scenario.write()
-        self.world.guard(Frozen(self.scenario))
+        self.world.guard(Frozen(self.scenario, self._outside if phase.is_final else ()))
         if phase.is_final:
             self._dismiss()
         for hook in self.world.instruments.run_ended:

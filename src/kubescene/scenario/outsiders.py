@@ -1,7 +1,9 @@
 """Who may write while a scenario has the world to itself."""
 
+from collections.abc import Collection
+
 from kubescene.actors import Actor, Role
-from kubescene.api.kinds import SCENARIO
+from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import ForbiddenError
 from kubescene.scenario.phases import ScenarioPhase
@@ -9,10 +11,15 @@ from kubescene.scenario.world import LiveScenario
 
 
 class Frozen:
-    """The gate after a run: a paused scenario still keeps outsiders away."""
+    """The gate after a run: a paused scenario still keeps outsiders away.
 
-    def __init__(self, scenario: LiveScenario) -> None:
+    ``outside`` were its controllers in other programs: what they write after its end would change
+    what it has left behind.
+    """
+
+    def __init__(self, scenario: LiveScenario, outside: Collection[str] = ()) -> None:
         self._scenario = scenario
+        self._outside = outside
 
     def role_of(self, actor: Actor) -> Role:
         return actor.role
@@ -21,9 +28,18 @@ class Frozen:
         self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
     ) -> None:
         del subresource
+        if actor.name in self._outside and resource_type.group_resource not in BOOKKEEPING:
+            raise too_late(self._scenario.name, actor)
         paused = self._scenario.phase is ScenarioPhase.PAUSED
         if actor.role is Role.USER and paused and self._scenario.exists:
             refuse_outsider(self._scenario, actor, resource_type, name)
+
+
+def too_late(scenario: str, actor: Actor) -> ForbiddenError:
+    return ForbiddenError(
+        f'scenario "{scenario}" is over: what {actor.name}, one of its controllers, wants to write '
+        "came too late"
+    )
 
 
 def refuse_outsider(

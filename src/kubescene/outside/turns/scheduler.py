@@ -34,6 +34,20 @@ class SchedulerTurn(Turn):
     def judged_by(self) -> tuple[str, ...]:
         return ("park-pod",) if self._idle is None else ("park-pod", self._idle.judged_by)
 
+    def end(self) -> None:
+        """It has seen a pod that does not exist, and not all that do."""
+        if self._waiting is None:
+            return
+        for feed in self._program.feeds:
+            changes = feed.pull()
+            feed.release(self._waiting.sift(changes) if feed.resource == PODS else changes)
+        events = self._waiting.take(everything=True)
+        if self._ordinal:
+            events.append(self._event(ChangeType.DELETED, self._ordinal, self._world.revision))
+        for feed in self._program.feeds_of(PODS):
+            feed.release(events)
+        self._answer_parked()
+
     # -- giving -----------------------------------------------------------------------------------
 
     def _begin(self) -> Progress:

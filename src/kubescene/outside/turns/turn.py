@@ -74,6 +74,9 @@ class Turn:
             self._give_up()
         return progress
 
+    def end(self) -> None:
+        """The scenario is over: what the program was shown must be what there is."""
+
     def _begin(self) -> Progress:
         """What a turn starts with."""
         raise NotImplementedError
