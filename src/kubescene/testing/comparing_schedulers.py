@@ -109,6 +109,7 @@ class OtherScheduler:
         declared = OutsideController(SCHEDULER, OutsideKind.SCHEDULER)
         self._server = Server(port=0, controllers=False)
         self._server.start()
+        self._client = HttpClient(self._server.url, USER)
         self._supervisor = Supervisor(
             self._server.stage, self._server.engine.post, self._server.url
         )
@@ -117,7 +118,6 @@ class OtherScheduler:
         except BaseException:
             self.close()
             raise
-        self._client = HttpClient(self._server.url, USER)
 
     def play(self, scenario: JsonObject) -> list[Decision]:
         """Its decisions in a scenario that says nothing of programs outside."""
@@ -138,6 +138,7 @@ class OtherScheduler:
         return [] if played is None else decisions_in(played.log)
 
     def close(self) -> None:
+        self._client.close()
         self._supervisor.end()
         self._server.stop()
 

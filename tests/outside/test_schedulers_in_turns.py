@@ -1,0 +1,151 @@
+"""The real kube-scheduler takes part in Scenarios, pod by pod, and decides as ours does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubescene.testing.__main__ import main
+from kubescene.testing.comparing_schedulers import Differences, OtherScheduler, command_of, ours
+from kubescene.types import JsonObject
+from outside_runs import create, done, scenario, stage
+from real_programs import require_program
+
+KUBE_SCHEDULER = {"name": "kube-scheduler", "kind": "scheduler", "timeout": "120s"}
+
+
+@pytest.fixture(scope="module")
+def binary() -> str:
+    return str(require_program("kube-scheduler"))
+
+
+@pytest.fixture
+def other(binary: str) -> Iterator[OtherScheduler]:
+    with OtherScheduler(command_of(binary)) as found:
+        yield found
+
+
+def node(name: str, cpu: int, memory: str = "8Gi") -> JsonObject:
+    room = {"cpu": str(cpu), "memory": memory, "pods": "110"}
+    status = {"capacity": room, "allocatable": room}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def pod(name: str, cpu: str, memory: str = "128Mi", **spec: Any) -> JsonObject:
+    requests = {"requests": {"cpu": cpu, "memory": memory}}
+    containers = [{"name": "c", "image": "i", "resources": requests}]
+    body = {"containers": containers, **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": body}
+
+
+def priority(value: int) -> JsonObject:
+    metadata = {"name": f"priority-{value}"}
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": metadata, "value": value}
+
+
+def deployment(name: str, replicas: int, cpu: str) -> JsonObject:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod("x", cpu)["spec"]}
+    body = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    kind = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    return {**kind, "metadata": {"name": name}, "spec": body}
+
+
+UNEQUAL = [
+    *(create(1, node(f"n{i}", 2 + i % 5, f"{4 + i % 3 * 2}Gi")) for i in range(10)),
+    *(create(2 + i // 10, pod(f"p{i}", f"{200 + i * 137 % 700}m")) for i in range(30)),
+    create(6, deployment("web", 6, "300m")),
+    create(7, pod("huge", "7")),
+    create(8, node("extra", 8, "16Gi")),
+    done(9),
+]
+EQUAL = [
+    create(1, node("n$(INDEX)", 4), count=10),
+    create(2, pod("p$(INDEX)", "500m", "512Mi"), count=66),
+    done(3),
+]
+MANY = [
+    create(1, node("n$(INDEX)", 4), count=150),
+    create(2, pod("p$(INDEX)", "300m", "200Mi"), count=61),
+    done(3),
+]
+PREEMPTION = [
+    *(create(1, priority(value)) for value in (*range(10, 90, 10), 100, 200, 300)),
+    create(1, node("n$(INDEX)", 2), count=4),
+    *(create(2, pod(f"low{i}", "1", priorityClassName=f"priority-{i * 10}")) for i in range(1, 9)),
+    create(3, pod("one", "1", priorityClassName="priority-100")),
+    create(4, pod("two", "1500m", priorityClassName="priority-200")),
+    create(5, pod("three", "1", priorityClassName="priority-300")),
+    done(6),
+]
+SCENARIOS = {"unequal": UNEQUAL, "equal": EQUAL, "many": MANY, "preemption": PREEMPTION}
+
+
+def story(name: str) -> JsonObject:
+    made = scenario(SCENARIOS[name])
+    del made["spec"]["controllers"]["outside"]
+    return made
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherScheduler) -> None:
+    here = ours(story(name))
+    assert len(here) >= 20
+    assert list(Differences(here, other.play(story(name))).lines()) == []
+
+
+def test_twenty_runs_are_alike(binary: str) -> None:
+    few = scenario(UNEQUAL[:25] + [done(9)])
+    del few["spec"]["controllers"]["outside"]
+    here = ours(few)
+    for _ in range(20):
+        with OtherScheduler(command_of(binary)) as other:
+            assert other.play(few) == here
+
+
+def test_it_is_told_by_what_it_was_judged(binary: str) -> None:
+    with stage() as made:
+        made.start("kube-scheduler", f"{binary} {{settings}}", "scheduler")
+        run = made.play(scenario(EQUAL[:1] + [done(2)], KUBE_SCHEDULER))
+    assert run.status["outside"] == [
+        {
+            "name": "kube-scheduler",
+            "kind": "scheduler",
+            "judgedBy": ["park-pod", "still"],
+            "sameBytes": True,
+        }
+    ]
+
+
+def test_the_same_scenario_gives_the_same_bytes(binary: str) -> None:
+    statuses = []
+    for _ in range(2):
+        with stage() as made:
+            made.start("kube-scheduler", f"{binary} {{settings}}", "scheduler")
+            run = made.play(scenario(UNEQUAL, KUBE_SCHEDULER))
+            statuses.append(run.status["scenarioResult"])
+    assert statuses[0] == statuses[1]
+
+
+def test_compare_with_tells_what_differs(
+    binary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    equal, changed = tmp_path / "equal.yaml", tmp_path / "changed.yaml"
+    few = scenario([*EQUAL[:1], create(2, pod("p$(INDEX)", "500m"), count=4), done(3)])
+    del few["spec"]["controllers"]["outside"]
+    equal.write_text(yaml.safe_dump(few))
+    profile = {"plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}}
+    fit = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu"}]}}
+    profile["pluginConfig"] = [{"name": "NodeResourcesFit", "args": fit}]  # type: ignore[assignment]
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    few["spec"]["simulation"] = {"schedulerConfig": {**head, "profiles": [profile]}}
+    changed.write_text(yaml.safe_dump(few))
+    assert main(["compare-with", binary, str(equal)]) == 0
+    assert "4 decisions, equal" in capsys.readouterr().out
+    assert main(["compare-with", binary, str(changed)]) == 1
+    told = capsys.readouterr().out
+    assert "4 decisions, different" in told
+    assert "decision 2\n    ours   2.2 default/p1 is bound to n" in told
