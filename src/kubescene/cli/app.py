@@ -134,6 +134,10 @@ def run(
             "{server} in the command are replaced. May be repeated.",
         ),
     ] = None,
+    waiter: Annotated[
+        list[str] | None,
+        typer.Option(help="A ControllerWaiter of yours, as module:Class. May be repeated."),
+    ] = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -156,7 +160,7 @@ def run(
         local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
         local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
         local |= {"--plugin-errors stop": plugin_errors == "stop", "--report": report}
-        local |= {"--outside": outside}
+        local |= {"--outside": outside, "--waiter": waiter}
         check_local_options(local)
         forget_summary(output_path(out))
         with told_to(junit, file) as told:
@@ -185,6 +189,7 @@ def run(
         annotate=annotate,
         junit=junit,
         report=report,
+        waiters=waiter or (),
     )
     if outside:
         from kubescene.cli.outside import run_with_programs
@@ -209,6 +214,10 @@ def validate(
     strict: Annotated[
         bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
     ] = False,
+    waiter: Annotated[
+        list[str] | None,
+        typer.Option(help="A ControllerWaiter of yours, as module:Class. May be repeated."),
+    ] = None,
 ) -> None:
     """Check scenario files without playing them: all faults, with line and column.
 
@@ -216,7 +225,8 @@ def validate(
     """
     from kubescene.cli.validate import validate_files
 
-    raise typer.Exit(validate_files(files, controllers=controller or (), strict=strict))
+    asked = partial(validate_files, controllers=controller or (), waiters=waiter or ())
+    raise typer.Exit(asked(files, strict=strict))
 
 
 @app.command()

@@ -12,6 +12,7 @@ from kubescene.cli.files import ScenarioFile, read_scenario
 from kubescene.cli.junit import told_to
 from kubescene.cli.remote import run_on_server
 from kubescene.cli.run import RunArguments, forget_summary, output_path, with_annotations
+from kubescene.cli.waiters import waiters_named
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.errors import ConfigurationError
@@ -33,6 +34,7 @@ def run_with_programs(path: Path, arguments: RunArguments, given: Sequence[str])
             Server(world_of(arguments), port=0, controllers=False) as server,
             Supervisor(server.stage, server.engine.post, server.url) as supervisor,
         ):
+            server.stage.waiters = waiters_named(arguments.waiters)
             for each in declared:
                 if each.name in commands:
                     supervisor.start(each, commands[each.name])

@@ -51,6 +51,7 @@ class RunArguments:
     annotate: bool = False
     junit: Path | None = None
     report: bool = False
+    waiters: Sequence[str] = ()
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(

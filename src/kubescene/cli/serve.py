@@ -53,6 +53,10 @@ def serve(
         list[str] | None,
         typer.Option(help="A controller of yours, as module:Class. May be repeated."),
     ] = None,
+    waiter: Annotated[
+        list[str] | None,
+        typer.Option(help="A ControllerWaiter of yours, as module:Class. May be repeated."),
+    ] = None,
     scheduler_config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
@@ -107,12 +111,14 @@ def serve(
     from kubescene.apiserver.traffic_pages import TrafficPages
     from kubescene.cli.controllers import registered
     from kubescene.cli.scheduler import scheduler_with
+    from kubescene.cli.waiters import waiters_named
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
     pages = TrafficPages(data_dir, autoscaler or (), most_requests=max_requests, at_once=max_runs)
     if data_dir is not None or autoscaler:
         check_traffic(pages)
+    waiters = waiters_named(waiter or ())
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
     options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
@@ -137,6 +143,7 @@ def serve(
         raise ConfigurationError(
             f"cannot listen on {host}:{port}: {error.strerror}: choose another --port"
         ) from error
+    server.stage.waiters = waiters
     typer.echo(f"Serving on {server.url}")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
     server.run()

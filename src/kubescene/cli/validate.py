@@ -32,7 +32,11 @@ BAD_INPUT = 2
 
 
 def validate_files(
-    files: Iterable[Path], *, controllers: Sequence[str] = (), strict: bool = False
+    files: Iterable[Path],
+    *,
+    controllers: Sequence[str] = (),
+    waiters: Sequence[str] = (),
+    strict: bool = False,
 ) -> int:
     """Check each file; prints a line per file, or one per fault, and returns the exit code."""
     code = 0
@@ -41,6 +45,7 @@ def validate_files(
         try:
             file = read_scenario(name)
             faults, warnings, spec = examine(file, reconcilers, strict=strict)
+            faults += [] if spec is None else waiter_errors(spec, waiters)
         except (ScenarioError, ConfigurationError) as error:
             complain([one_line(str(error))])
             code = BAD_INPUT
@@ -133,6 +138,22 @@ def controller_errors(
     except ScenarioError as error:
         return [error]
     return []
+
+
+def waiter_errors(spec: ScenarioSpec, references: Sequence[str]) -> list[ScenarioError]:
+    """Waiters that nobody brings along."""
+    if not spec.outside:
+        return []
+    from kubescene.cli.waiters import waiters_named
+    from kubescene.outside.waiters import waiter_of
+
+    brought, found = waiters_named(references), []
+    for each in spec.outside:
+        try:
+            waiter_of(each, brought)
+        except ScenarioError as error:
+            found.append(error)
+    return found
 
 
 def in_order(file: ScenarioFile, faults: list[ScenarioError]) -> list[ScenarioError]:

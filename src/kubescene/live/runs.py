@@ -7,7 +7,7 @@ from kubescene.api.records import Record
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.explanations import ExplanationMemory
-from kubescene.results.summary import Summary, SummaryFold
+from kubescene.results.summary import OutsideOutcome, Summary, SummaryFold
 from kubescene.running import cluster_options, examined, hearing
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
@@ -142,6 +142,10 @@ class LiveRun:
         summary.phase, summary.message = str(self.phase), self.scenario.message
         if not self.scenario.expectations:
             summary.expectations = []
+        summary.outside = [
+            OutsideOutcome(each.name, each.kind, [*each.judged_by], each.same_bytes, each.message)
+            for each in self.scenario.outside
+        ]
         return summary
 
     def counts(self, step: int | None = None) -> dict[str, int]:

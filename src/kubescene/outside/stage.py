@@ -4,9 +4,8 @@ A program is known by the name under which it speaks (``/as/NAME`` in its server
 there long before a scenario calls it, and after; only in between it moves in turns.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -22,13 +21,14 @@ from kubescene.outside.asking import PODS
 from kubescene.outside.attempts import OutsideAttempts
 from kubescene.outside.feeds import Feed
 from kubescene.outside.idleness import Idleness
+from kubescene.outside.judgements import judged
 from kubescene.outside.programs import Held, Program, Reply
 from kubescene.outside.turns.bag import BagTurn
 from kubescene.outside.turns.operator import OperatorTurn
 from kubescene.outside.turns.scheduler import SchedulerTurn
 from kubescene.outside.turns.turn import Turn
-from kubescene.outside.waiters import waiter_of
-from kubescene.scenario.outside import OutsideController, OutsideKind
+from kubescene.outside.waiters import NO_OTHERS, waiter_of
+from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus
 from kubescene.scenario.outsiders import too_late
 from kubescene.store import Store
 
@@ -103,6 +103,9 @@ class OutsideStage:
         """Programs whose requests go by turns. Any thread may look."""
         self._strangers: list[Program] = []
         self._attempts: OutsideAttempts | None = None
+        self._vouched: set[str] = set()
+        self.waiters = NO_OTHERS
+        """Classes of waiters that were brought along, by name."""
         self.is_playing: Callable[[], bool] = nobody_plays
         self.since = 0
         """When the scenario began, in real time."""
@@ -141,6 +144,10 @@ class OutsideStage:
         """Somebody has started the program here, so that one can see whether it does anything."""
         self.program(name).pid = pid
 
+    def vouch(self, name: str) -> None:
+        """Somebody has looked at the program's settings, and they are right."""
+        self._vouched.add(name)
+
     def ended(self, name: str, last_words: str) -> None:
         """The program is gone."""
         program = self.program(name)
@@ -148,6 +155,10 @@ class OutsideStage:
         program.fault = program.fault or last_words
 
     # -- the engine --------------------------------------------------------------------------------
+
+    def check(self, declared: Sequence[OutsideController]) -> None:
+        for each in declared:
+            waiter_of(each, self.waiters)
 
     def enter(self, declared: OutsideController, role: Role) -> Slot:
         program = self.program(declared.name)
@@ -157,7 +168,7 @@ class OutsideStage:
         slot = Slot(declared.name, self._cluster.alarm)
         program.wake = slot.wake
         world = ServedWorld(self._cluster, self._clock)
-        waiter = waiter_of(declared) if declared.waiter is not None else None
+        waiter = waiter_of(declared, self.waiters) if declared.waiter is not None else None
         turn = TURNS[declared.kind](program, declared, world, waiter)
         slot.controller, slot.watcher = turn, Followed(program, self._cluster.store)  # type: ignore[assignment]
         quiet = QUIET_BAG_AT_FIRST if declared.kind is OutsideKind.BAG else QUIET_AT_FIRST
@@ -211,9 +222,12 @@ class OutsideStage:
         self.called = {}
         self.since = 0
 
-    def judgements(self) -> dict[str, Any]:
+    def statuses(self) -> tuple[OutsideStatus, ...]:
         """By what it was judged that each had nothing left to do."""
-        return {name: each.turn.judged_by for name, each in self._called.items()}
+        return tuple(
+            judged(each.declared, each.turn.judged_by, settings_known=name in self._vouched)
+            for name, each in self._called.items()
+        )
 
 
 def nobody_plays() -> bool:

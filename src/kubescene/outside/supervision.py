@@ -31,6 +31,8 @@ class Hall(Protocol):
 
     def started(self, name: str, pid: int) -> None: ...
 
+    def vouch(self, name: str) -> None: ...
+
     def ended(self, name: str, last_words: str) -> None: ...
 
 
@@ -62,6 +64,8 @@ class Supervisor:
             raise ConfigurationError(f"{name}: {words[0]!r} cannot be started: {error}") from error
         self._processes[name] = process
         self._post(partial(self._hall.started, name, process.pid))
+        if not declared.unchecked:
+            self._post(partial(self._hall.vouch, name))
         Thread(target=self._watch, args=(name, process), daemon=True).start()
 
     def _write(self, name: str, text: str) -> Path:

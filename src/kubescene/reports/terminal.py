@@ -34,6 +34,8 @@ def sections(summary: Summary) -> Iterable[RenderableType]:
         yield pending_table(summary)
     if summary.ignored:
         yield ignored_line(summary)
+    if summary.outside:
+        yield outside_text(summary)
     if summary.expectations:
         yield expectations_text(summary)
 
@@ -49,6 +51,16 @@ def ignored_line(summary: Summary) -> Text:
     names = ", ".join(shown)
     why = "since the scenario was done or their step had passed"
     return Text(f"\nNever played, {why}: {names}{more}", style="yellow")
+
+
+def outside_text(summary: Summary) -> RenderableType:
+    """Whose turns were judged how, and whether another run will be alike."""
+    table = Table.grid(padding=(0, 2))
+    for each in summary.outside:
+        style, worth = ("green", "same bytes") if each.same_bytes else ("yellow", each.message)
+        judged = ", ".join(each.judged_by) or "-"
+        table.add_row(f"  {each.name}", each.kind, judged, Text(worth, style=style))
+    return Group(Text("\nOutside", style="bold"), table)
 
 
 def expectations_text(summary: Summary) -> RenderableType:

@@ -89,6 +89,17 @@ class ExpectationOutcome:
         return ": ".join(filter(None, (self.message, self.error)))
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideOutcome:
+    """A controller outside the process: the signs it was judged by, and what that is worth."""
+
+    name: str
+    kind: str
+    judged_by: list[str] = field(default_factory=list)
+    same_bytes: bool = False
+    message: str = ""
+
+
 @dataclass(slots=True, repr=False)
 class Summary:
     """Everything the terminal and ``summary.json`` show. Holds no wall-clock time."""
@@ -112,6 +123,8 @@ class Summary:
     """What the scenario uses and nobody acts on."""
     expectations: list[ExpectationOutcome] = field(default_factory=list)
     """What came of ``spec.expectations``; none if the scenario failed."""
+    outside: list[OutsideOutcome] = field(default_factory=list)
+    """How controllers outside the process were judged."""
 
     @property
     def unmet(self) -> list[ExpectationOutcome]:
@@ -119,7 +132,8 @@ class Summary:
         return [each for each in self.expectations if not each.holds]
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        told = asdict(self)
+        return told if self.outside else {k: v for k, v in told.items() if k != "outside"}
 
     def __repr__(self) -> str:
         bound, waiting = self.placements_total, len(self.pending)

@@ -209,10 +209,12 @@ class Engine:
         try:
             self._parse(self.scenario.object)
             check_controllers(self._spec, self.world.registrations)
-            if self._stage is None:
-                refuse_outside(self._spec)
             examine = self._examine
             warnings = examine(self.scenario.object, self._spec) if examine else ()
+            if self._stage is None:
+                refuse_outside(self._spec)
+            else:
+                self._stage.check(self._spec.outside)
         except ScenarioError as error:
             self.bad_input = True
             self.failed_at = error.path
@@ -337,6 +339,8 @@ class Engine:
         if phase is ScenarioPhase.FAILED:
             self.scenario.expectations = ()
         self.scenario.message = message
+        if self._stage is not None and self._outside:
+            self.scenario.outside = self._stage.statuses()
         self._publish()
         self.scenario.write()
         self.world.guard(Frozen(self.scenario, self._outside if phase.is_final else ()))

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from kubescene.clock import SECOND, parse_duration
+from kubescene.types import JsonObject
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_TIMEOUT = 240 * SECOND
@@ -63,6 +64,25 @@ class OutsideController(Struct, frozen=True):
     timeout_ns: int = DEFAULT_TIMEOUT
     attach_timeout_ns: int = DEFAULT_ATTACH_TIMEOUT
     unchecked: bool = False
+
+
+class OutsideStatus(Struct, frozen=True):
+    """What ``status.outside`` says of one: by which signs it was judged to have nothing left to do.
+
+    ``same_bytes``: another run will give the same; if not, ``message`` says why.
+    """
+
+    name: str
+    kind: str
+    judged_by: tuple[str, ...] = ()
+    same_bytes: bool = False
+    message: str = ""
+
+    def to_dict(self) -> JsonObject:
+        said = {"message": self.message} if self.message else {}
+        signs = [*self.judged_by]
+        told = {"name": self.name, "kind": self.kind, "judgedBy": signs}
+        return {**told, "sameBytes": self.same_bytes, **said}
 
 
 def outside_of(spec: Mapping[str, Any]) -> tuple[OutsideController, ...]:

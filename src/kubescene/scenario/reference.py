@@ -37,6 +37,12 @@ STATUS = (
         "what came of `spec.expectations`, at a pause and at the end: `name`, `expression`, "
         "`holds`, and where it does not hold `message` and `error`",
     ),
+    (
+        "outside",
+        "how each of `spec.controllers.outside` was judged to have nothing left to do, at a pause "
+        "and at the end: `name`, `kind`, `judgedBy`, `sameBytes` (whether another run will give "
+        "the same), and if not `message`",
+    ),
     ("scenarioResult.simulatorVersion", "the version of Kubescene"),
     ("scenarioResult.timeline", "what happened, by major step; in files only with `--full-status`"),
 )

@@ -21,6 +21,7 @@ from kubescene.api.records import Record
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.edits import IgnoredOperation
+from kubescene.scenario.outside import OutsideStatus
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
 from kubescene.store.store import replaced
@@ -53,6 +54,7 @@ class ScenarioResource:
         self.controller = ""
         self.ignored: tuple[IgnoredOperation, ...] = ()
         self.expectations: tuple[Outcome, ...] = ()
+        self.outside: tuple[OutsideStatus, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
@@ -157,6 +159,7 @@ class ScenarioResource:
             self.controller,
             self.ignored,
             self.expectations,
+            self.outside,
         )
 
     def _status(self) -> JsonObject:
@@ -214,6 +217,7 @@ class State(NamedTuple):
     controller: str
     ignored: tuple[IgnoredOperation, ...]
     expectations: tuple[Outcome, ...]
+    outside: tuple[OutsideStatus, ...] = ()
 
 
 class StatusPart:
@@ -245,4 +249,6 @@ def status_of(state: State) -> JsonObject:
         status["ignoredOperations"] = [each._asdict() for each in state.ignored]
     if state.expectations:
         status["expectations"] = to_builtins(state.expectations)
+    if state.outside:
+        status["outside"] = [each.to_dict() for each in state.outside]
     return status

@@ -74,7 +74,31 @@ def status_schema() -> JsonObject:
                 "What came of spec.expectations, at a pause and at the end; none if it failed.",
                 outcome_schema(),
             ),
+            "outside": listed(
+                "How controllers outside were judged to have nothing left to do.",
+                outside_schema(),
+            ),
             "scenarioResult": result_schema(),
+        },
+    )
+
+
+def outside_schema() -> JsonObject:
+    return fields(
+        "One controller of spec.controllers.outside.",
+        {
+            "name": text("Its name."),
+            "kind": text("Its kind."),
+            "judgedBy": listed(
+                "Signs: parked (it says so itself), park-pod, still (the kernel's accounts), "
+                "quiet (silence), linger (a longer silence).",
+                {"type": "string"},
+            ),
+            "sameBytes": {
+                "type": "boolean",
+                "description": "Whether another run will give the same.",
+            },
+            "message": text("Why another run may differ."),
         },
     )
 

@@ -14,7 +14,7 @@ from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
 from kubescene.scenario.edits import IgnoredOperation
-from kubescene.scenario.outside import OutsideController
+from kubescene.scenario.outside import OutsideController, OutsideStatus
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.timeline import Instruments, Outcome
 from kubescene.types import JsonObject
@@ -70,6 +70,10 @@ class World(Protocol):
 class Stage(Protocol):
     """Where programs outside the process have their turns."""
 
+    def check(self, declared: Sequence[OutsideController]) -> None:
+        """Raise `ScenarioError` for one that nobody could judge; nothing has been touched yet."""
+        ...
+
     def enter(self, declared: OutsideController, role: Role) -> Slot:
         """The place of one of them in the scenario that begins."""
         ...
@@ -79,6 +83,10 @@ class Stage(Protocol):
 
         Raises `ScenarioError` if one has not come in time.
         """
+        ...
+
+    def statuses(self) -> tuple[OutsideStatus, ...]:
+        """How those who were called have been judged so far, in the order in which they came."""
         ...
 
     def leave(self, scenario: str) -> None:
@@ -96,6 +104,7 @@ class LiveScenario(Protocol):
     controller: str
     ignored: tuple[IgnoredOperation, ...]
     expectations: tuple[Outcome, ...]
+    outside: tuple[OutsideStatus, ...]
     timeline: SupportsBytes
     """``status.scenarioResult.timeline``, published with the next `write`."""
 

@@ -26,6 +26,7 @@ from kubescene.errors import ApiError, ScenarioGoneError
 from kubescene.outside.remote.cluster import RemoteCluster
 from kubescene.outside.remote.link import Announcement
 from kubescene.scenario.edits import IgnoredOperation
+from kubescene.scenario.outside import OutsideStatus
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.scenario.resource import NO_TIMELINE, State, status_of
 from kubescene.timeline import Outcome
@@ -71,6 +72,7 @@ class RemoteScenario:
         self.controller = ""
         self.ignored: tuple[IgnoredOperation, ...] = ()
         self.expectations: tuple[Outcome, ...] = ()
+        self.outside: tuple[OutsideStatus, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
@@ -156,6 +158,7 @@ class RemoteScenario:
                 self.controller,
                 self.ignored,
                 self.expectations,
+                self.outside,
             )
         )
 

@@ -4,7 +4,20 @@
 write their own; the others are those that are shipped: `scheduling`, `workloads`, `conditions`.
 """
 
-from kubescene.outside.waiters.choosing import import_waiter, installed_waiters, waiter_of
+from kubescene.outside.waiters.choosing import (
+    NO_OTHERS,
+    Waiters,
+    import_waiter,
+    installed_waiters,
+    waiter_of,
+)
 from kubescene.outside.waiters.waiting import ControllerWaiter
 
-__all__ = ["ControllerWaiter", "import_waiter", "installed_waiters", "waiter_of"]
+__all__ = [
+    "NO_OTHERS",
+    "ControllerWaiter",
+    "Waiters",
+    "import_waiter",
+    "installed_waiters",
+    "waiter_of",
+]

@@ -50,6 +50,7 @@ def waiter_of(declared: OutsideController, brought: Waiters = NO_OTHERS) -> Cont
         f"no waiter is named {spec.name!r}; there are: {known}; others are brought with "
         "--waiter module:Class",
         where=f"spec.controllers.outside (name {declared.name!r}).waiter.name",
+        path=("spec", "controllers", "outside"),
     )
 
 
