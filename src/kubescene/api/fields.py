@@ -6,7 +6,7 @@ slowly, to say where. Kinds that no built-in schema describes always pass: their
 judge them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ _OBJECT, _LIST, _MAP = range(3)
 _NESTING = {"#": _OBJECT, "[#": _LIST, "{#": _MAP}
 
 _SCALARS = frozenset({bool, int, float, str})
+_LARGEST = {"i": scalars.INT32[1], "l": scalars.INT64[1]}
 
 _Check: TypeAlias = Callable[[Any], bool]
 
@@ -73,6 +74,17 @@ def are_sound_scalars(members: JsonObject, gvk: GroupVersionKind, part: str) -> 
         if type(value) not in _SCALARS or known.get(name, _MISSING) is not None:
             return False
     return _is_object(members, inner)
+
+
+@cache
+def largest_integers(gvk: GroupVersionKind, part: str) -> Mapping[str, int]:
+    """The integer fields of one part of a kind, and the largest value that each may have."""
+    whole = api_type(gvk)
+    inner = None if whole is None else whole.fields[part].element
+    if inner is None:
+        return {}
+    fields = inner.fields.items()
+    return {name: _LARGEST[field.shape] for name, field in fields if field.shape in _LARGEST}
 
 
 def complaint_about(value: JsonValue, api_type: ApiType) -> str:

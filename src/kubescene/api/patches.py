@@ -67,11 +67,6 @@ def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
     return _merge(target, patch) if isinstance(target, dict) else _merge({}, patch)
 
 
-def merge_shallow(target: JsonObject, patch: JsonObject) -> JsonObject:
-    """`merge_patch` for a patch that is known to be shallow."""
-    return _merge(target, patch)
-
-
 def diff_merge_patch(old: JsonValue, new: JsonValue) -> JsonValue:
     """The smallest merge patch that turns ``old`` into ``new``; ``{}`` between equal objects.
 

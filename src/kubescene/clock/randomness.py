@@ -23,6 +23,9 @@ GAMMA = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 NAME_SUFFIX_LENGTH = 5
+_LETTER_PAIRS = [one + other for other in _NAME_ALPHABET for one in _NAME_ALPHABET]
+_PAIRS = len(_LETTER_PAIRS)
+_NAMES = len(_NAME_ALPHABET) ** NAME_SUFFIX_LENGTH
 
 
 class Stream:
@@ -148,11 +151,9 @@ class Identities:
     def name_suffix(self, kind: str, namespace: str, prefix: str) -> str:
         """Five characters for ``generateName``, from the alphabet that Kubernetes uses."""
         number = int.from_bytes(self._digest("name", kind, namespace, prefix), "big")
-        letters = []
-        for _ in range(NAME_SUFFIX_LENGTH):
-            number, index = divmod(number, len(_NAME_ALPHABET))
-            letters.append(_NAME_ALPHABET[index])
-        return "".join(letters)
+        rest, first = divmod(number % _NAMES, _PAIRS)
+        last, second = divmod(rest, _PAIRS)
+        return _LETTER_PAIRS[first] + _LETTER_PAIRS[second] + _NAME_ALPHABET[last]
 
     def reset(self, seed: int, *, kept: Container[str] = ()) -> None:
         """Begin anew, except for kinds whose objects outlive the world: theirs are never reused."""
@@ -162,7 +163,7 @@ class Identities:
 
     def _digest(self, purpose: str, kind: str, namespace: str, name: str) -> bytes:
         key = (purpose, kind, namespace, name)
-        ordinal = self._ordinals[key]
+        ordinal = self._ordinals.get(key, 0)
         self._ordinals[key] = ordinal + 1
         text = f"{self.seed}/{purpose}/{kind}/{namespace}/{name}/{ordinal}"
         return blake2b(text.encode(), digest_size=16).digest()

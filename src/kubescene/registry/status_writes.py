@@ -10,13 +10,13 @@ Whatever is not plainly of that kind goes the long way.
 """
 
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from kubescene.api.fields import are_sound_scalars
+from kubescene.api.fields import largest_integers
 from kubescene.api.parts import Sections, ends_with_status
-from kubescene.api.patches import PatchType, merge_shallow
+from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation import OwnStatusRule, is_sound_status, own_status_rule
@@ -27,14 +27,17 @@ from kubescene.types import JsonObject
 
 WRITTEN_KEPT = 256
 _STATUS = {"status"}
-_MISSING: Any = object()
 
 
 class Written(Struct, frozen=True):
-    """A kind of which an object was written, and what it asks of a status."""
+    """A kind of which an object was written, and what it asks of a status.
+
+    ``counts`` are the integers in it, and how large each may be.
+    """
 
     resource_type: ResourceType
     rule: OwnStatusRule
+    counts: Mapping[str, int]
 
 
 class StatusWrites:
@@ -51,13 +54,9 @@ class StatusWrites:
         if written is None or not is_plain(request) or current.deleting:
             return None
         before = self._store.decoded(current)["status"]
-        changed = changes(request.body["status"], before)
-        present = {name: value for name, value in changed.items() if value is not None}
-        if not are_sound_scalars(present, written.resource_type.gvk, "status"):
-            return None
-        status = merge_shallow(before, changed)
+        status = counted(before, request.body["status"], written.counts)
         kind = written.resource_type.kind
-        if status == before or not is_sound_status(written.rule, kind, status, before):
+        if status is None or not is_sound_status(written.rule, kind, status, before):
             return None
         return status
 
@@ -74,7 +73,8 @@ class StatusWrites:
             return
         rule = own_status_rule(resource_type)
         if rule is not None and record is not current:
-            self._written[payload.metadata] = Written(resource_type, rule)
+            counts = largest_integers(resource_type.gvk, "status")
+            self._written[payload.metadata] = Written(resource_type, rule, counts)
             if len(self._written) > WRITTEN_KEPT:
                 self._written.popitem(last=False)
 
@@ -87,14 +87,22 @@ class StatusWrites:
         return written if is_same and ends_with_status(payload) else None
 
 
-def changes(given: JsonObject, before: JsonObject) -> JsonObject:
-    """The members of a patch that are not plainly those of before: the very same, or numbers."""
-    changed: JsonObject = {}
-    for name, value in given.items():
-        known = before.get(name, _MISSING)
-        if value is not known and not (type(value) is type(known) is int and value == known):
-            changed[name] = value
-    return changed
+def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:
+    """A status with a patch merged into it; None if it changes nothing, or more than counts."""
+    status: JsonObject | None = None
+    for name, value in patch.items():
+        known = before.get(name)
+        if value is known or (value == known and type(value) is int and type(known) is int):
+            continue
+        if status is None:
+            status = before.copy()
+        if value is None:
+            del status[name]
+        elif type(value) is int and 0 <= value <= counts.get(name, -1):
+            status[name] = value
+        else:
+            return None
+    return status
 
 
 def is_plain(request: WriteRequest) -> bool:

@@ -141,12 +141,17 @@ class Informers:
             self.lister(gvk)
 
 
+_APART = frozenset({"metadata", "status"})
+
+
 def _same_but_for_status(before: ReadOnlyObject | None, after: ReadOnlyObject | None) -> bool:
     if before is None or after is None:
         return before is after
-    labels = before["metadata"].get("labels") == after["metadata"].get("labels")
-    return labels and all(
-        before.get(field) == after.get(field)
-        for field in (*before, *after)
-        if field not in ("metadata", "status")
-    )
+    if before["metadata"].get("labels") != after["metadata"].get("labels"):
+        return False
+    for field, value in after.items():
+        known = before.get(field)
+        # What is the very same need not be compared.
+        if value is not known and field not in _APART and value != known:
+            return False
+    return before.keys() - _APART <= after.keys()

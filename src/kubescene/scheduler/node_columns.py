@@ -28,12 +28,29 @@ ABSENT = -1
 class LabelColumn:
     """One label key over all nodes: ``ids`` point into ``values``, or are `ABSENT`."""
 
-    __slots__ = ("ids", "numbers", "values")
+    __slots__ = ("_is_complete", "ids", "numbers", "values")
 
     def __init__(self, texts: Sequence[str | None]) -> None:
         self.values: list[str] = []
         self.numbers: dict[str, int] = {}
         self.ids: NDArray[np.intp] = np.array([self.number(text) for text in texts], dtype=np.intp)
+        self._is_complete: bool | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every node has the label."""
+        if self._is_complete is None:
+            self._is_complete = not (self.ids < 0).any()
+        return self._is_complete
+
+    def put(self, row: int, text: str | None) -> None:
+        self.ids[row] = self.number(text)
+        self._is_complete = None
+
+    def move(self, moves: NDArray[np.intp]) -> None:
+        """Take other rows, as `SpecColumns.move` does."""
+        self.ids = _moved(self.ids, moves)
+        self._is_complete = None
 
     def number(self, text: str | None) -> int:
         """The number of a value; new values get the next one."""
@@ -71,7 +88,7 @@ class SpecColumns:
         for key in [key for key, column in self._labels.items() if len(column.values) > limit]:
             del self._labels[key]
         for column in self._labels.values():
-            column.ids = _moved(column.ids, moves)
+            column.move(moves)
 
     def update(
         self, row: int, labels: Mapping[str, str], taints: Taints, unschedulable: bool
@@ -80,7 +97,7 @@ class SpecColumns:
         self.taint_ids[row] = self._number(taints)
         self.unschedulable[row] = unschedulable
         for key, column in self._labels.items():
-            column.ids[row] = column.number(labels.get(key))
+            column.put(row, labels.get(key))
 
     def label(self, key: str) -> LabelColumn:
         found = self._labels.get(key)

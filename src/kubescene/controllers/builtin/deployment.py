@@ -7,7 +7,6 @@ in `rollouts`; here they become writes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import is_
 
 import msgspec
 from msgspec.structs import replace
@@ -45,26 +44,22 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 REPORTER = "deployment-controller"
 
 
-class Known(msgspec.Struct, frozen=True):
-    """What a pass looked at that wrote nothing but ``status``.
+class Told(msgspec.Struct, frozen=True):
+    """What a pass looked at that writes nothing but ``status``.
 
-    A pass at the same instant that finds just that, with this status, has nothing left to do but
-    to wait. Written status comes back as a change, so there is one such pass for each.
+    What it wrote comes back as a change. A pass at the same instant that finds just that, and no
+    set that has changed, has nothing left to do but to wait for the deadline.
     """
 
     spec: JsonObject
     annotations: JsonObject | None
     status: JsonObject
-    owned: Sequence[JsonObject]
-    now: int
 
-    def holds(self, deployment: JsonObject, owned: Sequence[JsonObject], now: int) -> bool:
+    def is_all(self, deployment: JsonObject) -> bool:
+        """Whether the Deployment is what the pass has left."""
         metadata = deployment["metadata"]
         return (
-            now == self.now
-            and deployment["spec"] is self.spec
-            and len(owned) == len(self.owned)
-            and all(map(is_, owned, self.owned))
+            deployment["spec"] is self.spec
             and "deletionTimestamp" not in metadata
             and metadata.get("annotations") == self.annotations
             and deployment.get("status") == self.status
@@ -74,8 +69,8 @@ class Known(msgspec.Struct, frozen=True):
 class DeploymentReconciler:
     """Keys are Deployments.
 
-    Between passes it remembers their uids, orphaned ReplicaSets, what left nothing to do, and
-    rollouts that wait for pods.
+    Between passes it remembers their uids, orphaned ReplicaSets, what was told, who is at rest
+    since which instant, and rollouts that wait for pods.
     """
 
     name = "deployment"
@@ -84,7 +79,8 @@ class DeploymentReconciler:
     def __init__(self) -> None:
         self._keys: dict[str, ObjectKey] = {}
         self._orphans = Orphans()
-        self._known: dict[ObjectKey, Known] = {}
+        self._told: dict[ObjectKey, Told] = {}
+        self._at_rest: dict[ObjectKey, int] = {}
         self._standing: dict[ObjectKey, Standing] = {}
         self._now = 0
 
@@ -98,10 +94,15 @@ class DeploymentReconciler:
     def _observe_deployment(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         key = ObjectKey(record.namespace, record.name)
+        told = self._told.pop(key, None)
+        if told is not None and told.is_all(change.object):
+            self._at_rest[key] = self._now
+        else:
+            self._at_rest.pop(key, None)
         if change.type is ChangeType.DELETED:
             self._keys.pop(record.uid, None)
             self._orphans.forget(key)
-            self._known.pop(key, None)
+            self._at_rest.pop(key, None)
             self._standing.pop(key, None)
         elif change.type is ChangeType.ADDED:
             self._keys[record.uid] = key
@@ -109,25 +110,27 @@ class DeploymentReconciler:
         return (key,)
 
     def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
-        owners = [it.owner for it in (change.previous, change.record) if it is not None]
-        keys = [self._keys[uid] for uid in dict.fromkeys(owners) if uid in self._keys]
-        return [*keys, *self._orphans.observe(change)]
+        owner, previous = change.record.owner, change.previous
+        keys = [self._keys[owner]] if owner in self._keys else []
+        if previous is not None and previous.owner != owner and previous.owner in self._keys:
+            keys.insert(0, self._keys[previous.owner])
+        keys += self._orphans.observe(change)
+        for key in keys:
+            self._at_rest.pop(key, None)
+            self._told.pop(key, None)
+        return keys
 
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
+        if self._at_rest.pop(key, None) == now:
+            return NOTHING
+        self._told.pop(key, None)
         deployment = reader.find(ObjectRef(DEPLOYMENT, key.name, key.namespace))
         if deployment is None:
             return NOTHING
         owned = reader.owned(REPLICA_SET, deployment["metadata"]["uid"])
-        known = self._known.pop(key, None)
-        if (
-            known is not None
-            and known.holds(deployment, owned, now)
-            and not self._orphans.waits(key)
-        ):
-            return Plan(requeue_after=statuses.until_deadline(deployment, known.status, now))
         rollout = self._waiting(key, deployment, owned)
         if rollout is None:
             return self._look(key, deployment, owned, reader)
@@ -163,21 +166,16 @@ class DeploymentReconciler:
     def _roll_out(
         self, key: ObjectKey, rollout: Rollout, owned: Sequence[JsonObject], reader: Reader
     ) -> Plan:
+        deployment = rollout.deployment
         self._standing[key] = Standing(rollout, owned)
         plan = roll_out(rollout, reader, self._now)
-        self._remember(key, rollout, owned, plan)
-        return plan
-
-    def _remember(
-        self, key: ObjectKey, rollout: Rollout, owned: Sequence[JsonObject], plan: Plan
-    ) -> None:
-        """A pass that tells of progress and does nothing else is followed by one that need not."""
         status = status_told(plan)
-        deployment = rollout.deployment
         # What is complete is tidied up next, and Recreate looks at pods as well.
         if status and rollout.limits.rolling and not statuses.is_complete(deployment, status):
             annotations = deployment["metadata"].get("annotations")
-            self._known[key] = Known(deployment["spec"], annotations, status, owned, self._now)
+            self._told[key] = Told(deployment["spec"], annotations, status)
+            return Plan(plan.writes, statuses.until_deadline(deployment, status, self._now))
+        return plan
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A name that is taken asks for another hash; other refusals show as Progressing."""

@@ -32,20 +32,25 @@ BURST_REPLICAS = 500
 """At most this many pods are created or deleted in one pass."""
 
 
-class Known(msgspec.Struct, frozen=True):
-    """What a set looked like when the only thing left to do was to write ``status``.
+class Rest(msgspec.Struct, frozen=True):
+    """A set with nothing left to do: it has its pods, and the status that a pass has found.
 
-    A pass that finds it unchanged, with that status, would find nothing to do.
+    That stays so while neither the set nor the counts of its pods change.
     """
 
+    tally: PodTally
+    changes: int
     spec: JsonObject
     status: JsonObject
-    changes: int
 
-    def holds(self, replica_set: JsonObject, tally: PodTally) -> bool:
+    @property
+    def lasts(self) -> bool:
+        return self.tally.changes == self.changes
+
+    def is_of(self, replica_set: JsonObject) -> bool:
+        """Whether a set is as the pass has left it."""
         return (
-            tally.changes == self.changes
-            and replica_set["spec"] is self.spec
+            replica_set["spec"] is self.spec
             and "deletionTimestamp" not in replica_set["metadata"]
             and replica_set.get("status") == self.status
         )
@@ -55,7 +60,8 @@ class ReplicaSetReconciler:
     """Keeps every ReplicaSet at ``spec.replicas``.
 
     Between passes it remembers, per set: the tally of owned pods, orphans that match its selector,
-    the last refused write (the condition ReplicaFailure), and what left nothing to do.
+    the last refused write (the condition ReplicaFailure), and whether it is at rest, or will be
+    once its status is written.
     """
 
     name = "replicaset"
@@ -66,7 +72,8 @@ class ReplicaSetReconciler:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
         self._orphans = Orphans()
         self._failures: dict[ObjectKey, JsonObject] = {}
-        self._known: dict[ObjectKey, Known] = {}
+        self._told: dict[ObjectKey, Rest] = {}
+        self._at_rest: dict[ObjectKey, Rest] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -79,10 +86,15 @@ class ReplicaSetReconciler:
     def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         key = ObjectKey(record.namespace, record.name)
+        told = self._told.pop(key, None)
+        if told is not None and told.is_of(change.object):
+            self._at_rest[key] = told
+        else:
+            self._at_rest.pop(key, None)
         if change.type is ChangeType.DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
-            self._known.pop(key, None)
+            self._at_rest.pop(key, None)
             self._tallies.pop(record.uid, None)
         elif change.type is ChangeType.ADDED:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
@@ -132,13 +144,13 @@ class ReplicaSetReconciler:
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
+        rest = self._at_rest.get(key)
+        if rest is not None and rest.lasts and not self._orphans.waits(key):
+            return NOTHING
         replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
         if replica_set is None:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
-        known = self._known.get(key)
-        if known is not None and known.holds(replica_set, tally) and not self._orphans.waits(key):
-            return NOTHING
         if not replica_set["metadata"].get("deletionTimestamp"):
             # Pods that change bring this key back, and the status is counted then.
             if claims := self._claims(key, replica_set, tally, reader):
@@ -195,25 +207,28 @@ class ReplicaSetReconciler:
     ) -> Plan:
         failure = self._failures.get(key)
         status, recheck = desired_status(replica_set, tally, now, failure)
-        self._remember(key, replica_set, tally, status)
+        rest = self._rest(key, replica_set, tally, status)
         old = replica_set.get("status") or {}
         if status == old:
+            put(self._at_rest, key, rest)
             return Plan(requeue_after=recheck)
+        put(self._told, key, rest)
         removed = {name: None for name in old if name not in status}
         patch = {"status": {**removed, **status}}
         write = Patch(ObjectRef.to(replica_set), patch, subresource="status", options=LASTING)
         return Plan((write,), requeue_after=recheck)
 
-    def _remember(
+    def _rest(
         self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, status: JsonObject
-    ) -> None:
+    ) -> Rest | None:
         """A set that has its pods and this status needs nothing until one of them changes."""
         spec, metadata = replica_set["spec"], replica_set["metadata"]
         plain = not spec.get("minReadySeconds") and "deletionTimestamp" not in metadata
-        if plain and key not in self._failures:
-            self._known[key] = Known(spec, status, tally.changes)
-        else:
-            self._known.pop(key, None)
+        return (
+            Rest(tally, tally.changes, spec, status)
+            if plain and key not in self._failures
+            else None
+        )
 
 
 def scaling_writes(
@@ -242,6 +257,14 @@ def deletion(pod: JsonObject, replica_set: JsonObject) -> Delete:
 
 def notice(replica_set: JsonObject, kind: str, reason: str, message: str) -> Notice:
     return Notice(regarding(replica_set), kind, reason, message, REPORTER)
+
+
+def put(rests: dict[ObjectKey, Rest], key: ObjectKey, rest: Rest | None) -> None:
+    """Note a rest, or that there is none."""
+    if rest is None:
+        rests.pop(key, None)
+    else:
+        rests[key] = rest
 
 
 def note(concerned: dict[ObjectKey, None], key: ObjectKey | None) -> None:

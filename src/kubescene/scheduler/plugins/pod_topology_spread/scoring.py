@@ -6,6 +6,7 @@ zone, counts are multiplied by the logarithm of the number of domains.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import HOSTNAME
 from kubescene.scheduler.plugins.pod_topology_spread.filtering import CountedConstraint
+
+_COUNTS_RATED = 1 << 12
+_TABLES_KEPT = 64
 
 
 class SoftConstraints:
@@ -47,9 +51,11 @@ class SpreadScores:
         self._columns = [nodes.label(each.constraint.topology_key) for each in soft.constraints]
         self._ignored: NDArray[np.bool_] | None = None
         rated = self._leave_out(rows)
+        # Where nodes may lack keys, one that none of them has says nothing about any.
         self._parts = [
             _Part(each, column, census, rated)
             for each, column in zip(soft.constraints, self._columns, strict=True)
+            if column.values or soft.require_all
         ]
 
     def rate(self, rows: Rows, *, bare: bool = False) -> Scores:
@@ -58,10 +64,14 @@ class SpreadScores:
         With ``bare``, nothing is known of what runs on the nodes themselves (X-5).
         """
         self._leave_out(rows)
-        total = self._parts[0].rate(rows, bare=bare)
-        for part in self._parts[1:]:
-            total += part.rate(rows, bare=bare)
-        scores = _rounded(total)
+        if not self._parts:
+            return np.zeros(rows.size, dtype=np.int64)
+        scores = self._parts[0].scores(rows, bare=bare) if len(self._parts) == 1 else None
+        if scores is None:
+            total = self._parts[0].rate(rows, bare=bare)
+            for part in self._parts[1:]:
+                total += part.rate(rows, bare=bare)
+            scores = _rounded(total)
         if self._ignored is not None:
             scores[self._ignored] = 0
         return scores
@@ -122,21 +132,42 @@ class _Part:
             size = _domains(column, rows)
         self._weight = math.log(size + 2)
 
+    def scores(self, rows: Rows, *, bare: bool) -> Scores | None:
+        """Rounded, where it is the only part and all nodes have its key; None elsewhere.
+
+        Many nodes have equally many pods: each number is rated once.
+        """
+        if not self._column.is_complete or not rows.size:
+            return None
+        counts = self._counts_at(rows, bare=bare)
+        most = highest(counts)
+        if most >= _COUNTS_RATED:
+            return None
+        return _scores_of(most.bit_length(), self._weight, self._offset).take(counts)
+
     def rate(self, rows: Rows, *, bare: bool) -> NDArray[np.float64]:
-        ids = self._column.ids.take(rows)
-        counts = self._counts.take(rows if self.key == HOSTNAME else ids)
-        if bare and self.key == HOSTNAME:
-            counts = np.zeros_like(counts)
-        rated: NDArray[np.float64] = counts * self._weight
+        rated: NDArray[np.float64] = self._counts_at(rows, bare=bare) * self._weight
         rated += self._offset
-        if ids.item(ids.argmin()) < 0:
-            rated[ids < 0] = 0.0
+        if not self._column.is_complete:
+            rated[self._column.ids.take(rows) < 0] = 0.0
         return rated
+
+    def _counts_at(self, rows: Rows, *, bare: bool) -> NDArray[Any]:
+        if self.key != HOSTNAME:
+            return self._counts.take(self._column.ids.take(rows))
+        return np.zeros(rows.size, self._counts.dtype) if bare else self._counts.take(rows)
 
     def rate_one(self, node: NodeInfo) -> float:
         own = self.key == HOSTNAME
         at = node.row if own else self._column.numbers[node.labels[self.key]]
         return float(self._counts.item(at)) * self._weight + self._offset
+
+
+@lru_cache(_TABLES_KEPT)
+def _scores_of(bits: int, weight: float, offset: float) -> Scores:
+    """The scores of all counts of so many bits."""
+    rated: NDArray[np.float64] = np.arange(1 << bits) * weight + offset
+    return _rounded(rated)
 
 
 def _by_domain(each: CountedConstraint, census: PodCensus) -> NDArray[np.int64]:
