@@ -18,6 +18,9 @@ from kubescene.types import JsonObject, JsonValue
 MAX_DEPTH = 200
 """Levels of nesting. No API type comes near, and recursion stays safe."""
 
+QUICKLY_READ = 2_000_000
+"""Values up to which a quick look is worth while, and safe for whoever shares objects a lot."""
+
 
 class ReadingError(ValueError):
     """A text that cannot be read. ``line`` and ``column`` count from one; 0 is unknown."""
@@ -150,7 +153,8 @@ class JsonCheck:
 
     def check(self, document: Any) -> None:
         """Raise `ReadingError` for what JSON cannot hold, or for too much of it."""
-        if is_plain(document, depth=self._bounds.depth, values=self._values):
+        at_a_glance = min(self._values, QUICKLY_READ)
+        if is_plain(document, depth=self._bounds.depth, values=at_a_glance):
             return
         if (found := self._extent(document, "", 1).values) > self._values:
             raise ReadingError(f"it holds {found} values, more than {self._values}")
@@ -185,33 +189,34 @@ def is_plain(document: Any, *, depth: int, values: int) -> bool:
         below: list[Any] = []
         for each in level:
             if type(each) is dict:
-                if not all(map(_is_plain_text, each)):
-                    return False
-                members: Iterable[Any] = each.values()
-            elif type(each) is list:
-                members = each
+                plain = all(map(_is_plain_key, each)) and _are_plain(each.values(), below)
             else:
+                plain = type(each) is list and _are_plain(each, below)
+            found += len(each) if plain else 0
+            if not plain or found > values:
                 return False
-            found += len(each)
-            for member in members:
-                kind = type(member)
-                if kind is str:
-                    if not member.isascii():
-                        return False
-                elif kind is dict or kind is list:
-                    below.append(member)
-                elif scalar_problem(member):
-                    return False
-        if found > values:
-            return False
         if not below:
             return True
         level = below
     return False
 
 
-def _is_plain_text(key: Any) -> bool:
+def _is_plain_key(key: Any) -> bool:
     return type(key) is str and key.isascii()
+
+
+def _are_plain(members: Iterable[Any], below: list[Any]) -> bool:
+    """Whether each is a scalar that JSON can hold; dicts and lists are put ``below``."""
+    for member in members:
+        kind = type(member)
+        if kind is str:
+            if not member.isascii():
+                return False
+        elif kind is dict or kind is list:
+            below.append(member)
+        elif scalar_problem(member):
+            return False
+    return True
 
 
 def _members(value: Any, path: str) -> Iterator[tuple[Any, str]]:

@@ -43,6 +43,8 @@ from kubescene.types import JsonObject, ReadOnlyObject
 DEFAULT_SCHEDULER = "default-scheduler"
 CLASSES_KEPT = 4096
 SPECS_KEPT = 1024
+NO_NAME = "*"
+_CLAIM = "persistentVolumeClaim"
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -139,7 +141,8 @@ class PodSpec(Shared):
     """What is read from the spec of a pod, apart from its node.
 
     ``alike`` is what decides about the signature; ``is_own`` says that a volume or claim is made
-    for this pod alone (``ephemeral``, ``resourceClaimTemplateName``).
+    for this pod alone (``ephemeral``, ``resourceClaimTemplateName``). ``unnamed`` is the same spec
+    without the names of claims among its volumes; None if it mentions none.
     """
 
     __slots__ = (
@@ -152,6 +155,7 @@ class PodSpec(Shared):
         "preemption_policy",
         "priority",
         "scheduler_name",
+        "unnamed",
         "volumes",
     )
 
@@ -177,6 +181,17 @@ class PodSpec(Shared):
             self.group,
             orjson.dumps([volumes, claims]) if volumes or claims else b"",
         )
+        self.unnamed: PodSpec | None = None
+        if (others := without_names(self.volumes)) != self.volumes:
+            self.unnamed = PodSpec({**spec, "volumes": others}, pod_class)
+
+
+def without_names(volumes: Sequence[ReadOnlyObject]) -> Sequence[ReadOnlyObject]:
+    """The volumes of a pod, the names of claims replaced by one that no claim can have."""
+    return tuple(
+        {**volume, _CLAIM: {**claim, "claimName": NO_NAME}} if claim else volume
+        for volume, claim in ((each, each.get(_CLAIM)) for each in volumes)
+    )
 
 
 class PodStatus:
@@ -194,10 +209,12 @@ class PodSignature(Shared):
     """What pods have in common that differ in nothing a plugin may count, select or compare.
 
     ``owner`` is the uid of the managing controller. A volume or claim that is made for one pod
-    alone makes the pod's signature its own.
+    alone makes the pod's signature its own. ``kind`` is the signature of all pods that differ from
+    these in nothing but the names of claims among their volumes; without such it is this one.
     """
 
     __slots__ = (
+        "_kind",
         "claims",
         "group",
         "labels",
@@ -210,7 +227,7 @@ class PodSignature(Shared):
         "volumes",
     )
 
-    def __init__(self, record: Record, spec: PodSpec) -> None:
+    def __init__(self, record: Record, spec: PodSpec, kind: "PodSignature | None" = None) -> None:
         super().__init__()
         self.pod_class = spec.pod_class
         self.namespace = record.namespace
@@ -222,6 +239,11 @@ class PodSignature(Shared):
         self.group = spec.group
         self.volumes = spec.volumes
         self.claims = spec.claims
+        self._kind = kind
+
+    @property
+    def kind(self) -> "PodSignature":
+        return self._kind or self
 
     def __repr__(self) -> str:
         return f"<PodSignature {self.namespace} {dict(self.labels)}>"
@@ -293,11 +315,21 @@ class PodClasses:
             found = self._specs[part] = PodSpec(spec, self.of(spec))
         return found
 
-    def known(self, record: Record) -> tuple[PodSpec, PodStatus] | None:
-        """Spec and status of a pod that shares both encodings with others; None if it does not."""
+    def known(
+        self, record: Record, before: "PodInfo | None" = None
+    ) -> tuple[PodSpec, PodStatus] | None:
+        """Spec and status of a pod that shares both encodings with others; None if it does not.
+
+        ``before`` is the same pod as it was: mostly it shares its spec with itself.
+        """
         members = pod_members(record.payload)
-        spec = None if members is None else self._specs.get(members[0])
-        if members is None or spec is None or len(members[2]) > LONGEST_SHARED:
+        if members is None:
+            return None
+        if before is not None and spec_part(before.record.payload) is members[0]:
+            spec: PodSpec | None = before.spec
+        else:
+            spec = self._specs.get(members[0])
+        if spec is None or len(members[2]) > LONGEST_SHARED:
             return None
         status = self._statuses.get(members[2])
         if status is None:
@@ -317,7 +349,8 @@ class PodClasses:
         )
         found = self._signatures.get(key)
         if found is None:
-            found = self._signatures[key] = PodSignature(record, spec)
+            kind = None if spec.unnamed is None else self.signature(record, spec.unnamed)
+            found = self._signatures[key] = PodSignature(record, spec, kind)
             if len(self._signatures) > self._kept:
                 self._signatures.popitem(last=False)
         else:
@@ -366,7 +399,7 @@ class PodInfo:
 
         ``before`` is the same pod as it was, if that is known.
         """
-        record, known = change.record, classes.known(change.record)
+        record, known = change.record, classes.known(change.record, before)
         if known is None:
             return cls(record, change.object, classes)
         spec, status = known
