@@ -14,6 +14,7 @@ share the encoded spec (`kubescene.api.parts`): it is read once (`PodSpec`).
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -44,6 +45,10 @@ DEFAULT_SCHEDULER = "default-scheduler"
 CLASSES_KEPT = 4096
 SPECS_KEPT = 1024
 NO_NAME = "*"
+NAMES = b'"claimName":'
+_NAMELESS = b'"claimName":"*"'
+_CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"([^"\\]*)"')
+"""Not within a text, where quotes are escaped."""
 _CLAIM = "persistentVolumeClaim"
 
 T = TypeVar("T")
@@ -179,19 +184,39 @@ class PodSpec(Shared):
             self.scheduler_name,
             spec.get("preemptionPolicy"),
             self.group,
-            orjson.dumps([volumes, claims]) if volumes or claims else b"",
+            orjson.dumps(volumes) if volumes else b"",
+            orjson.dumps(claims) if claims else b"",
         )
         self.unnamed: PodSpec | None = None
         if (others := without_names(self.volumes)) != self.volumes:
             self.unnamed = PodSpec({**spec, "volumes": others}, pod_class)
 
+    def naming(self, names: Sequence[str]) -> "PodSpec":
+        """The same spec with these claims in the places of its nameless ones."""
+        told = iter(names)
+        named: PodSpec = object.__new__(PodSpec)
+        for slot in PodSpec.__slots__:
+            setattr(named, slot, getattr(self, slot))
+        named._compiled = {}
+        named.unnamed = self
+        named.volumes = tuple(
+            [_claiming(each, next(told)) if _names_claim(each) else each for each in self.volumes]
+        )
+        named.alike = (*self.alike[:-2], orjson.dumps(named.volumes), self.alike[-1])
+        return named
+
 
 def without_names(volumes: Sequence[ReadOnlyObject]) -> Sequence[ReadOnlyObject]:
     """The volumes of a pod, the names of claims replaced by one that no claim can have."""
-    return tuple(
-        {**volume, _CLAIM: {**claim, "claimName": NO_NAME}} if claim else volume
-        for volume, claim in ((each, each.get(_CLAIM)) for each in volumes)
-    )
+    return tuple([_claiming(each, NO_NAME) if _names_claim(each) else each for each in volumes])
+
+
+def _names_claim(volume: ReadOnlyObject) -> bool:
+    return "claimName" in (volume.get(_CLAIM) or ())
+
+
+def _claiming(volume: ReadOnlyObject, name: str) -> ReadOnlyObject:
+    return {**volume, _CLAIM: {**volume[_CLAIM], "claimName": name}}
 
 
 class PodStatus:
@@ -308,12 +333,23 @@ class PodClasses:
         part = spec_part(record.payload)
         if part is None:
             return PodSpec(spec, self.of(spec))
-        found = self._specs.get(part)
+        found = self._spec_of(part)
         if found is None:
             if len(self._specs) >= SPECS_KEPT:
                 self._specs.clear()
             found = self._specs[part] = PodSpec(spec, self.of(spec))
+            if found.unnamed is not None and has_plain_names(part):
+                self._specs[_CLAIM_NAME.sub(_NAMELESS, part)] = found.unnamed
         return found
+
+    def _spec_of(self, part: bytes) -> PodSpec | None:
+        """What was read of such a spec before, be it with other claims."""
+        if NAMES not in part or not has_plain_names(part):
+            return self._specs.get(part)
+        unnamed = self._specs.get(_CLAIM_NAME.sub(_NAMELESS, part))
+        if unnamed is None:
+            return None
+        return unnamed.naming([name.decode() for name in _CLAIM_NAME.findall(part)])
 
     def known(
         self, record: Record, before: "PodInfo | None" = None
@@ -328,7 +364,7 @@ class PodClasses:
         if before is not None and spec_part(before.record.payload) is members[0]:
             spec: PodSpec | None = before.spec
         else:
-            spec = self._specs.get(members[0])
+            spec = self._spec_of(members[0])
         if spec is None or len(members[2]) > LONGEST_SHARED:
             return None
         status = self._statuses.get(members[2])
@@ -511,6 +547,11 @@ class PodInfo:
     def __repr__(self) -> str:
         place = f" on {self.node}" if self.node else ""
         return f"<PodInfo {self.key}{place}>"
+
+
+def has_plain_names(part: bytes) -> bool:
+    """Whether the names of claims in an encoded spec can be found without decoding it."""
+    return len(_CLAIM_NAME.findall(part)) == part.count(NAMES)
 
 
 def _relevant(spec: ReadOnlyObject) -> JsonObject:
