@@ -1,5 +1,6 @@
 """One reader for what others wrote: whatever the text, JSON comes out or a `ReadingError`."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -176,6 +177,28 @@ def test_shared_objects_count_each_time() -> None:
     JsonCheck(Bounds(), values=10).check(value)
     with pytest.raises(ReadingError, match="it holds 10 values, more than 9"):
         JsonCheck(Bounds(), values=9).check(value)
+
+
+def test_objects_that_are_shared_again_and_again_are_refused_at_once() -> None:
+    value: list[Any] = []
+    for _ in range(100):
+        value = [value, value]
+    with pytest.raises(ReadingError, match="values, more than 1000"):
+        JsonCheck(Bounds(), values=1000).check(value)
+
+
+@pytest.mark.parametrize("key", [1, True, None, 1.5, b"a", "\ud800"])
+def test_keys_of_objects_are_text(key: Any) -> None:
+    with pytest.raises(ReadingError, match="key"):
+        JsonCheck(Bounds(), values=100).check({"a": [{key: "b"}]})
+
+
+@pytest.mark.parametrize(
+    "value", [1 << 64, -(1 << 63) - 1, math.nan, math.inf, {1}, (1,), "\udfff"]
+)
+def test_what_json_cannot_hold_is_refused_with_its_place(value: Any) -> None:
+    with pytest.raises(ReadingError, match=r"^a\[1\]\.b "):
+        JsonCheck(Bounds(), values=100).check({"a": [1, {"b": value}]})
 
 
 def test_anchors_end_with_their_document() -> None:

@@ -98,7 +98,7 @@ def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherSchedule
 
 
 def test_twenty_runs_are_alike(binary: str) -> None:
-    few = scenario(UNEQUAL[:25] + [done(9)])
+    few = scenario([*UNEQUAL[:25], done(9)])
     del few["spec"]["controllers"]["outside"]
     here = ours(few)
     for _ in range(20):
@@ -109,7 +109,7 @@ def test_twenty_runs_are_alike(binary: str) -> None:
 def test_it_is_told_by_what_it_was_judged(binary: str) -> None:
     with stage() as made:
         made.start("kube-scheduler", f"{binary} {{settings}}", "scheduler")
-        run = made.play(scenario(EQUAL[:1] + [done(2)], KUBE_SCHEDULER))
+        run = made.play(scenario([*EQUAL[:1], done(2)], KUBE_SCHEDULER))
     assert run.status["outside"] == [
         {
             "name": "kube-scheduler",

@@ -7,7 +7,7 @@ known, the line: nothing gets in that could not be written out again. JSON is re
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -17,6 +17,9 @@ from kubescene.types import JsonObject, JsonValue
 
 MAX_DEPTH = 200
 """Levels of nesting. No API type comes near, and recursion stays safe."""
+
+QUICKLY_READ = 2_000_000
+"""Values up to which a quick look is worth while, and safe for whoever shares objects a lot."""
 
 
 class ReadingError(ValueError):
@@ -150,7 +153,8 @@ class JsonCheck:
 
     def check(self, document: Any) -> None:
         """Raise `ReadingError` for what JSON cannot hold, or for too much of it."""
-        if is_plain(document, depth=self._bounds.depth, values=self._values):
+        at_a_glance = min(self._values, QUICKLY_READ)
+        if is_plain(document, depth=self._bounds.depth, values=at_a_glance):
             return
         if (found := self._extent(document, "", 1).values) > self._values:
             raise ReadingError(f"it holds {found} values, more than {self._values}")
@@ -184,37 +188,35 @@ def is_plain(document: Any, *, depth: int, values: int) -> bool:
     for _ in range(depth):
         below: list[Any] = []
         for each in level:
-            if not _add_members(each, below):
+            if type(each) is dict:
+                plain = all(map(_is_plain_key, each)) and _are_plain(each.values(), below)
+            else:
+                plain = type(each) is list and _are_plain(each, below)
+            found += len(each) if plain else 0
+            if not plain or found > values:
                 return False
-            found += len(each)
-        if found > values:
-            return False
         if not below:
             return True
         level = below
     return False
 
 
-def _add_members(value: Any, below: list[Any]) -> bool:
-    """Put the objects and lists of one into ``below``; whether nothing in it is unusual."""
-    kind = type(value)
-    if kind is dict:
-        if not all(map(_is_plain_text, value)):
-            return False
-        value = value.values()
-    elif kind is not list:
-        return False
-    for member in value:
+def _is_plain_key(key: Any) -> bool:
+    return type(key) is str and key.isascii()
+
+
+def _are_plain(members: Iterable[Any], below: list[Any]) -> bool:
+    """Whether each is a scalar that JSON can hold; dicts and lists are put ``below``."""
+    for member in members:
         kind = type(member)
-        if kind is dict or kind is list:
+        if kind is str:
+            if not member.isascii():
+                return False
+        elif kind is dict or kind is list:
             below.append(member)
-        elif not member.isascii() if kind is str else scalar_problem(member):
+        elif scalar_problem(member):
             return False
     return True
-
-
-def _is_plain_text(key: Any) -> bool:
-    return type(key) is str and key.isascii()
 
 
 def _members(value: Any, path: str) -> Iterator[tuple[Any, str]]:

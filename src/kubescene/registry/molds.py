@@ -15,25 +15,22 @@ checked and found unused for each object, and each takes its own uid, exactly as
 from collections import OrderedDict
 from dataclasses import dataclass
 
-import orjson
-
 from kubescene.actors import Actor
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import EVENT, POD
 from kubescene.api.options import WriteOptions
-from kubescene.api.parts import Predecessor, Sections, pod_members
+from kubescene.api.parts import Predecessor, Sections
 from kubescene.api.records import Record
-from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.names import dns_subdomain, path_segment
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.registry.admission import AdmissionChain
+from kubescene.registry.casts import Cast, cast_of
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
-from kubescene.types import JsonObject, JsonValue
+from kubescene.types import JsonObject
 
 MOLDS_KEPT = 512
-PODS = GroupResource("", "pods")
-_OWN = frozenset({"name", "uid", "creationTimestamp"})
 
 
 @dataclass(slots=True)
@@ -49,8 +46,8 @@ class Mold:
     obj: JsonObject
     encoded: Predecessor | None
     """The object with its encoding, which others like it share."""
-    cast: "Cast | None"
-    """For those whose names are plain and that differ in nothing else."""
+    cast: Cast | None
+    """For those whose names are plain and that differ in nothing else but claims."""
 
     @property
     def place(self) -> str:
@@ -76,39 +73,6 @@ class Mold:
             metadata["managedFields"] = [{**entry, "time": now} for entry in entries]
         assert self.options.blueprint is not None
         return {**self.options.blueprint.poured(self.obj, body), "metadata": metadata}
-
-
-class Cast:
-    """The encoding of alike pods: all is one but name, uid and time, which are each pod's own."""
-
-    __slots__ = ("_metadata", "members", "record")
-
-    def __init__(self, record: Record, metadata: JsonObject) -> None:
-        assert isinstance(record.payload, Sections)
-        self.record = record
-        self.members = record.payload.members
-        parts = [_blank(*each) for each in metadata.items() if each[0] != "resourceVersion"]
-        self._metadata = b",".join(parts) + b"}"
-
-    def metadata(self, name: str, uid: str, now: str) -> bytes:
-        """The encoded metadata of one of them, for a name of plain characters."""
-        own = {b"name": name.encode(), b"uid": uid.encode(), b"creationTimestamp": now.encode()}
-        return self._metadata % own
-
-
-def _blank(member: str, value: JsonValue) -> bytes:
-    """A member as it stands in the text, or a place where each object's own will stand."""
-    if member in _OWN:
-        return b'"%b":"%%(%b)b"' % (member.encode(), member.encode())
-    return b"%b:%b" % (orjson.dumps(member), orjson.dumps(value).replace(b"%", b"%%"))
-
-
-def cast_of(record: Record, obj: JsonObject, blueprint: Blueprint) -> Cast | None:
-    """The cast of a pod that others are like in all but their names; None if there is more."""
-    metadata = obj["metadata"]
-    is_plain = type(blueprint) is Blueprint and "managedFields" not in metadata
-    is_pod = pod_members(record.payload) is not None and record.resource == PODS
-    return Cast(record, metadata) if is_plain and is_pod and metadata.keys() >= _OWN else None
 
 
 class Molds:
@@ -174,7 +138,7 @@ class Molds:
             kind,
             obj,
             encoded,
-            cast_of(record, obj, blueprint),
+            cast_of(record, obj, request.body, blueprint),
         )
         if len(self._molds) > MOLDS_KEPT:
             self._molds.popitem(last=False)

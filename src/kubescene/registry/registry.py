@@ -25,13 +25,14 @@ from kubescene.errors import BadRequestError
 from kubescene.registry import binding, decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission import AdmissionChain
+from kubescene.registry.casts import Cast
 from kubescene.registry.checks import Checks
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
 from kubescene.registry.eviction import Evictions
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
-from kubescene.registry.molds import Cast, Mold, Molds
+from kubescene.registry.molds import Mold, Molds
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
@@ -373,7 +374,8 @@ class Registry:
         metadata = cast.metadata(name, uid, format_time(self.clocks.of(resource_type).now()))
         check_unused(resource_type, first.namespace, name, self.store)
         self.gate.before_write(request.actor, resource_type, "", name)
-        record = self.store.create_like(first, name, uid, metadata, cast.members)
+        members = cast.members(request.body)
+        record = self.store.create_like(first, name, uid, metadata, members)
         self.tell(request, record, None)
         return record
 

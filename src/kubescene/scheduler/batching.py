@@ -99,9 +99,11 @@ class Signing:
 
     def _encode(self, signature: PodSignature) -> bytes | None:
         parts: dict[str, object] = {"schedulerName": signature.scheduler_name}
-        for plugin in self._plugins:
+        for at, plugin in enumerate(self._plugins):
             part = plugin.sign(signature)
             if part is None:
+                # Whoever refuses to sign will mostly do so again, and is asked first.
+                self._plugins.insert(0, self._plugins.pop(at))
                 return None
             parts.update(part)
         return encoded(parts)

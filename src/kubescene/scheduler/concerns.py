@@ -2,8 +2,8 @@
 
 Most pods have no volumes, no claims, no host ports and no affinity. A plugin that says so
 (`ConcernedPlugin`) is left out for them from PreFilter to PostBind, and what is left of a profile
-is looked up once per signature. Where an answer depends on the cluster, the plugin's
-``concern_version`` says when it may have changed.
+is looked up once per signature, or once per kind if nobody looks at the names of claims. Where an
+answer depends on the cluster, the plugin's ``concern_version`` says when it may have changed.
 """
 
 from collections.abc import Callable, Sequence
@@ -89,6 +89,10 @@ class Concerns:
             each for each in framework.plugins.values() if hasattr(each, "concern_version")
         ]
         self._version = 0
+        asked = dict.fromkeys(name for name, _ in (*self._filtering, *self._scoring))
+        self._by_kind = all(
+            getattr(framework.plugins[name], "concerns_by_kind", False) for name in asked
+        )
         self._known = Memo(self._find)
         self._models: Memo[tuple[frozenset[str], frozenset[str]], Concern] = Memo(self._model)
         """One for each set of plugins: pods with claims are a signature each."""
@@ -100,7 +104,7 @@ class Concerns:
         if version != self._version:
             self._version = version
             self._known.clear()
-        return self._known[signature]
+        return self._known[signature.kind if self._by_kind else signature]
 
     def _find(self, signature: PodSignature) -> Concern:
         unconcerned = _unconcerned(self._filtering, signature)

@@ -143,8 +143,8 @@ class Evictions:
             "lastProbeTime": None,
             "lastTransitionTime": format_time(self._clock.now()),
         }
-        if victim.generation:
-            condition["observedGeneration"] = victim.generation
+        if generation := victim.generation:
+            condition["observedGeneration"] = generation
         return condition
 
     def _tell(self, victim: PodInfo, preemptor: PodInfo, node: str, where: str = "") -> None:

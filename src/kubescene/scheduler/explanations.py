@@ -227,7 +227,7 @@ class Diagnosis:
         """The refused nodes for an explanation, those that were not looked at included."""
         if not self.recorded and self._absent is None:
             return ()
-        groups = [_filter_group(status, np.sort(rows)) for status, rows in self.groups()]
+        groups = [_filter_group(status, rows) for status, rows in self.groups()]
         if self._absent is not None:
             others = np.ones(len(self.nodes), dtype=np.bool_)
             others[self.examined()] = False
@@ -259,9 +259,9 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
 
 
 def _filter_group(status: Status, rows: Rows) -> FilterGroup:
-    return FilterGroup(
-        status.plugin, int(status.code), status.reasons, _indexes(rows.astype(np.int32))
-    )
+    ascending = rows.astype(np.int32)
+    ascending.sort()
+    return FilterGroup(status.plugin, int(status.code), status.reasons, _indexes(ascending))
 
 
 def _indexes(column: NDArray[Any]) -> Sequence[int]:

@@ -19,8 +19,8 @@ def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | No
         "reason": decision.reason,
         "message": decision.message,
     }
-    if pod.generation:
-        condition["observedGeneration"] = pod.generation
+    if generation := pod.generation:
+        condition["observedGeneration"] = generation
     if any(held.get(field) != value for field, value in condition.items()):
         changed = held.get("status") != "False"
         moment = now if changed else held.get("lastTransitionTime", now)

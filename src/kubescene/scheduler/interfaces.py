@@ -431,6 +431,8 @@ class ConcernedPlugin(Plugin, Protocol):
 
     The answers are kept per signature. If they depend on the cluster, the plugin has an integer
     attribute ``concern_version`` that grows whenever one of them may have changed.
+    ``concerns_by_kind = True`` says that they do not depend on the names of claims among the pod's
+    volumes: the plugin is then asked about the signature's ``kind``.
     """
 
     def concerns(self, signature: PodSignature) -> bool:

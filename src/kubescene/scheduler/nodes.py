@@ -76,6 +76,8 @@ class NodeTable:
         self._removed: set[str] = set()
         self._added: set[str] = set()
         self._version = 0
+        self.newest_spec = 0
+        """Grows whenever one of ``spec_versions`` does."""
         self._touched: list[int] = []
         self._touched_from = 0
         self._allocatable: dict[str, Column] = {}
@@ -231,6 +233,7 @@ class NodeTable:
         self._everywhere.clear()
         self._spec.update(info.row, info.labels, info.taints, info.unschedulable)
         self._touch(self.spec_versions, info.row)
+        self.newest_spec = self._version
         if self._log.followed:
             self._log.add(DeltaKind.NODE_CHANGED, info)
 
@@ -350,6 +353,7 @@ class NodeTable:
         """Let everybody judge all rows anew: something else than the nodes has changed for them."""
         self._version += 1
         self.versions[:] = self.spec_versions[:] = self.detail_versions[:] = self._version
+        self.newest_spec = self._version
         self._touched_from = self.changes + 1
         self._touched.clear()
 
@@ -409,7 +413,7 @@ class NodeTable:
         self._show_requested(info)
         self._spec.update(row, info.labels, info.taints, info.unschedulable)
         self._touch(self.spec_versions, row)
-        self.pod_versions[row] = self._version
+        self.pod_versions[row] = self.newest_spec = self._version
         if self._log.followed:
             self._log.add(DeltaKind.NODE_JOINED, info, *info.pods)
 

@@ -14,6 +14,7 @@ share the encoded spec (`kubescene.api.parts`): it is read once (`PodSpec`).
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -43,6 +44,12 @@ from kubescene.types import JsonObject, ReadOnlyObject
 DEFAULT_SCHEDULER = "default-scheduler"
 CLASSES_KEPT = 4096
 SPECS_KEPT = 1024
+NO_NAME = "*"
+NAMES = b'"claimName":'
+_NAMELESS = b'"claimName":"*"'
+_CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"([^"\\]*)"')
+"""Not within a text, where quotes are escaped."""
+_CLAIM = "persistentVolumeClaim"
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -139,7 +146,8 @@ class PodSpec(Shared):
     """What is read from the spec of a pod, apart from its node.
 
     ``alike`` is what decides about the signature; ``is_own`` says that a volume or claim is made
-    for this pod alone (``ephemeral``, ``resourceClaimTemplateName``).
+    for this pod alone (``ephemeral``, ``resourceClaimTemplateName``). ``unnamed`` is the same spec
+    without the names of claims among its volumes; None if it mentions none.
     """
 
     __slots__ = (
@@ -152,6 +160,7 @@ class PodSpec(Shared):
         "preemption_policy",
         "priority",
         "scheduler_name",
+        "unnamed",
         "volumes",
     )
 
@@ -175,8 +184,39 @@ class PodSpec(Shared):
             self.scheduler_name,
             spec.get("preemptionPolicy"),
             self.group,
-            orjson.dumps([volumes, claims]) if volumes or claims else b"",
+            orjson.dumps(volumes) if volumes else b"",
+            orjson.dumps(claims) if claims else b"",
         )
+        self.unnamed: PodSpec | None = None
+        if (others := without_names(self.volumes)) != self.volumes:
+            self.unnamed = PodSpec({**spec, "volumes": others}, pod_class)
+
+    def naming(self, names: Sequence[str]) -> "PodSpec":
+        """The same spec with these claims in the places of its nameless ones."""
+        told = iter(names)
+        named: PodSpec = object.__new__(PodSpec)
+        for slot in PodSpec.__slots__:
+            setattr(named, slot, getattr(self, slot))
+        named._compiled = {}
+        named.unnamed = self
+        named.volumes = tuple(
+            [_claiming(each, next(told)) if _names_claim(each) else each for each in self.volumes]
+        )
+        named.alike = (*self.alike[:-2], orjson.dumps(named.volumes), self.alike[-1])
+        return named
+
+
+def without_names(volumes: Sequence[ReadOnlyObject]) -> Sequence[ReadOnlyObject]:
+    """The volumes of a pod, the names of claims replaced by one that no claim can have."""
+    return tuple([_claiming(each, NO_NAME) if _names_claim(each) else each for each in volumes])
+
+
+def _names_claim(volume: ReadOnlyObject) -> bool:
+    return "claimName" in (volume.get(_CLAIM) or ())
+
+
+def _claiming(volume: ReadOnlyObject, name: str) -> ReadOnlyObject:
+    return {**volume, _CLAIM: {**volume[_CLAIM], "claimName": name}}
 
 
 class PodStatus:
@@ -194,10 +234,12 @@ class PodSignature(Shared):
     """What pods have in common that differ in nothing a plugin may count, select or compare.
 
     ``owner`` is the uid of the managing controller. A volume or claim that is made for one pod
-    alone makes the pod's signature its own.
+    alone makes the pod's signature its own. ``kind`` is the signature of all pods that differ from
+    these in nothing but the names of claims among their volumes; without such it is this one.
     """
 
     __slots__ = (
+        "_kind",
         "claims",
         "group",
         "labels",
@@ -210,7 +252,7 @@ class PodSignature(Shared):
         "volumes",
     )
 
-    def __init__(self, record: Record, spec: PodSpec) -> None:
+    def __init__(self, record: Record, spec: PodSpec, kind: "PodSignature | None" = None) -> None:
         super().__init__()
         self.pod_class = spec.pod_class
         self.namespace = record.namespace
@@ -222,6 +264,11 @@ class PodSignature(Shared):
         self.group = spec.group
         self.volumes = spec.volumes
         self.claims = spec.claims
+        self._kind = kind
+
+    @property
+    def kind(self) -> "PodSignature":
+        return self._kind or self
 
     def __repr__(self) -> str:
         return f"<PodSignature {self.namespace} {dict(self.labels)}>"
@@ -286,18 +333,39 @@ class PodClasses:
         part = spec_part(record.payload)
         if part is None:
             return PodSpec(spec, self.of(spec))
-        found = self._specs.get(part)
+        found = self._spec_of(part)
         if found is None:
             if len(self._specs) >= SPECS_KEPT:
                 self._specs.clear()
             found = self._specs[part] = PodSpec(spec, self.of(spec))
+            if found.unnamed is not None and has_plain_names(part):
+                self._specs[_CLAIM_NAME.sub(_NAMELESS, part)] = found.unnamed
         return found
 
-    def known(self, record: Record) -> tuple[PodSpec, PodStatus] | None:
-        """Spec and status of a pod that shares both encodings with others; None if it does not."""
+    def _spec_of(self, part: bytes) -> PodSpec | None:
+        """What was read of such a spec before, be it with other claims."""
+        if NAMES not in part or not has_plain_names(part):
+            return self._specs.get(part)
+        unnamed = self._specs.get(_CLAIM_NAME.sub(_NAMELESS, part))
+        if unnamed is None:
+            return None
+        return unnamed.naming([name.decode() for name in _CLAIM_NAME.findall(part)])
+
+    def known(
+        self, record: Record, before: "PodInfo | None" = None
+    ) -> tuple[PodSpec, PodStatus] | None:
+        """Spec and status of a pod that shares both encodings with others; None if it does not.
+
+        ``before`` is the same pod as it was: mostly it shares its spec with itself.
+        """
         members = pod_members(record.payload)
-        spec = None if members is None else self._specs.get(members[0])
-        if members is None or spec is None or len(members[2]) > LONGEST_SHARED:
+        if members is None:
+            return None
+        if before is not None and spec_part(before.record.payload) is members[0]:
+            spec: PodSpec | None = before.spec
+        else:
+            spec = self._spec_of(members[0])
+        if spec is None or len(members[2]) > LONGEST_SHARED:
             return None
         status = self._statuses.get(members[2])
         if status is None:
@@ -317,7 +385,8 @@ class PodClasses:
         )
         found = self._signatures.get(key)
         if found is None:
-            found = self._signatures[key] = PodSignature(record, spec)
+            kind = None if spec.unnamed is None else self.signature(record, spec.unnamed)
+            found = self._signatures[key] = PodSignature(record, spec, kind)
             if len(self._signatures) > self._kept:
                 self._signatures.popitem(last=False)
         else:
@@ -366,7 +435,7 @@ class PodInfo:
 
         ``before`` is the same pod as it was, if that is known.
         """
-        record, known = change.record, classes.known(change.record)
+        record, known = change.record, classes.known(change.record, before)
         if known is None:
             return cls(record, change.object, classes)
         spec, status = known
@@ -478,6 +547,11 @@ class PodInfo:
     def __repr__(self) -> str:
         place = f" on {self.node}" if self.node else ""
         return f"<PodInfo {self.key}{place}>"
+
+
+def has_plain_names(part: bytes) -> bool:
+    """Whether the names of claims in an encoded spec can be found without decoding it."""
+    return len(_CLAIM_NAME.findall(part)) == part.count(NAMES)
 
 
 def _relevant(spec: ReadOnlyObject) -> JsonObject:

@@ -78,14 +78,13 @@ class RowResults:
 
     def renewed(self, nodes: NodeTable, rows: list[int] | Rows) -> None:
         """The results of these rows were made anew."""
-        if not isinstance(rows, list):
-            self.seen[rows] = nodes.versions.take(rows)
-            rows = rows.tolist()
-        else:
+        if isinstance(rows, list):
             for row in rows:
                 self.seen[row] = nodes.versions[row]
+        else:
+            self.seen[rows] = nodes.versions.take(rows)
         if self._outdated is not None:
-            self._outdated.difference_update(rows)
+            self._outdated.difference_update(rows if isinstance(rows, list) else rows.tolist())
 
     def _follow(self, nodes: NodeTable) -> set[int] | None:
         changed, known = nodes.changed_since(self._position), self._outdated

@@ -61,7 +61,7 @@ class ClassScores(RowResults):
         self.raw = np.zeros((len(active.kept), len(nodes)), dtype=np.int64)
         self.sums = np.zeros(len(nodes), dtype=np.int64)
         self.rated = [False] * len(active.kept)
-        """For each line, whether a score other than 0 was ever kept in it."""
+        """For each line that is normalized, whether a score other than 0 was ever kept in it."""
 
     def move(self, moves: Moves) -> None:
         super().move(moves)
@@ -186,11 +186,12 @@ class ScoreChain:
             except Exception as error:
                 raise failed(error, extension.name, ExtensionPoint.SCORE) from error
             kept.raw[line, row] = score
-            kept.rated[line] |= score != 0
             if extension.normalize is None:
                 if not 0 <= score <= 100:
                     raise _invalid(extension, score)
                 total += extension.weight * score
+            elif score:
+                kept.rated[line] = True
         kept.sums[row] = total
 
     def _renew_rows(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
@@ -198,10 +199,11 @@ class ScoreChain:
         for line, extension in enumerate(kept.active.kept):
             scores = extension.score_nodes(state, pod, self.nodes, rows)
             kept.raw[line, rows] = scores
-            kept.rated[line] |= bool(scores.any())
             if extension.normalize is None:
                 _check(extension, scores)
-                sums += scores * extension.weight
+                sums += scores if extension.weight == 1 else scores * extension.weight
+            elif not kept.rated[line]:
+                kept.rated[line] = bool(scores.any())
         kept.sums[rows] = sums
 
     def _columns(

@@ -127,7 +127,8 @@ class PreemptionRecord(msgspec.Struct, frozen=True, rename="camel", omit_default
         """The same with a bounded number of nodes, the chosen one among them."""
         listed = self.tried[:limit]
         if listed and self.node and all(each.node != self.node for each in listed):
-            chosen = next(each for each in self.tried if each.node == self.node)
+            # The last nodes tried are the candidates.
+            chosen = next(each for each in reversed(self.tried) if each.node == self.node)
             listed = (*listed[:-1], chosen)
         return msgspec.structs.replace(self, tried=listed, ties=self.ties[:limit])
 

@@ -5,7 +5,7 @@ side file. Cut from the scheduler's arrays when the attempt is recorded, put int
 somebody reads it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -140,5 +140,6 @@ def _listed_scores(column: ScoreColumn, rows: Sequence[int]) -> ListedScores:
 
 
 def _taken(column: Sequence[int], rows: Sequence[int]) -> tuple[int, ...]:
-    take: Callable[[Sequence[int]], Sequence[int]] | None = getattr(column, "take", None)
-    return tuple(integers([column[row] for row in rows] if take is None else take(rows)))
+    """The first rows of a column, and those of the others that are listed."""
+    begin = integers(column[:NODES_LISTED])
+    return tuple([begin[row] if row < NODES_LISTED else int(column[row]) for row in rows])

@@ -88,6 +88,7 @@ class DynamicResources(
     EnqueueExtensions,
 ):
     name = NAME
+    concerns_by_kind = True
     normalizes_alone = True
 
     def __init__(self, handle: Handle, binding_timeout: int = BINDING_TIMEOUT) -> None:

@@ -34,6 +34,7 @@ NOT_YET = "waiting for minCount pods from a gang to be scheduled"
 
 class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
     name = "GangScheduling"
+    concerns_by_kind = True
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

@@ -58,6 +58,7 @@ class ImageScores(RowResults):
 
 class ImageLocality(ScorePlugin, ClusterScorePlugin):
     name = "ImageLocality"
+    concerns_by_kind = True
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes

@@ -39,6 +39,7 @@ from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 class NodePorts(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodePorts"
+    concerns_by_kind = True
     reads = Reads.NODE
     prepares_by_class = True
     REASON = "node(s) didn't have free ports for the requested pod ports"

@@ -55,6 +55,7 @@ class Wanted:
 
 class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeVolumeLimits"
+    concerns_by_kind = True
     REASON = "node(s) exceed max volume count"
     REFUSED = Status.unschedulable(REASON)
 
@@ -90,13 +91,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, Enque
         if nodes is not self._nodes:
             infos = [nodes.infos[row] for row in rows.tolist()]
             return np.array([not self.filter(state, pod, each).ok for each in infos], np.int64)
-        return self._codes(state, wanted).take(rows)
+        return self._codes(state, wanted, rows)
 
-    def _codes(self, state: CycleState, wanted: Wanted) -> Codes:
-        codes = self._attached.over_limit(wanted.volumes).astype(np.int64)
+    def _codes(self, state: CycleState, wanted: Wanted, rows: Rows) -> Codes:
+        codes = self._attached.over_limit(wanted.volumes, rows).astype(np.int64)
         for row, fault in self._attached.faults():
             wanted.text = fault
-            codes[row] = _FAULT
+            codes[rows == row] = _FAULT
             state.filter_errors = True
         return codes
 

@@ -97,6 +97,7 @@ class VolumeBinding(
     EnqueueExtensions,
 ):
     name = "VolumeBinding"
+    concerns_by_kind = True
     sees_pods = SeesPods.NOTHING
 
     def __init__(self, handle: Handle, timeout_s: int = BIND_TIMEOUT_S) -> None:

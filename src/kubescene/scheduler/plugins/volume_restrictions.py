@@ -56,6 +56,7 @@ class ExclusiveClaims:
 
 class VolumeRestrictions(PreFilterExtensions, FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "VolumeRestrictions"
+    concerns_by_kind = True
     DISK_IN_USE = Status.unschedulable("node(s) had no available disk")
     CLAIM_IN_USE = Status.unschedulable(
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "

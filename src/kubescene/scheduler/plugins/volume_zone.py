@@ -51,6 +51,7 @@ class Topology(NamedTuple):
 
 class VolumeZone(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "VolumeZone"
+    concerns_by_kind = True
     sees_pods = SeesPods.NOTHING
     REASON = "node(s) had no available volume zone"
     REFUSED = Status.unresolvable(REASON)

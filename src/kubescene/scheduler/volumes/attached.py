@@ -22,7 +22,7 @@ from kubescene.api.csi_migration import (
 )
 from kubescene.api.volume_claims import class_of, volume_of
 from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Handle
+from kubescene.scheduler.interfaces import EventResource, Handle, Rows
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, Moves, moved
 from kubescene.scheduler.pods import PodInfo
@@ -97,15 +97,15 @@ class AttachedVolumes:
         for name in changed:
             self._count(name)
 
-    def over_limit(self, wanted: Volumes) -> NDArray[np.bool_]:
-        """For every row, whether the volumes of a pod would be too many."""
-        over = np.zeros(len(self._table), dtype=np.bool_)
+    def over_limit(self, wanted: Volumes, rows: Rows) -> NDArray[np.bool_]:
+        """For each of the rows, whether the volumes of a pod would be too many."""
+        over = np.zeros(rows.size, dtype=np.bool_)
         for driver, count in _per_driver(wanted).items():
             if driver in self._limits:
-                over |= self._counts[driver] + count > self._limits[driver]
+                over |= self._counts[driver].take(rows) + count > self._limits[driver].take(rows)
         for name in self._sharing(wanted):
             if (row := self._table.row_of(name)) is not None:
-                over[row] = self.is_over_limit(wanted, self._nodes[name])
+                over[rows == row] = self.is_over_limit(wanted, self._nodes[name])
         return over
 
     def faults(self) -> Iterable[tuple[int, str]]:

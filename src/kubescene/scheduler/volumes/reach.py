@@ -36,9 +36,9 @@ class Reach:
     def renew(self) -> None:
         """Forget all masks, and change the stamp, if nodes or their labels may have changed."""
         nodes = self._nodes
-        newest = int(nodes.spec_versions.max()) if len(nodes) else -1
-        if self.stamp != (nodes.layout, newest):
-            self.stamp = (nodes.layout, newest)
+        stamp = (nodes.layout, nodes.newest_spec)
+        if self.stamp != stamp:
+            self.stamp = stamp
             self._masks.clear()
             self._rows = np.arange(len(nodes), dtype=np.intp)
 

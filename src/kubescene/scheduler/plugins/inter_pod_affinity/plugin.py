@@ -73,6 +73,7 @@ class InterPodAffinity(
     EnqueueExtensions,
 ):
     name = NAME
+    concerns_by_kind = True
     reads = Reads.DOMAIN
     REASON_AFFINITY = "node(s) didn't match pod affinity rules"
     REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"

@@ -77,6 +77,7 @@ class PodTopologySpread(
     EnqueueExtensions,
 ):
     name = NAME
+    concerns_by_kind = True
     reads = Reads.DOMAIN
     REASON = "node(s) didn't match pod topology spread constraints"
     REASON_MISSING_LABEL = f"{REASON} (missing required label)"
