@@ -4,22 +4,19 @@ import pytest
 
 from kubescene.clock import SECOND, Stream
 from kubescene.traffic.arrivals import SpacedArrivals, Spacing
-from kubescene.traffic.connections import (
-    EqualConnections,
-    LeastConnections,
-    least_connections,
-)
+from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.flow import Flow
 from kubescene.traffic.kernels import NEVER, Service
 from kubescene.traffic.patterns import constant
-from kubescene.traffic.routing import Batch, Router
+from kubescene.traffic.routing import Batch
+from kubescene.traffic.slots import AnyOrderSlot, InOrderSlot, Slot
 
 END = 20 * SECOND
 
 
-def flow(service: Service, io: int, router: Router | None = None) -> Flow:
+def flow(service: Service, io: int) -> Flow:
     arrivals = SpacedArrivals(constant(60, END), Spacing.POISSON, Stream(4), END)
-    router = least_connections(service, io) if router is None else router
+    router = LeastConnections(service, io)
     return Flow(arrivals, router, service, io=io, demand_stream=Stream(5), times=None, halt=END)
 
 
@@ -49,6 +46,10 @@ def play(world: Flow, cuts: list[int]) -> Flow:
         Service(60 * 10**9, timeout=400_000_000),
         Service(60 * 10**9, timeout=400_000_000, drawn=True),
         Service(45 * 10**9, limit=2),
+        Service(45 * 10**9, limit=2, drawn=True, timeout=300_000_000),
+        Service(30 * 10**9, ceiling=600),
+        Service(0),
+        Service(0, timeout=0),
     ],
     ids=str,
 )
@@ -77,11 +78,8 @@ def test_cuts_do_not_show(drawn: bool) -> None:
     assert whole.columns.rows().tobytes() == pieces.columns.rows().tobytes()
 
 
-@pytest.mark.parametrize("made", [LeastConnections, EqualConnections])
-def test_ties_go_on_after_the_last_target_also_when_one_leaves(
-    made: type[LeastConnections] | type[EqualConnections],
-) -> None:
-    router = made(Service(1), 0)
+def test_ties_go_on_after_the_last_target_also_when_one_leaves() -> None:
+    router = LeastConnections(Service(1), 0)
     for number in (1, 2, 3):
         router.joined(number, 1000, 0)
     first = router.divide(Batch([10, 20], 0, None), 3)
@@ -90,11 +88,25 @@ def test_ties_go_on_after_the_last_target_also_when_one_leaves(
     assert router.divide(Batch([30, 40], 2, None), 2).places.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("io", [0, 30_000_000])
-@pytest.mark.parametrize("timeout", [NEVER, 400_000_000, 0])
-@pytest.mark.parametrize("demand", [0, 30 * 10**9, 60 * 10**9])
-def test_the_fast_form_is_the_general_one(demand: int, timeout: int, io: int) -> None:
-    service = Service(demand, timeout=timeout)
-    fast = play(flow(service, io, EqualConnections(service, io)), [])
-    general = play(flow(service, io, LeastConnections(service, io)), [])
-    assert fast.columns.rows().tobytes() == general.columns.rows().tobytes()
+def left_slot(slot: Slot, seed: int) -> list[int]:
+    """When those who came at random instants left a slot that is resized once."""
+    stream, now, over = Stream(seed), 0, []
+    for step in range(300):
+        now += stream.below(30)
+        over += slot.leave(now + 1)
+        assert slot.admit(now, slot.service.demand) > now - 1
+        if step == 150:
+            over += slot.leave(now)
+            slot.resize(3, now)
+    return over + slot.leave(1 << 40)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_slots_in_order_are_like_those_in_any_order(seed: int) -> None:
+    stream = Stream(100 + seed)
+    timeout = (NEVER, 0, stream.below(200))[stream.below(3)]
+    service = Service(stream.below(100), timeout=timeout, limit=stream.below(3))
+    io = stream.below(2) * 25
+    fast = left_slot(InOrderSlot(1, service, io, 2, 0), seed)
+    assert fast == left_slot(AnyOrderSlot(1, service, io, 2, 0), seed)
+    assert len(fast) == 300

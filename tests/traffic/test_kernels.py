@@ -5,14 +5,15 @@ from typing import NamedTuple
 import pytest
 
 from kubescene.clock import MILLISECOND, Stream
-from kubescene.traffic.kernels import NEVER, Processor, Service
+from kubescene.traffic.kernels import NEVER, Service
+from kubescene.traffic.processors import processor_of
 from traffic.reference_loop import ReferenceProcessor
 
 DEMAND = 10**10
 
 
 def ends(service: Service, capacity: int, arrivals: list[int], resize: int = 0) -> list[int]:
-    cpu = Processor(service, capacity, 0)
+    cpu = processor_of(service, capacity, 0)
     if not resize:
         return cpu.serve(arrivals, range(len(arrivals)), None, NEVER).instants
     served = cpu.serve(arrivals, range(len(arrivals)), None, resize).instants
@@ -24,7 +25,11 @@ def ms(*instants: int) -> list[int]:
     return [each * MILLISECOND for each in instants]
 
 
-@pytest.mark.parametrize("options", [{}, {"drawn": True}, {"limit": 1000}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"drawn": True}, {"limit": 1000}, {"drawn": True, "limit": 1000}, {"ceiling": 5000}],
+    ids=str,
+)
 def test_oracles_of_processor_sharing(options: dict[str, int]) -> None:
     service = Service(DEMAND, **options)  # type: ignore[arg-type]
     assert ends(service, 1000, ms(0, 4, 30)) == ms(16, 20, 40)
@@ -35,7 +40,7 @@ def test_oracles_of_processor_sharing(options: dict[str, int]) -> None:
 
 
 def test_a_deadline_cancels_and_says_so() -> None:
-    cpu = Processor(Service(DEMAND, timeout=15 * MILLISECOND), 1000, 0)
+    cpu = processor_of(Service(DEMAND, timeout=15 * MILLISECOND), 1000, 0)
     served = cpu.serve(ms(0, 4, 30), [7, 8, 9], None, NEVER)
     assert (served.rows, served.cancelled) == ([7, 8, 9], [0, 1])
 
@@ -45,13 +50,13 @@ def test_one_at_a_time_is_first_come_first_served() -> None:
 
 
 def test_a_ceiling_leaves_capacity_unused() -> None:
-    cpu = Processor(Service(DEMAND, ceiling=500), 1000, 0)
+    cpu = processor_of(Service(DEMAND, ceiling=500), 1000, 0)
     assert cpu.serve(ms(0), [0], None, NEVER).instants == ms(20)
     assert cpu.used(20 * MILLISECOND) == DEMAND
 
 
 def test_nothing_is_needed_and_nothing_is_waited_for() -> None:
-    cpu = Processor(Service(0, timeout=0), 1, 0)
+    cpu = processor_of(Service(0, timeout=0), 1, 0)
     assert cpu.serve([5, 5, 7], [0, 1, 2], None, NEVER) == ([0, 1, 2], [5, 5, 7], [])
 
 
@@ -82,7 +87,7 @@ def case(seed: int) -> Case:
 
 def play(world: Case, cuts: list[int], resize: tuple[int, int]) -> tuple[object, ...]:
     """Everything a processor answers, served in parts."""
-    cpu = Processor(world.service, world.capacity, 0)
+    cpu = processor_of(world.service, world.capacity, 0)
     gone, start = [], 0
     for cut in [*cuts, NEVER]:
         stop = start

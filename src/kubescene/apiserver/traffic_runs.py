@@ -39,7 +39,7 @@ from kubescene.errors import (
 )
 from kubescene.traffic import TrafficResult, TrafficRun, run
 from kubescene.traffic.loading import to_object
-from kubescene.traffic.replies import reply
+from kubescene.traffic.replies import Piece, reply
 from kubescene.traffic.run_requests import (
     RunRequest,
     in_the_request,
@@ -54,7 +54,7 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 MAX_REQUEST = 1024 * 1024
 MOST_LISTED = 500
 RETRY_AFTER_S = 2
-PIECE = 1 << 18
+PIECE = 1 << 20
 """Pieces of a reply are joined until they are as long as this."""
 
 
@@ -169,7 +169,7 @@ class TrafficRuns:
         self,
         job: "Job",
         headers: Headers,
-        pieces: tuple[bytes, Iterator[bytes]],
+        pieces: tuple[bytes, Iterator[Piece]],
         send: Send,
         gone: "asyncio.Future[None]",
     ) -> None:
@@ -200,7 +200,7 @@ class TrafficRuns:
             raise ClientGoneError
         return doing.result()
 
-    def _simulated(self, job: "Job") -> tuple[int, bytes, Iterator[bytes] | None]:
+    def _simulated(self, job: "Job") -> tuple[int, bytes, Iterator[Piece] | None]:
         """In a thread: simulate and keep; the reply's beginning, and its rest if it is long."""
         try:
             self._check_size(job.run)
@@ -274,7 +274,7 @@ def refused(error: TrafficError, asked: RunRequest | None = None) -> BadRequestE
     return BadRequestError(str(told), causes=causes)
 
 
-def joined(pieces: Iterator[bytes]) -> bytes:
+def joined(pieces: Iterator[Piece]) -> bytes:
     """The next pieces as one that is worth sending; nothing at the end."""
     found, size = [], 0
     for piece in pieces:

@@ -80,7 +80,8 @@ class SpacedArrivals:
         while len(self._buffer) <= most and self._known_until() < until:
             self._fill()
         count = int(np.searchsorted(self._buffer, until))
-        taken, self._buffer = np.split(self._buffer, [min(count, most)])
+        count = min(count, most)
+        taken, self._buffer = self._buffer[:count], self._buffer[count:]
         return taken
 
     def _known_until(self) -> int:

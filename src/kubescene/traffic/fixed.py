@@ -22,8 +22,8 @@ from kubescene.autoscalers import (
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
-from kubescene.traffic.connections import least_connections
-from kubescene.traffic.decisions import Decision, SizeDecision, resource
+from kubescene.traffic.connections import LeastConnections
+from kubescene.traffic.decisions import resource
 from kubescene.traffic.entities import Entity, Kind, entity_name
 from kubescene.traffic.environment import OrderedSchedule
 from kubescene.traffic.flow import Flow, Station
@@ -35,6 +35,7 @@ from kubescene.traffic.sampling import Sample
 from kubescene.traffic.spec import Demand, Replacement, TrafficSpec
 from kubescene.traffic.worlds import (
     ROUTING_STOCK,
+    Replaced,
     ReplicaCount,
     ReplicaRecord,
     Utilization,
@@ -210,10 +211,7 @@ class FixedWorld(World):
         self._tick = next_tick(self.spec, tick.instant)
         self._deliver(tick.instant)
         self._tell_of_refused(tick.instant)
-        if tick.horizontal:
-            self._scale(tick.instant)
-        if tick.vertical:
-            self._size(tick.instant)
+        self.ask(tick, tick.instant)
         self._read_utilization(tick.instant)
         self._schedule_next_tick()
 
@@ -221,32 +219,17 @@ class FixedWorld(World):
         if self._tick is not None:
             self.schedule_tick(self._tick.instant)
 
-    def _scale(self, now: int) -> None:
-        asked = self.recommended(now)
-        if asked is None:
-            return
-        who, answer = asked
-        before = self.backend.desired
-        self.backend.scale(answer.rec)
-        self.decisions.append(
-            Decision(
-                time=now,
-                autoscaler=who,
-                before=before,
-                after=answer.rec,
-                reason=answer.reason,
-                details=answer.details,
-            )
-        )
+    @property
+    def desired(self) -> int:
+        return self.backend.desired
 
-    def _size(self, now: int) -> None:
-        asked = self.partition.vertical(now)
-        if asked is None:
-            return
-        who, answer = asked
+    def desire(self, replicas: int) -> None:
+        self.backend.scale(replicas)
+
+    def replace(self, answer: VerticalRecommendationResponse) -> Replaced | None:
         size = self._target(answer)
         if size is None:
-            return
+            return None
         evicted, resized = self._misfits(answer), self._named(answer.resize)
         admitted = self.backend.source.size
         # Whoever is replaced gets the target in any case, others only if they are to.
@@ -258,17 +241,7 @@ class FixedWorld(World):
         self.backend.resize(resized, size)
         if not answer.admit:
             self.backend.admit(admitted)
-        self.sizes.append(
-            SizeDecision(
-                time=now,
-                autoscaler=who,
-                resources=answer.rec,
-                evicted=tuple(each.name for each in evicted),
-                resized=tuple(each.name for each in resized),
-                reason=answer.reason,
-                details=answer.details,
-            )
-        )
+        return Replaced(tuple(each.name for each in evicted), tuple(each.name for each in resized))
 
     def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
         cpu, memory = resource(answer, "cpu"), self._memory(answer)
@@ -335,5 +308,5 @@ def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.RANDOM:
         return RandomRouting(streams.stream("traffic/routing"))
     if spec.routing is Routing.LEAST_CONNECTIONS:
-        return least_connections(service_of(spec), int(spec.request.io_time))
+        return LeastConnections(service_of(spec), int(spec.request.io_time))
     return RoundRobin()

@@ -17,6 +17,7 @@ from kubescene.clock import Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
 from kubescene.traffic.arrivals import REQUESTS_AT_ONCE, Arrivals
 from kubescene.traffic.kernels import NEVER, Processor, Served, Service
+from kubescene.traffic.processors import processor_of
 from kubescene.traffic.records import NO_REPLICA, Outcome, RequestColumns
 from kubescene.traffic.routing import Batch, Part, Router
 from kubescene.traffic.sampling import Meter, MetricsTimes, Sample
@@ -96,7 +97,7 @@ class Flow:
     def join(self, number: int, capacity: int, now: int) -> Station:
         """Requests from ``now`` on reach this replica, too."""
         self.advance(now)
-        processor = Processor(self._service, capacity, now)
+        processor = processor_of(self._service, capacity, now)
         meter = None if self._times is None else Meter(number, now, self._times, 0)
         station = Station(number, processor, meter)
         self.stations.append(station)

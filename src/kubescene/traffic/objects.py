@@ -1,6 +1,7 @@
 """The objects that configure autoscalers: their type, and their YAML."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from kubescene.api.reading import Bounds, ReadingError
@@ -25,12 +26,19 @@ def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
         raise TrafficError(
             "its type does not follow from apiVersion and kind: give type", path=f"{path}.object"
         )
-    if given.yaml:
-        try:
-            read_yaml(given.yaml, Bounds())
-        except ReadingError as error:
-            raise TrafficError(f"not valid YAML: {error.problem}", path=f"{path}.yaml") from error
+    if given.yaml and (problem := problem_of(given.yaml)):
+        raise TrafficError(f"not valid YAML: {problem}", path=f"{path}.yaml")
     return Autoscaler(kind, text)
+
+
+@lru_cache(maxsize=64)
+def problem_of(yaml: str) -> str:
+    """What is wrong with a YAML text; many runs have the same one."""
+    try:
+        read_yaml(yaml, Bounds())
+    except ReadingError as error:
+        return error.problem
+    return ""
 
 
 def type_of(object: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from kubescene.traffic.spec import Mode, Pattern
 
 Column: TypeAlias = Any
 """An array of one dimension."""
+Piece: TypeAlias = bytes | memoryview
 ROWS_AT_ONCE = 4096
 """As many rows as fit the caches of a CPU, with what they are made of."""
 _json = msgspec.json.Encoder()
@@ -55,7 +56,7 @@ class Second(_Row, frozen=True, gc=False):
     requests: int
 
 
-def reply(result: TrafficResult) -> Iterator[bytes]:
+def reply(result: TrafficResult) -> Iterator[Piece]:
     """The whole reply. ``ran_for`` is as far as it came."""
     pattern = result.spec.traffic.pattern
     name = UNIFORM if pattern is Pattern.UNIFORM else pattern.value
@@ -113,9 +114,10 @@ def _parts(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
         yield part
 
 
-def _series(name: str, parts: Iterable[list[_Row]]) -> Iterator[bytes]:
+def _series(name: str, parts: Iterable[list[_Row]]) -> Iterator[Piece]:
     before = b',"%s":[' % name.encode()
     for part in parts:
-        yield before + _json.encode(part)[1:-1]
+        yield before
+        yield memoryview(_json.encode(part))[1:-1]
         before = b","
     yield b"]" if before == b"," else before + b"]"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kubescene.autoscalers import HorizontalRecommendationResponse
+from kubescene.autoscalers import VerticalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.errors import AutoscalerError
 from kubescene.traffic.checking import MOST_REPLICAS
@@ -57,6 +57,13 @@ class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     terminated_at: int = -1
     resized_at: int = -1
     cpu_before: int = 0
+
+
+class Replaced(NamedTuple):
+    """The names of those who got another size: with a new replica, or in place."""
+
+    evicted: tuple[str, ...]
+    resized: tuple[str, ...] = ()
 
 
 class Tick(NamedTuple):
@@ -129,13 +136,71 @@ class World:
     def replicas(self) -> list[ReplicaRecord]:
         raise NotImplementedError
 
-    def recommended(self, now: int) -> tuple[str, HorizontalRecommendationResponse] | None:
-        """Who wants how many replicas; `AutoscalerError` if they are more than a run may have."""
+    # -- what autoscalers are asked ------------------------------------------------------------
+
+    @property
+    def desired(self) -> int:
+        """How many replicas there should be."""
+        raise NotImplementedError
+
+    def desire(self, replicas: int) -> None:
+        """So many there should be from now on."""
+        raise NotImplementedError
+
+    def scale(self, now: int) -> None:
+        """Ask for a number of replicas, let it be so, and write down who said it and why."""
         asked = self.partition.horizontal(now)
-        if asked is not None and asked[1].rec > MOST_REPLICAS:
-            told = f"{asked[1].rec} replicas are more than the {MOST_REPLICAS} of one run"
-            raise AutoscalerError(told, autoscaler=asked[0], call="HorizontalRecommendation")
-        return asked
+        if asked is None:
+            return
+        who, answer = asked
+        if answer.rec > MOST_REPLICAS:
+            told = f"{answer.rec} replicas are more than the {MOST_REPLICAS} of one run"
+            raise AutoscalerError(told, autoscaler=who, call="HorizontalRecommendation")
+        before = self.desired
+        self.desire(answer.rec)
+        self.decisions.append(
+            Decision(
+                time=now,
+                autoscaler=who,
+                before=before,
+                after=answer.rec,
+                reason=answer.reason,
+                details=answer.details,
+            )
+        )
+
+    def replace(self, answer: VerticalRecommendationResponse) -> Replaced | None:
+        """Do what a recommendation of a size asks for; None if it asks for nothing."""
+        raise NotImplementedError
+
+    def size(self, now: int) -> None:
+        """Ask for a size, replace whoever has the wrong one, and write it down."""
+        asked = self.partition.vertical(now)
+        if asked is None:
+            return
+        who, answer = asked
+        replaced = self.replace(answer)
+        if replaced is None:
+            return
+        self.sizes.append(
+            SizeDecision(
+                time=now,
+                autoscaler=who,
+                resources=answer.rec,
+                evicted=replaced.evicted,
+                resized=replaced.resized,
+                reason=answer.reason,
+                details=answer.details,
+            )
+        )
+
+    def ask(self, tick: Tick, now: int) -> None:
+        if tick.horizontal:
+            self.scale(now)
+        if tick.vertical:
+            self.size(now)
+
+    # -- what is written down ------------------------------------------------------------------
 
     def count(self, counted: ReplicaCount) -> None:
         """Write down a change; at one instant the last one counts."""

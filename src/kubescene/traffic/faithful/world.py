@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from kubescene.autoscalers import MetricType, Stat
+from kubescene.autoscalers import MetricType, Stat, VerticalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import MILLISECOND, Streams
 from kubescene.traffic.arrivals import REQUESTS_AT_ONCE, Arrivals
-from kubescene.traffic.decisions import Decision, SizeDecision, resource
+from kubescene.traffic.decisions import resource
 from kubescene.traffic.entities import Entity, Kind
 from kubescene.traffic.environment import ShiftingSchedule
 from kubescene.traffic.faithful.queueing import CpuRules
@@ -31,6 +31,7 @@ from kubescene.traffic.spec import TrafficSpec
 from kubescene.traffic.stocks import ArrayStock, Stock, WatchedStock
 from kubescene.traffic.worlds import (
     ROUTING_STOCK,
+    Replaced,
     ReplicaCount,
     ReplicaRecord,
     Utilization,
@@ -83,7 +84,7 @@ class FaithfulWorld(World):
         self.terminated: WatchedStock[FaithfulReplica] = WatchedStock(
             "ReplicasTerminated", Kind.REPLICA, added=self._end
         )
-        self.desired: WatchedStock[Entity] = WatchedStock(
+        self.desired_stock: WatchedStock[Entity] = WatchedStock(
             "ReplicasDesired", Kind.DESIRED, added=self._increased, removed=self._reduced
         )
         self.desired_source: ArrayStock[Entity] = ArrayStock("DesiredSource", Kind.DESIRED)
@@ -190,7 +191,7 @@ class FaithfulWorld(World):
         self.count(
             ReplicaCount(
                 self.now,
-                self.desired.count,
+                self.desired,
                 self.launching.count,
                 self.active.count,
                 self.terminating.count,
@@ -227,43 +228,27 @@ class FaithfulWorld(World):
         waiting = self.routing.count * 1000
         stat = Stat(now, ROUTING_STOCK, MetricType.CONCURRENT_REQUESTS_MILLIS, waiting)
         self.partition.stat(now, (stat,))
-        if tick.horizontal:
-            self._scale(now)
-        if tick.vertical:
-            self._size(now)
+        self.ask(tick, now)
         self._read_utilization(now)
 
-    def _scale(self, now: int) -> None:
-        asked = self.recommended(now)
-        if asked is None:
-            return
-        who, answer = asked
-        before = self.desired.count
-        for _ in range(answer.rec - before):
+    @property
+    def desired(self) -> int:
+        return self.desired_stock.count
+
+    def desire(self, replicas: int) -> None:
+        before = self.desired
+        for _ in range(replicas - before):
             wish = Entity(Kind.DESIRED)
             self.desired_source.add(wish)
-            self._move(MovementKind.INCREASE_DESIRED, 1, self.desired_source, self.desired, wish)
-        for _ in range(before - answer.rec):
-            self._move(MovementKind.REDUCE_DESIRED, 1, self.desired, self.desired_sink)
-        self.decisions.append(
-            Decision(
-                time=now,
-                autoscaler=who,
-                before=before,
-                after=answer.rec,
-                reason=answer.reason,
-                details=answer.details,
-            )
-        )
+            kind = MovementKind.INCREASE_DESIRED
+            self._move(kind, 1, self.desired_source, self.desired_stock, wish)
+        for _ in range(before - replicas):
+            self._move(MovementKind.REDUCE_DESIRED, 1, self.desired_stock, self.desired_sink)
 
-    def _size(self, now: int) -> None:
-        asked = self.partition.vertical(now)
-        if asked is None:
-            return
-        who, answer = asked
+    def replace(self, answer: VerticalRecommendationResponse) -> Replaced | None:
         cpu = resource(answer, "cpu")
         if cpu is None:
-            return
+            return None
         outside = [
             each
             for each in self.active.entities
@@ -276,16 +261,7 @@ class FaithfulWorld(World):
             kind = MovementKind.CREATE_UPDATED_REPLICA
             self._move(kind, delay, self.launching, self.active, new)
             self._move(MovementKind.EVICT_REPLICA, delay + 1, self.active, self.terminating, old)
-        self.sizes.append(
-            SizeDecision(
-                time=now,
-                autoscaler=who,
-                resources=answer.rec,
-                evicted=tuple(each.name for each in outside),
-                reason=answer.reason,
-                details=answer.details,
-            )
-        )
+        return Replaced(tuple(each.name for each in outside))
 
     def _read_utilization(self, now: int) -> None:
         replicas = [each.processing for each in self.active.entities]
