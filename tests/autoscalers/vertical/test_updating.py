@@ -13,9 +13,9 @@ from autoscalers.vertical.vertical_worlds import (
     ranged,
 )
 from kubescene.autoscalers.vertical import UpdaterOptions, limit_ranges, seed_rule, update
+from kubescene.autoscalers.vertical.assessing import assess
 from kubescene.autoscalers.vertical.limit_ranges import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
-from kubescene.autoscalers.vertical.updating import assess
 from kubescene.clock import MINUTE, format_time
 
 UP = {"app": ranged("2", "1500m", "3")}

@@ -14,6 +14,7 @@ from autoscalers.vertical.vertical_worlds import (
 from kubescene.api.quantity import ZERO, Quantity, parse
 from kubescene.autoscalers.vertical.aggregates import Aggregate
 from kubescene.autoscalers.vertical.amounts import MAX_AMOUNT, amount, humanized, rounded_up, scaled
+from kubescene.autoscalers.vertical.assessing import Assessment, assess, in_order
 from kubescene.autoscalers.vertical.estimators import (
     Bound,
     Confidence,
@@ -26,7 +27,6 @@ from kubescene.autoscalers.vertical.peaks import ContainerUsage
 from kubescene.autoscalers.vertical.priorities import Priority, Verdict, priority
 from kubescene.autoscalers.vertical.proportions import proportional_limit
 from kubescene.autoscalers.vertical.recommender import Recommender
-from kubescene.autoscalers.vertical.updating import Assessment, assess, in_order
 from kubescene.clock import MINUTE
 
 OPTIONS = RecommenderOptions()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kubescene.autoscalers.vertical.objects import VerticalPodAutoscaler
+from kubescene.autoscalers.vertical.objects import IN_PLACE_MODES, VerticalPodAutoscaler
 from kubescene.autoscalers.vertical.options import UpdaterOptions
 from kubescene.types import JsonObject
 
@@ -79,7 +79,7 @@ def _group(
     policy = vpa.spec.update_policy
     own = policy.min_replicas if policy else None
     required = options.min_replicas if own is None else own
-    in_place = vpa.update_mode in ("InPlaceOrRecreate", "InPlace")
+    in_place = vpa.update_mode in IN_PLACE_MODES
     is_below = len(members) < required
     if is_below and not (in_place and options.in_place_skip_disruption_budget):
         return None

@@ -19,6 +19,13 @@ API_VERSIONS = ("autoscaling.k8s.io/v1", "autoscaling.k8s.io/v1beta2")
 KIND = "VerticalPodAutoscaler"
 WILDCARD = "*"
 
+IN_PLACE = "InPlace"
+IN_PLACE_MODES = (IN_PLACE, "InPlaceOrRecreate")
+UPDATING_MODES = ("Recreate", "Auto", *IN_PLACE_MODES)
+"""Modes in which the updater acts; InPlace only where its feature gate is on."""
+ADMITTING_MODES = ("Initial", *UPDATING_MODES)
+"""Modes in which pods are changed when they are created."""
+
 T = TypeVar("T")
 
 

@@ -60,6 +60,8 @@ class UpdaterOptions:
     pod_lifetime_threshold: int = 12 * HOUR
     evict_after_oom_threshold: int = 10 * MINUTE
     in_place_skip_disruption_budget: bool = False
+    in_place: bool = False
+    """The feature gate InPlace, which the update mode of this name needs."""
 
 
 def recommender_options(given: Mapping[str, Any]) -> RecommenderOptions:

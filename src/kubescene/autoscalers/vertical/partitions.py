@@ -14,6 +14,7 @@ from kubescene.autoscalers.interfaces import (
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, RESOURCES, as_quantity, units_of
+from kubescene.autoscalers.vertical.attempts import Attempts
 from kubescene.autoscalers.vertical.limit_ranges import amount_of
 from kubescene.autoscalers.vertical.objects import (
     ContainerRecommendation,
@@ -23,8 +24,8 @@ from kubescene.autoscalers.vertical.objects import (
 from kubescene.autoscalers.vertical.options import UpdaterOptions
 from kubescene.autoscalers.vertical.recommendations import Recommendation
 from kubescene.autoscalers.vertical.recommender import Recommender
-from kubescene.autoscalers.vertical.resizing import FirstSeen
-from kubescene.autoscalers.vertical.updating import Update, update
+from kubescene.autoscalers.vertical.update_loops import Update
+from kubescene.autoscalers.vertical.updating import update
 from kubescene.clock import format_time
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -55,7 +56,7 @@ class Partition:
         self._specs: dict[tuple[int, int], JsonObject] = {}
         self._measured: set[str] = set()
         self._latest: dict[str, int] = {}
-        self._first_seen: FirstSeen = {}
+        self._attempts = Attempts()
 
     def pod_event(self, request: EventRequest, pod: Pod) -> None:
         known = self._pods.get(pod.name)
@@ -70,7 +71,7 @@ class Partition:
         else:
             del self._pods[pod.name]
             self._latest.pop(pod.name, None)
-            self._first_seen.pop(pod.name, None)
+            self._attempts.first_seen.pop(pod.name, None)
             self.recommender.usage.delete_pod(pod.name)
 
     def stat(self, stat: Stat) -> None:
@@ -155,9 +156,8 @@ class Partition:
             patient = vpa.update_mode in _PATIENT_MODES and not self._faithful
             return Update() if patient else None
         pods = list(self._pods.values())
-        return update(
-            vpa, pods, {CONTROLLER: len(pods)}, now, self._updater, first_seen=self._first_seen
-        )
+        replicas = {CONTROLLER: len(pods)}
+        return update(vpa, pods, replicas, now, self._updater, attempts=self._attempts)
 
 
 def _spec_of(size: tuple[int, int]) -> JsonObject:

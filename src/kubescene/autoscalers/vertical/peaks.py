@@ -33,19 +33,20 @@ class ContainerUsage:
         """The peak of the running interval, kills included."""
         return max(self.peak, self.oom_peak)
 
-    def add_cpu(self, aggregate: Aggregate, millicores: int, time: int) -> bool:
-        """Take a CPU sample in; False if it is negative or not newer than the last."""
-        if millicores < 0 or (self.last_cpu is not None and time <= self.last_cpu):
-            return False
+    def accepts_cpu(self, millicores: int, time: int) -> bool:
+        """Whether a CPU sample is neither negative nor as old as the last."""
+        return millicores >= 0 and (self.last_cpu is None or time > self.last_cpu)
+
+    def accepts_memory(self, size: int, time: int) -> bool:
+        """Whether a memory sample is neither negative nor older than the last."""
+        return size >= 0 and (self.last_memory is None or time >= self.last_memory)
+
+    def add_cpu(self, aggregate: Aggregate, millicores: int, time: int) -> None:
         aggregate.add_cpu(millicores, time)
         self.last_cpu = time
-        return True
 
-    def add_memory(self, aggregate: Aggregate, size: int, time: int, interval: int) -> bool:
-        """Take a memory sample in; False if it is negative or older than the last."""
-        if self.last_memory is not None and time < self.last_memory:
-            return False
-        return self._add_memory(aggregate, size, time, interval, is_oom=False)
+    def add_memory(self, aggregate: Aggregate, size: int, time: int, interval: int) -> None:
+        self._add_memory(aggregate, size, time, interval, is_oom=False)
 
     def add_oom(
         self, aggregate: Aggregate, requested: int, time: int, options: RecommenderOptions
@@ -62,13 +63,14 @@ class ContainerUsage:
         needed = max(
             used + amount(options.oom_min_bump_up_bytes), scaled(used, options.oom_bump_up_ratio)
         )
-        return self._add_memory(aggregate, needed, time, interval, is_oom=True)
+        if needed < 0:
+            return False
+        self._add_memory(aggregate, needed, time, interval, is_oom=True)
+        return True
 
     def _add_memory(
         self, aggregate: Aggregate, size: int, time: int, interval: int, *, is_oom: bool
-    ) -> bool:
-        if size < 0:
-            return False
+    ) -> None:
         self.last_memory = time
         if self._becomes_peak(aggregate, size, time, interval):
             assert self.window_end is not None
@@ -77,7 +79,6 @@ class ContainerUsage:
                 self.oom_peak = size
             else:
                 self.peak = size
-        return True
 
     def _becomes_peak(self, aggregate: Aggregate, size: int, time: int, interval: int) -> bool:
         """Whether a sample is the peak now; the one it replaces is taken back."""

@@ -25,10 +25,10 @@ from kubescene.autoscalers.interfaces import (
     VerticalRecommendationRequest,
     VerticalRecommendationResponse,
 )
+from kubescene.autoscalers.vertical.assessing import DEFAULT_OPTIONS as DEFAULT_UPDATER
 from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOptions
 from kubescene.autoscalers.vertical.partitions import Partition, Rule
 from kubescene.autoscalers.vertical.recommender import DEFAULT_OPTIONS, Recommender
-from kubescene.autoscalers.vertical.updating import DEFAULT_OPTIONS as DEFAULT_UPDATER
 from kubescene.autoscalers.vertical.validation import read_vpa
 from kubescene.errors import ConfigurationError
 
@@ -86,7 +86,7 @@ class VerticalPlugin(AutoscalerPlugin):
             self._partition(request.partition)
             del self._partitions[request.partition]
             return
-        vpa = read_vpa(autoscaler.yaml)
+        vpa = read_vpa(autoscaler.yaml, in_place=self._updater.in_place)
         if request.type is EventType.UPDATE:
             self._partition(request.partition).recommender.vpa = vpa
             return

@@ -33,7 +33,12 @@ def resources(container: str, pod: JsonObject) -> Resources:
     if status.get("resources") is not None:
         return _resources(status["resources"])
     spec = next((each for each in containers(pod) if each["name"] == container), {})
-    return _resources(spec.get("resources") or {})
+    return declared(spec)
+
+
+def declared(container: JsonObject) -> Resources:
+    """What a container has by its spec."""
+    return _resources(container.get("resources") or {})
 
 
 def observed_containers(pod: JsonObject) -> frozenset[str] | None:

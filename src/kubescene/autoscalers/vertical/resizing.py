@@ -1,12 +1,15 @@
-"""Resizing pods in place: whether the updater may, and when it gives up and evicts.
+"""Resizing pods in place: whether the updater may, and when it gives up.
 
-Mode InPlaceOrRecreate. A resize that is on its way is waited for: five minutes where the node
-has deferred it, an hour where it is in progress, not at all where it is infeasible or failed.
+Mode InPlaceOrRecreate evicts a pod whose resize does not come about: at once where it is infeasible
+or failed, after five minutes where the node has deferred it, after an hour in progress. Mode
+InPlace never evicts: it remembers what was infeasible, and tries again when less is recommended.
 """
 
 from enum import Enum
 
+from kubescene.autoscalers.vertical.attempts import Attempts
 from kubescene.autoscalers.vertical.disruption import Group, is_pending
+from kubescene.autoscalers.vertical.objects import IN_PLACE, VerticalPodAutoscaler
 from kubescene.autoscalers.vertical.options import UpdaterOptions
 from kubescene.clock import MINUTE
 from kubescene.types import JsonObject
@@ -17,31 +20,37 @@ IN_PROGRESS_TIMEOUT = 60 * MINUTE
 _PENDING = "PodResizePending"
 _IN_PROGRESS = "PodResizeInProgress"
 
-FirstSeen = dict[str, int]
-"""Since when the updater has seen each pod with a resize on its way."""
-
 
 class Decision(Enum):
-    """What the updater may do with a pod in place."""
+    """What the updater may do with a pod in place.
+
+    ``INFEASIBLE`` and ``RULED_OUT`` are of mode InPlace: the node refused, so this recommendation
+    is the last to be tried; it was tried already.
+    """
 
     APPROVED = "approved"
     DEFERRED = "deferred"
     EVICT = "evict"
+    INFEASIBLE = "infeasible"
+    RULED_OUT = "ruled out"
 
 
 def decide(
     pod: JsonObject,
     group: Group | None,
+    vpa: VerticalPodAutoscaler,
     now: int,
     options: UpdaterOptions,
-    first_seen: FirstSeen,
+    attempts: Attempts,
 ) -> Decision:
-    """Resize now, later, or evict because a resize does not come about."""
-    if group is None or is_pending(pod):
+    """Resize now, later, not at all, or evict because a resize does not come about."""
+    if group is None or is_pending(pod) or vpa.recommendations is None:
         return Decision.DEFERRED
+    in_place = vpa.update_mode == IN_PLACE
+    if in_place and attempts.rules_out(pod, vpa.recommendations):
+        return Decision.RULED_OUT
     if is_resizing(pod):
-        gave_up = may_evict(pod, group, now, first_seen)
-        return Decision.EVICT if gave_up else Decision.DEFERRED
+        return _waiting(pod) if in_place else _giving_up(pod, group, now, attempts)
     if options.in_place_skip_disruption_budget and _restarts_nothing(pod):
         return Decision.APPROVED
     return Decision.APPROVED if group.can_lose_one else Decision.DEFERRED
@@ -55,9 +64,9 @@ def is_resizing(pod: JsonObject) -> bool:
     return False
 
 
-def may_evict(pod: JsonObject, group: Group, now: int, first_seen: FirstSeen) -> bool:
+def may_evict(pod: JsonObject, group: Group, now: int, attempts: Attempts) -> bool:
     """Whether a resize has been waited for long enough and the budget allows an eviction."""
-    since = first_seen.setdefault(pod["metadata"]["name"], now)
+    since = attempts.since(pod, now)
     if not group.can_lose_one:
         return False
     pending = _condition(pod, _PENDING)
@@ -69,6 +78,20 @@ def may_evict(pod: JsonObject, group: Group, now: int, first_seen: FirstSeen) ->
         return False
     goes_on = not progress.get("reason") and not progress.get("message")
     return not goes_on or now - since > IN_PROGRESS_TIMEOUT
+
+
+def _giving_up(pod: JsonObject, group: Group, now: int, attempts: Attempts) -> Decision:
+    return Decision.EVICT if may_evict(pod, group, now, attempts) else Decision.DEFERRED
+
+
+def _waiting(pod: JsonObject) -> Decision:
+    """Mode InPlace: only what the node calls infeasible, or an error, ends the waiting."""
+    pending, progress = _condition(pod, _PENDING), _condition(pod, _IN_PROGRESS)
+    if pending is not None:
+        failed = pending.get("reason") == "Infeasible"
+    else:
+        failed = progress is not None and progress.get("reason") == "Error"
+    return Decision.INFEASIBLE if failed else Decision.DEFERRED
 
 
 def _condition(pod: JsonObject, kind: str) -> JsonObject | None:

@@ -78,20 +78,21 @@ class Usage:
     def add_cpu(self, pod: str, container: str, millicores: int, time: int) -> bool:
         """Take a CPU sample in; False if it is refused: unknown container, negative, not newer."""
         found = self._find(pod, container)
-        if found is None:
+        if found is None or not found[0].accepts_cpu(millicores, time):
             return False
         usage, of = found
-        return usage.add_cpu(usage.pinned or self._aggregate(of, container, time), millicores, time)
+        usage.add_cpu(usage.pinned or self._aggregate(of, container, time), millicores, time)
+        return True
 
     def add_memory(self, pod: str, container: str, size: int, time: int) -> bool:
         """Take a memory sample in; False if it is refused: unknown container, negative, older."""
         found = self._find(pod, container)
-        if found is None:
+        if found is None or not found[0].accepts_memory(size, time):
             return False
         usage, of = found
         aggregate = usage.pinned or self._aggregate(of, container, time)
-        interval = self.options.memory_aggregation_interval
-        return usage.add_memory(aggregate, size, time, interval)
+        usage.add_memory(aggregate, size, time, self.options.memory_aggregation_interval)
+        return True
 
     def add_oom(self, pod: str, container: str, requested: int, time: int) -> bool:
         """Take an out-of-memory kill in; False if it is refused: unknown container, too old."""
@@ -99,6 +100,8 @@ class Usage:
         if found is None:
             return False
         usage, of = found
+        # Also a kill that is refused revives an aggregate that was garbage-collected (upstream
+        # asks it for its interval).
         aggregate = usage.pinned or self._aggregate(of, container, time)
         return usage.add_oom(aggregate, requested, time, self.options)
 

@@ -1,5 +1,7 @@
 """What the API refuses in a VerticalPodAutoscaler, feature gates at their defaults (off).
 
+Update mode InPlace has a gate that can be opened here; what the others gate is not supported.
+
 `read_vpa` is the way in for objects of users: decoded, then validated.
 """
 
@@ -11,6 +13,7 @@ from kubescene.api.validation.fieldpath import Path
 from kubescene.api.yaml_text import read_yaml
 from kubescene.autoscalers.vertical.amounts import CPU, MEMORY
 from kubescene.autoscalers.vertical.objects import (
+    IN_PLACE,
     KIND,
     ContainerPolicy,
     EvictionRequirement,
@@ -31,10 +34,13 @@ _MILLI = 10**6
 _UNIT = 10**9
 
 
-def read_vpa(source: str | bytes | JsonObject) -> VerticalPodAutoscaler:
-    """A VerticalPodAutoscaler from YAML, JSON or an object, as the API would take it."""
+def read_vpa(source: str | bytes | JsonObject, *, in_place: bool = False) -> VerticalPodAutoscaler:
+    """A VerticalPodAutoscaler from YAML, JSON or an object, as the API would take it.
+
+    ``in_place``: whether the feature gate InPlace is on, without which its mode is refused.
+    """
     vpa = decode_vpa(source if isinstance(source, dict) else _only_document(source))
-    errors = validate(vpa)
+    errors = validate(vpa, in_place=in_place)
     if errors:
         raise VerticalPodAutoscalerError(
             f"VerticalPodAutoscaler {vpa.name!r}: " + "; ".join(each.message for each in errors)
@@ -42,7 +48,7 @@ def read_vpa(source: str | bytes | JsonObject) -> VerticalPodAutoscaler:
     return vpa
 
 
-def validate(vpa: VerticalPodAutoscaler) -> ErrorList:
+def validate(vpa: VerticalPodAutoscaler, *, in_place: bool = False) -> ErrorList:
     """Everything that is wrong with the spec."""
     errors, spec, path = ErrorList(), vpa.spec, Path("spec")
     if not vpa.name:
@@ -50,7 +56,8 @@ def validate(vpa: VerticalPodAutoscaler) -> ErrorList:
     if spec.target_ref is None:
         errors.required(path.child("targetRef"), "name the workload whose pods are to be sized")
     if spec.update_policy is not None:
-        _check_update_policy(spec.update_policy, path.child("updatePolicy"), errors)
+        policy_path = path.child("updatePolicy")
+        _check_update_policy(spec.update_policy, policy_path, errors, in_place=in_place)
     policies = path.child("resourcePolicy").child("containerPolicies")
     for position, policy in enumerate(vpa.policies):
         _check_policy(policy, policies.index(position), errors)
@@ -73,13 +80,15 @@ def _only_document(text: str | bytes) -> JsonObject:
     return documents[0]
 
 
-def _check_update_policy(policy: UpdatePolicy, path: Path, errors: ErrorList) -> None:
+def _check_update_policy(
+    policy: UpdatePolicy, path: Path, errors: ErrorList, *, in_place: bool
+) -> None:
     mode = policy.update_mode
     if mode is None:
         errors.required(path.child("updateMode"), "updateMode is required if UpdatePolicy is used")
     elif mode not in UPDATE_MODES:
         errors.not_supported(path.child("updateMode"), mode, UPDATE_MODES)
-    elif mode == "InPlace":
+    elif mode == IN_PLACE and not in_place:
         _refuse_gated(path.child("updateMode"), "InPlace", errors)
     if policy.min_replicas is not None and policy.min_replicas <= 0:
         errors.invalid(

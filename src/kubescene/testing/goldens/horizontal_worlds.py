@@ -167,7 +167,7 @@ class HorizontalWorld:
             return ""
         target = self.spec["scaleTargetRef"]
         group, kind = target.get("apiVersion", "").rpartition("/")[0], target["kind"]
-        resource = SCALABLE[group, kind]
+        resource = SCALABLE.get((group, kind), kind)
         return (
             f'Operation cannot be fulfilled on {resource} "{target["name"]}": '
             "the object has been modified"

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kubescene.autoscalers.vertical.admission import admitted, resource_patches
+from kubescene.autoscalers.vertical.assessing import assess
 from kubescene.autoscalers.vertical.capping import Capped, capped
 from kubescene.autoscalers.vertical.limit_ranges import LimitRanges, limit_ranges
 from kubescene.autoscalers.vertical.objects import (
@@ -11,7 +12,7 @@ from kubescene.autoscalers.vertical.objects import (
     decode_vpa,
 )
 from kubescene.autoscalers.vertical.options import updater_options
-from kubescene.autoscalers.vertical.updating import assess, update
+from kubescene.autoscalers.vertical.updating import update
 from kubescene.clock import SECOND, parse_time
 from kubescene.testing.goldens.comparing import Comparison
 from kubescene.testing.goldens.recordings import Golden
