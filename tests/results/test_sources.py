@@ -259,3 +259,10 @@ def test_a_scenario_object_warns_where_its_events_leave_out_when_pods_ended(dela
     known, told = open_run(run), open_run(run.scenario)
     same = known.measures() == told.measures()
     assert same is (not told.warnings) is (delay == "0s")
+
+
+def test_a_scenario_object_names_nodes_that_no_event_made() -> None:
+    scenario = ScenarioBuilder("kept").create(make_pod("a").on("elsewhere"), make_node("n"))
+    source = open_run(kubescene.run(scenario.done()).scenario)
+    (warning,) = source.warnings
+    assert "which pods are on: elsewhere; if they were there before" in warning

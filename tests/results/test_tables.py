@@ -11,6 +11,7 @@ import pytest
 
 import kubescene
 from kubescene.errors import ConfigurationError
+from kubescene.reports.tables import text_lines
 from kubescene.results import (
     allocation_rate,
     annotated_results,
@@ -193,3 +194,31 @@ def test_annotations_of_somebody_else_are_named() -> None:
     odd = make_pod("a").annotate({"kube-scheduler-simulator.sigs.k8s.io/result-history": "{"})
     with pytest.raises(ConfigurationError, match=r"pod a: its annotations"):
         annotated_results(odd.build())
+
+
+def labelled(out: Path | None = None) -> Run:
+    """One pod's label changes, one pod has none."""
+    pod = make_pod("a").labels({"app": "web", "tier": "front"})
+    scenario = ScenarioBuilder("labelled").create(make_node("n"), pod, make_pod("b"))
+    patch = {"metadata": {"labels": {"app": "api"}}}
+    return kubescene.run(scenario.step(2).patch("v1", "Pod", "a", patch).done(), out=out)
+
+
+def test_pods_have_their_labels_as_they_were_last(tmp_path: Path) -> None:
+    rows = open_run(labelled(tmp_path)).tables()["pods"].rows
+    assert [row.labels for row in rows] == [{"app": "api", "tier": "front"}, {}]
+    assert open_run(tmp_path).tables()["pods"].rows == rows
+
+
+def test_labels_can_be_columns_of_their_own() -> None:
+    table = open_run(labelled()).tables()["pods"].with_labels(["tier", "app.kubernetes.io/name"])
+    assert table.columns[-2:] == ("labels.tier", "labels.app.kubernetes.io/name")
+    assert table.csv().splitlines()[1].endswith(",front,")
+    assert [row["labels.tier"] for row in orjson.loads(table.json())] == ["front", None]
+    assert table.frame()["labels.tier"].to_list() == ["front", None]
+    assert [line.split()[-2] for line in text_lines(table)] == ["LABELS.TIER", "front", "-"]
+
+
+def test_tables_without_labels_say_so() -> None:
+    with pytest.raises(ConfigurationError, match="the table steps has no labels; pods and nodes"):
+        open_run(labelled()).tables()["steps"].with_labels(["app"])

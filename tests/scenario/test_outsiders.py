@@ -10,7 +10,7 @@ from kubescene.errors import ForbiddenError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import NotSimulated, TimelineRecorder
+from kubescene.timeline import ObjectKept, Timeline, TimelineRecorder
 from kubescene.types import JsonObject
 
 GRAFFITI = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "graffiti"}}
@@ -98,7 +98,7 @@ def test_the_start_wipes_the_world_except_what_is_kept(cluster: Cluster) -> None
     assert cluster.list("priorityclasses") == classes
 
 
-def test_nodes_and_pods_that_results_do_not_know_are_named(cluster: Cluster) -> None:
+def test_the_log_begins_with_nodes_and_pods_that_are_kept(cluster: Cluster) -> None:
     keep = {"kubescene.dev/keep": "true"}
     cluster.create(make_node("kept").annotate(keep))
     cluster.create(make_pod("stays").on("kept").annotate(keep))
@@ -107,6 +107,10 @@ def test_nodes_and_pods_that_results_do_not_know_are_named(cluster: Cluster) -> 
     cluster.create(ScenarioBuilder("s").create(make_pod("new")).done())
     (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
     Engine(cluster, ScenarioResource(cluster.store, record), recorder).run()
-    (told,) = (fact for fact in recorder.log if isinstance(fact, NotSimulated))
-    assert ["kept" in told.warnings[0], "default/stays" in told.warnings[1]] == [True, True]
-    assert all("are not in tables, measures" in warning for warning in told.warnings)
+    first, second, third = recorder.log.read(0, 3)
+    assert isinstance(first, ObjectKept)
+    assert isinstance(second, ObjectKept)
+    assert [first.name, second.name, third.id] == ["kept", "stays", "op-1"]
+    assert b"resourceVersion" not in first.record.unversioned_data
+    assert second.record.node == "kept"
+    assert not any(event["step"]["major"] == 0 for event in Timeline(recorder.log))

@@ -348,6 +348,10 @@ def results(
         Path | None,
         typer.Option(metavar="FILE", help="What nodes cost in an hour; without it no cost."),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="With pods and nodes: a column for a label; repeatable."),
+    ] = None,
 ) -> None:
     """Show what a run comes down to: measures, pods, nodes, steps and other tables.
 
@@ -358,7 +362,8 @@ def results(
     if run is not None and directory is not None:
         raise ConfigurationError("name the run once: RUN and --run mean the same")
     origin = Origin(run=run or directory, server=server, scenario=scenario)
-    wish = Wish(table=table, format=format, out=out, prices=prices)
+    labels = tuple(label or ())
+    wish = Wish(table=table, format=format, out=out, prices=prices, labels=labels)
     raise typer.Exit(show_results(origin, wish))
 
 

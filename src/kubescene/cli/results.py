@@ -34,6 +34,7 @@ class Wish:
     format: Format = "table"
     out: Path | None = None
     prices: Path | None = None
+    labels: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -70,7 +71,8 @@ def show_results(origin: Origin, wish: Wish) -> int:
             raise ConfigurationError(
                 f"there is no table {wish.table!r}; there are: {', '.join(found)}"
             )
-        give(found[wish.table], wish)
+        table = found[wish.table]
+        give(table.with_labels(wish.labels) if wish.labels else table, wish)
     return FINE
 
 

@@ -14,7 +14,7 @@ GAP = "   "
 def text_lines(table: Table[Any]) -> Iterator[str]:
     """A header and one line per row."""
     names = table.columns
-    rows = [[cell(getattr(row, name)) for name in names] for row in table]
+    rows = [list(map(cell, table.values(row))) for row in table]
     header = [name.upper() for name in names]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for row in (header, *rows):

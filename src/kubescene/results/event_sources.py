@@ -30,6 +30,11 @@ EARLY = (
     "its events do not tell when a deleted pod had ended (terminateDelay): it counts as gone from "
     "its deletion on, and means over time come out too low; the run directory knows more"
 )
+UNTOLD = (
+    "no event has made these nodes, which pods are on: {}; if they were there before the scenario "
+    "(kubescene.dev/keep), the run directory, or the server that played it, has them"
+)
+SHOWN = 5
 DEFAULT_NAMESPACE = "default"
 
 
@@ -60,7 +65,15 @@ class EventSource(RunSource):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return (f"{self.place}: {EARLY}",) if self._ends_pods_later() else ()
+        found = [EARLY] if self._ends_pods_later() else []
+        if strangers := self._strange_nodes():
+            found.append(UNTOLD.format(", ".join(strangers[:SHOWN])))
+        return tuple(f"{self.place}: {each}" for each in found)
+
+    def _strange_nodes(self) -> list[str]:
+        """Nodes that pods are on and that no event has made."""
+        made = {node.name for node in self.ledger.nodes}
+        return sorted({pod.node for pod in self.ledger.pods if pod.node} - made)
 
     def _ends_pods_later(self) -> bool:
         """Whether pods that were deleted took room for a while, which no event tells."""

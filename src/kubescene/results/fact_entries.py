@@ -15,6 +15,7 @@ from kubescene.timeline import (
     NotSimulated,
     ObjectCreated,
     ObjectDeleted,
+    ObjectKept,
     ObjectPatched,
     OperationsIgnored,
     PodAttempt,
@@ -46,6 +47,7 @@ class FactEntries:
             Advanced: self._asked,
         }
         self._note: dict[type[Fact], Callable[[Any], None]] = {
+            ObjectKept: self._kept,
             OperationsIgnored: self._ignored,
             ExpectationsEvaluated: self._evaluated,
             NotSimulated: self._warned,
@@ -87,6 +89,15 @@ class FactEntries:
 
     def _node(self, fact: ObjectCreated | ObjectPatched) -> NodeState:
         return self._states.node(taken_apart(fact.record.unversioned_data))
+
+    def _kept(self, fact: ObjectKept) -> None:
+        ledger = self.ledger
+        ledger.begin(fact.time)
+        told = taken_apart(fact.record.unversioned_data)
+        if fact.gvk == POD:
+            ledger.pod_created(fact.namespace, fact.name, fact.uid, self._states.pod(told))
+        elif fact.gvk == NODE:
+            ledger.node_written(fact.name, self._states.node(told))
 
     def _patched(self, fact: ObjectPatched) -> None:
         ledger = self.ledger

@@ -107,6 +107,11 @@ class Ledger:
         current.facts += 1
         current.minor = step[1]  # steps only go forward
 
+    def begin(self, time: int) -> None:
+        """The run begins, before its first step: what is entered next was there already."""
+        if self.started_time is None:
+            self.started_time = self.time = time
+
     def wait_until(self, time: int) -> None:
         """Time went on to at least then, and nothing happened that belongs to a step."""
         if time > self.time and self._current is not None:
@@ -117,8 +122,7 @@ class Ledger:
         self._rest()
 
     def _begin(self, major: int, time: int) -> StepEntry:
-        if self.started_time is None:
-            self.started_time = self.time = time
+        self.begin(time)
         self._pass(time)
         self._rest()
         self.phase = self.message = ""  # a scenario that paused goes on

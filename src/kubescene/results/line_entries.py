@@ -35,6 +35,10 @@ class ObjectCreated(Told, frozen=True):
     uid: str = ""
 
 
+class ObjectKept(ObjectCreated, frozen=True):
+    pass
+
+
 class ObjectPatched(ObjectCreated, frozen=True):
     subresource: str = ""
 
@@ -103,6 +107,7 @@ class ScenarioEnded(Told, frozen=True):
 
 Known = (
     ObjectCreated
+    | ObjectKept
     | ObjectPatched
     | ObjectDeleted
     | PodEnded
@@ -176,6 +181,7 @@ class LineEntries:
             Advanced: self._asked,
         }
         self._note: dict[type, Callable[..., None]] = {
+            ObjectKept: self._kept,
             OperationsIgnored: self._ignored,
             ExpectationsEvaluated: self._evaluated,
             NotSimulated: self._warned,
@@ -227,6 +233,13 @@ class LineEntries:
 
     def _written(self, line: ObjectCreated, write_pod: Callable[..., None]) -> None:
         self.ledger.wrote(asked=is_asked(line))
+        self._enter_object(line, write_pod)
+
+    def _kept(self, line: ObjectKept) -> None:
+        self.ledger.begin(line.time)
+        self._enter_object(line, self.ledger.pod_created)
+
+    def _enter_object(self, line: ObjectCreated, write_pod: Callable[..., None]) -> None:
         if line.kind == "Pod" and line.api_version == "v1":
             write_pod(line.namespace, line.name, line.uid, self._states.pod(line.object))
         elif line.kind == "Node" and line.api_version == "v1":

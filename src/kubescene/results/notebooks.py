@@ -20,7 +20,7 @@ BOX = "kubescene"
 
 def table_html(shown: Table[Any]) -> Markup:
     """The first rows of a table of results."""
-    rows = ([cell(getattr(row, name)) for name in shown.columns] for row in shown)
+    rows = (list(map(cell, shown.values(row))) for row in shown)
     rest = "and more: .rows, .frame(), .csv() and .json() have all of them"
     numbers = [name for name, kind in shown.kinds().items() if kind in (int, float)]
     return excerpt(shown.columns, rows, title=shown.name, rest=rest, numbers=numbers)

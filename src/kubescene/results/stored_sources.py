@@ -6,6 +6,7 @@ line, with a warning.
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -74,12 +75,15 @@ class TimelineSource(RunSource):
 
     def lines(self) -> Iterator[bytes]:
         """The complete lines after the header."""
+        return chain.from_iterable(self._batches())
+
+    def _batches(self) -> Iterator[list[bytes]]:
         with self.timeline.open("rb", buffering=AT_ONCE) as file:
             file.readline()
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                yield line
+            while batch := file.readlines(AT_ONCE):
+                if not batch[-1].endswith(b"\n"):
+                    batch.pop()
+                yield batch
 
     def facts(self) -> Iterator[Fact]:
         reader = StreamReader()

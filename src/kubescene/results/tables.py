@@ -6,7 +6,7 @@ nothing. A value that is not there is None: an empty cell, null in JSON and in f
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
@@ -22,6 +22,7 @@ from kubescene.results.sources import RunSource, open_run
 if TYPE_CHECKING:
     import polars
 
+LABELS = "labels"
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
@@ -36,6 +37,15 @@ class Table(Generic[Row]):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.row_type.__struct_fields__
+
+    def with_labels(self, keys: Sequence[str]) -> "Table[Row]":
+        """The same with a column for each of these labels: ``labels.app``, None if there is none.
+
+        Only for tables whose rows have labels: pods and nodes.
+        """
+        if LABELS not in self.columns:
+            raise ConfigurationError(f"the table {self.name} has no labels; pods and nodes have")
+        return LabelledTable(self, keys)
 
     @property
     def rows(self) -> list[Row]:
@@ -75,7 +85,7 @@ class Table(Generic[Row]):
     def json_lines(self) -> Iterator[bytes]:
         begin = b"["
         for row in self:
-            yield begin + b"\n" + msgspec.json.encode(row)
+            yield begin + b"\n" + msgspec.json.encode(self._told(row))
             begin = b","
         yield b"[]\n" if begin == b"[" else b"\n]\n"
 
@@ -84,11 +94,18 @@ class Table(Generic[Row]):
 
     def kinds(self) -> dict[str, type]:
         """The plain type of each column, whether or not it may be absent."""
-        hints = get_type_hints(self.row_type)
-        return {name: _plain(hints[name]) for name in self.columns}
+        return _kinds(self.row_type)
+
+    def values(self, row: Row) -> list[Any]:
+        """What stands in the columns of a row."""
+        return [getattr(row, name) for name in self.columns]
 
     def _cells(self, row: Row) -> list[Any]:
-        return [_cell(getattr(row, name)) for name in self.columns]
+        return list(map(_cell, self.values(row)))
+
+    def _told(self, row: Row) -> Any:
+        """The row as JSON has it."""
+        return row
 
     def __repr__(self) -> str:
         return f"<Table {self.name}: {', '.join(self.columns)}>"
@@ -97,6 +114,34 @@ class Table(Generic[Row]):
         from kubescene.results.notebooks import table_html
 
         return table_html(self)
+
+
+class LabelledTable(Table[Row]):
+    """A table with columns for some labels, after the others."""
+
+    def __init__(self, table: Table[Row], keys: Sequence[str]) -> None:
+        super().__init__(table.name, table.row_type, table._make)
+        self._keys = tuple(dict.fromkeys(keys))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*super().columns, *(f"{LABELS}.{key}" for key in self._keys))
+
+    def kinds(self) -> dict[str, type]:
+        return {**_kinds(self.row_type), **dict.fromkeys(self.columns[-len(self._keys) :], str)}
+
+    def values(self, row: Row) -> list[Any]:
+        labels: dict[str, str] = getattr(row, LABELS)
+        own = [getattr(row, name) for name in super().columns]
+        return [*own, *(labels.get(key) for key in self._keys)]
+
+    def _told(self, row: Row) -> Any:
+        return dict(zip(self.columns, self.values(row), strict=True))
+
+
+def _kinds(row_type: type[msgspec.Struct]) -> dict[str, type]:
+    hints = get_type_hints(row_type)
+    return {name: _plain(hints[name]) for name in row_type.__struct_fields__}
 
 
 def _plain(hint: Any) -> type:

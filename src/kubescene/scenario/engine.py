@@ -28,7 +28,7 @@ from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
 from kubescene.scenario.controllers import check_controllers, refuse_outside
 from kubescene.scenario.edits import ignored_operations, spec_of
 from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
-from kubescene.scenario.kept import kept_warnings
+from kubescene.scenario.kept import kept_objects
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.outside import OutsideKind
@@ -40,6 +40,7 @@ from kubescene.timeline import (
     ExpectationsEvaluated,
     KepView,
     NotSimulated,
+    ObjectKept,
     OperationsIgnored,
     Outcome,
     StepPhaseChange,
@@ -252,8 +253,9 @@ class Engine:
     def _begin(self, warnings: tuple[str, ...]) -> None:
         world = self.world
         world.begin_anew()
-        warnings += kept_warnings(world.client(ENGINE))
         outside = [each.name for each in self._spec.outside]
+        for kept in kept_objects(world.client(ENGINE)):
+            self._recorder.record(ObjectKept, ENGINE, **kept)
         names = self._spec.presimulation_controllers(list(world.registrations))
         simulated = self._spec.simulation_controllers
         self._outside = frozenset(outside)

@@ -1,25 +1,31 @@
-"""What was there before a scenario, and stays: no fact tells of it, so results do not know it."""
+"""What was there before a scenario, and stays, since a served world keeps what its users ask it to.
 
+No write of the run tells of it, so the log begins with it: results count nodes and pods.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubescene.api.encoding import encode
 from kubescene.api.kinds import NODE, POD
 from kubescene.client import Reader
+from kubescene.timeline.object_facts import state_of
 
-SHOWN = 3
-
-
-def kept_warnings(reader: Reader) -> tuple[str, ...]:
-    """Nodes and pods that numbers leave out; a served world keeps what its users ask it to."""
-    nodes = [each["metadata"]["name"] for each in reader.list(NODE)]
-    pods = [
-        f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in reader.list(POD)
-    ]
-    told = {"node": nodes, "pod": pods}
-    return tuple(_warning(kind, names) for kind, names in told.items() if names)
+KINDS = (NODE, POD)
 
 
-def _warning(kind: str, names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return (
-        f"{kind}s that were there before the scenario, and stay (kubescene.dev/keep), are not in "
-        f"tables, measures and expectations: {', '.join(names[:SHOWN])}{more}; let the scenario "
-        "create what is to be counted"
-    )
+def kept_objects(reader: Reader) -> Iterator[dict[str, Any]]:
+    """The fields of an `ObjectKept` for each node and pod, nodes first."""
+    for gvk in KINDS:
+        for each in reader.list(gvk):
+            metadata = {**each["metadata"]}
+            metadata.pop("resourceVersion", None)
+            yield {
+                "gvk": gvk,
+                "namespace": metadata.get("namespace", ""),
+                "name": metadata["name"],
+                "uid": metadata.get("uid", ""),
+                "subresource": "",
+                "origin": None,
+                "record": state_of(encode({**each, "metadata": metadata}), gvk),
+            }

@@ -24,7 +24,13 @@ from kubescene.timeline.facts import (
 )
 from kubescene.timeline.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
 from kubescene.timeline.log import TimelineLog
-from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectFact, ObjectPatched
+from kubescene.timeline.object_facts import (
+    ObjectCreated,
+    ObjectDeleted,
+    ObjectFact,
+    ObjectKept,
+    ObjectPatched,
+)
 from kubescene.timeline.pod_facts import (
     PodAttempt,
     PodEnded,
@@ -51,6 +57,7 @@ __all__ = [
     "ObjectCreated",
     "ObjectDeleted",
     "ObjectFact",
+    "ObjectKept",
     "ObjectPatched",
     "ObjectWrite",
     "OperationsIgnored",

@@ -127,6 +127,20 @@ class ObjectCreated(ObjectFact, frozen=True):
         return {"body": bytes(line.body), "record": state_of(line.object, gvk)}
 
 
+class ObjectKept(ObjectFact, frozen=True):
+    """A node or pod that was there before the scenario, and stays. No event shows it."""
+
+    record: ObjectState
+
+    def _told(self, writer: LineWriter) -> dict[str, Any]:
+        del writer
+        return {OBJECT: orjson.Fragment(self.record.unversioned_data)}
+
+    @classmethod
+    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
+        return {"record": state_of(line.object, gvk)}
+
+
 class ObjectPatched(ObjectFact, frozen=True):
     """A patch, an update or a bind; ``record`` is the object after it."""
 
@@ -223,7 +237,7 @@ class _Pod(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
 
-def state_of(data: msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
+def state_of(data: bytes | msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
     """The object of a line. Only of pods is more known than their bytes."""
     if gvk != POD:
         return ToldState(bytes(data))

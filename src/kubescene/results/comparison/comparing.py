@@ -6,6 +6,7 @@ otherwise, and for a bounded number of them.
 
 from collections.abc import Mapping
 
+from kubescene.loading import uncollected
 from kubescene.results.comparison.attribution import Side
 from kubescene.results.comparison.histories import History
 from kubescene.results.comparison.inputs import inputs_of
@@ -40,9 +41,19 @@ def compare(
     explain attempts where a run has not kept it, such as one that was played again.
     """
     sources = {Side.A: open_run(a), Side.B: open_run(b)}
+    with uncollected():  # much is made, and all of it stays
+        return _compare(sources, names, looked_at, explainers or {})
+
+
+def _compare(
+    sources: dict[Side, RunSource],
+    names: tuple[str, str],
+    looked_at: int,
+    explainers: Mapping[Side, Explainer],
+) -> Comparison:
     histories = {side: History(source.ledger) for side, source in sources.items()}
     inputs = inputs_of(sources[Side.A], sources[Side.B])
-    explain = {side: source.explain for side, source in sources.items()} | {**(explainers or {})}
+    explain = {side: source.explain for side, source in sources.items()} | {**explainers}
     placements = Placements(explain, histories, inputs)
     placed, divergence = placements.otherwise(looked_at), placements.divergence()
     ledgers = [history.ledger for history in histories.values()]

@@ -44,6 +44,10 @@ class History:
         moment = _moment(step, binds=True)
         return ClusterState(self._pods.before(moment), self._nodes.before(moment))
 
+    def pods_before_binding(self, step: ScenarioStep) -> int:
+        """The first half of that."""
+        return self._pods.before(_moment(step, binds=True))
+
     def after(self, step: ScenarioStep) -> ClusterState:
         """The cluster in which an attempt of a step failed."""
         moment = _moment(step, binds=True)

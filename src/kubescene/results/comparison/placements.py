@@ -75,9 +75,9 @@ class Placements:
         """What the ledgers alone tell of the cause."""
         if a.bound_step is None or b.bound_step is None:
             return Rank.UNKNOWN
-        before = self._histories[Side.A].before_binding(a.bound_step)
-        after = self._histories[Side.B].before_binding(b.bound_step)
-        return Rank.FIRST_HAND if before.pods == after.pods else Rank.FOLLOWS
+        in_a = self._histories[Side.A].pods_before_binding(a.bound_step)
+        in_b = self._histories[Side.B].pods_before_binding(b.bound_step)
+        return Rank.FIRST_HAND if in_a == in_b else Rank.FOLLOWS
 
     def only_in(self, side: Side) -> tuple[str, ...]:
         """Pods that the other run does not have, as often as it does not have them."""

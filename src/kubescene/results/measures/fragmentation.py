@@ -28,8 +28,9 @@ def shapes(ledger: Ledger, names: list[str]) -> Counter[Vector]:
 
     A pod that asks for what no node offers fits nowhere: its shape is not among these.
     """
-    kinds: Counter[int] = Counter(id(pod.requests) for pod in ledger.pods)
-    requests = {id(pod.requests): pod.requests for pod in ledger.pods}
+    asks = [pod.ask.requests for pod in ledger.pods]
+    kinds = Counter(map(id, asks))
+    requests = dict(zip(map(id, asks), asks, strict=True))
     found: Counter[Vector] = Counter()
     for number, count in kinds.items():
         asked = {**requests[number], PODS: 1}
