@@ -142,6 +142,7 @@ def test_it_plays_what_is_created_until_it_is_stopped(
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=60)
     assert process.returncode == 0, rest
+    assert f"short: Succeeded, see {tmp_path}/short-" in rest
     (folder,) = tmp_path.glob("short-*")
     assert (folder / "summary.json").exists()
 

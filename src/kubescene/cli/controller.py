@@ -112,7 +112,13 @@ def controller(
     try:
         cluster = RemoteCluster(endpoint, options, controllers=controllers)
         try:
-            player = Player(cluster, out or default_out(), results, allow_extenders=allow_extenders)
+            player = Player(
+                cluster,
+                out or default_out(),
+                results,
+                allow_extenders=allow_extenders,
+                tell=typer.echo,
+            )
             if certificate is None or webhook_port is None:
                 typer.echo(UNCHECKED, err=True)
             else:

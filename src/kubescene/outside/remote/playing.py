@@ -1,11 +1,12 @@
 """The loop of ``kubescene controller``: hear what has changed, play what is to be played."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kubescene.live.runs import LiveRun
 from kubescene.live.scenarios import LiveScenarios
 from kubescene.outside.remote.cluster import RemoteCluster
-from kubescene.outside.remote.runs import RemoteCasting
+from kubescene.outside.remote.runs import RemoteCasting, RemoteRun
 from kubescene.outside.remote.scenarios import MOST_BYTES
 from kubescene.outside.remote.webhook.certificates import Certificate
 from kubescene.outside.remote.webhook.judging import Judge
@@ -29,8 +30,11 @@ class Player:
         *,
         allow_extenders: bool = False,
         most_bytes: int = MOST_BYTES,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
+        """``tell`` is called with a line when a scenario begins, pauses or ends."""
         self._cluster = cluster
+        self._tell = tell
         self._is_stopping = False
         self._webhook: Webhook | None = None
         self._registration: Registration | None = None
@@ -85,7 +89,10 @@ class Player:
             if self.scenarios.current is None:
                 self._let_others_write()
             return False
+        run = self.scenarios.current
+        self._report(run, "plays")
         self._play(moments)
+        self._report(run, outcome_of(run))
         if self.scenarios.current is None:
             self._let_others_write()
         return True
@@ -96,9 +103,21 @@ class Player:
             if self._is_stopping:
                 return
 
+    def _report(self, run: LiveRun | None, what: str) -> None:
+        if self._tell is not None and run is not None:
+            self._tell(f"{run.name}: {what}")
+
     def _let_others_write(self) -> None:
         if self._registration is not None:
             self._registration.withdraw()
+
+
+def outcome_of(run: LiveRun | None) -> str:
+    """How a scenario stands, why, and where to read what happened."""
+    if not isinstance(run, RemoteRun):
+        return ""
+    why = f" ({run.scenario.message})" if run.scenario.message else ""
+    return f"{run.phase}{why}, see {run.folder}"
 
 
 def own_name(cluster: RemoteCluster) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from kubescene.actors import Actor
-from kubescene.api.kinds import POD
+from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import (
     NO_OPTIONS,
     PLAIN_DELETE,
@@ -224,10 +224,26 @@ class RemoteRegistry(Registry):
             request.subresource,
         )
         answered = self.link.send(write, ask)
+        if request.verb == "create" and resource_type.gvk == NODE:
+            self._untaint(request, answered)
         if request.verb in ("update", "patch") and deletion.is_finished(answered.decode()):
             self._wait_gone(answered)
         after = self.store.get(resource, namespace, name)
         return self._done(request, before, after, answered)
+
+    def _untaint(self, request: WriteRequest, answered: Record) -> None:
+        """Give a new node the taints that it was to have, no more.
+
+        A server's admission keeps pods away from every new node until it is ready. Here a node is
+        what its conditions say, and the node lifecycle controller, if there is one, sees to that.
+        """
+        asked = (request.body.get("spec") or {}).get("taints")
+        if (answered.decode().get("spec") or {}).get("taints") == asked:
+            return
+        ref = ObjectRef(NODE, answered.name)
+        patch = {"spec": {"taints": asked}}
+        ask = partial(self.link.client.patch, ref, patch, options=plain(request))
+        self.link.send(Announcement("patch", answered.resource, "", answered.name), ask)
 
     def _done(
         self, request: WriteRequest, before: Record | None, after: Record | None, answered: Record

@@ -25,11 +25,11 @@ class RemoteRun(LiveRun):
         folder: Path,
     ) -> None:
         super().__init__(cluster, scenario, results)
-        self._folder = folder
+        self.folder = folder
         self._output: OutputDirectory | None = None
 
     def attach(self, *, allow_extenders: bool = False) -> None:
-        self._output = OutputDirectory(self._folder, Header(scenario=self.name, seed=self._seed()))
+        self._output = OutputDirectory(self.folder, Header(scenario=self.name, seed=self._seed()))
         self.log.follow(self._output.record)
         self._cluster.observe(self._output)
         super().attach(allow_extenders=allow_extenders)

@@ -35,8 +35,8 @@ from kubescene.version import __version__
 
 MOST_BYTES = 1_250_000
 """Of an object with its timeline: etcd's limit, less what the server adds to it."""
-TOO_LARGE = "too large"
-"""What etcd and the API server say of a request that they do not take."""
+TOO_LARGE = ("too large", "larger than max")
+"""What etcd, and the API server's client of it, say of a request that they do not take."""
 
 
 class RemoteScenario:
@@ -115,7 +115,7 @@ class RemoteScenario:
         try:
             self._write()
         except ApiError as error:
-            if TOO_LARGE not in error.message or self._is_stored_apart:
+            if self._is_stored_apart or not is_too_large(error):
                 raise
             self._is_stored_apart = True
             self._write()
@@ -199,3 +199,7 @@ class RemoteScenario:
         spec: JsonObject = obj.get("spec") or {}
         if spec != self._spec:
             self._spec = spec
+
+
+def is_too_large(error: ApiError) -> bool:
+    return any(words in error.message for words in TOO_LARGE)
