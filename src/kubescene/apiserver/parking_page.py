@@ -51,9 +51,9 @@ class ParkingPage:
         command = as_object(body.value)
         name, limit_s = name_of(command), wait_of(request)
         asked = Asked("park", GroupResource("", "park"), name=str(command.get("pod") or ""))
-        program = await self._engine.submit(lambda: self._stage.program(name))
+        program = self._stage.program(name)
         try:
-            arrive = partial(self._stage.park, name)
+            arrive = partial(self._stage.park, program)
             await self._turnstile.wait(program, asked, arrive, request, limit_s)
         except TimeoutError:
             return json_response(await self._engine.submit(lambda: self._answer(go=False)))

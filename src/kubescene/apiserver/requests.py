@@ -67,12 +67,6 @@ class Request:
                 self._query.setdefault(key, value)
         return self._query
 
-    @property
-    def port(self) -> int:
-        """The client's end of the connection; 0 if nobody knows."""
-        client = self.scope.get("client")
-        return client[1] if client else 0
-
     def header(self, name: bytes) -> str:
         """A header by its lower-case name; several of the same name are joined by commas."""
         values = [value for key, value in self.scope["headers"] if key == name]

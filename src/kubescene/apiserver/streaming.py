@@ -202,7 +202,7 @@ class WatchStreams:
     ) -> Registered:
         """The watch of a program that a scenario may call: it sees what it is given."""
         reader = request.actor.name
-        feed = self._stage.open_feed(reader, resource, sleeper.mark, request.port)
+        feed = self._stage.open_feed(reader, resource, sleeper.mark)
         watch = Watch(self._store, (resource,), since=since, backlog=HELD_BACKLOG, wake=feed.wake)
         feed.follow(watch)
         return Registered(watch, existing, since, feed, reader)

@@ -5,8 +5,8 @@ client that hangs up while it waits is forgotten: nothing is carried out for som
 """
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from kubescene.actors import Actor
 from kubescene.apiserver import bodies
@@ -22,6 +22,8 @@ from kubescene.outside.stage import OutsideStage
 from kubescene.outside.times import with_scenario_times
 from kubescene.types import JsonValue
 
+ROUNDS = 3
+"""Of the event loop: one reads from sockets, one begins to serve what was read."""
 _VERBS = {
     "GET": "get",
     "HEAD": "get",
@@ -40,6 +42,8 @@ class Turnstile:
         self._stage = stage
         self._max_body = max_body
         self._clock = WallClock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        stage.errand = self._after_what_is_in_hand
 
     def program_of(self, actor: Actor) -> Program | None:
         """The program that speaks, if a scenario has called it."""
@@ -47,15 +51,21 @@ class Turnstile:
 
     async def admit(self, program: Program, target: Target, request: Request) -> Response | None:
         """Wait for the program's turn; an answer, if the gate has one itself."""
+        self._loop = asyncio.get_running_loop()
+        program.entered += 1
         request.actor = program.actor
-        asked = asked_of(target, request, await request.body(self._max_body))
-        treatment = treatment_of(asked)
-        if treatment is Treatment.PASS:
-            return None
-        if treatment is Treatment.DROP:
-            # As if it had been stored, whatever the form in which it came.
-            return json_response(decoded(asked.body, request), 201)
-        reply = await self.wait(program, asked, program.arrive, request)
+        try:
+            asked = asked_of(target, request, await request.body(self._max_body))
+            treatment = treatment_of(asked)
+            if treatment is Treatment.PASS:
+                return None
+            if treatment is Treatment.DROP:
+                # As if it had been stored, whatever the form in which it came.
+                return json_response(decoded(asked.body, request), 201)
+            waiting = self._held(program, asked, program.arrive, request)
+        finally:
+            self._engine.post(program.arrived)
+        reply = await self._decided(program, *waiting, request)
         if reply is not None:
             return Response(reply.body, reply.code)
         if not asked.reads:
@@ -64,14 +74,37 @@ class Turnstile:
         return None
 
     async def wait(
-        self, program: Program, asked: Asked, arrive: Any, request: Request, limit_s: float = 0
+        self,
+        program: Program,
+        asked: Asked,
+        arrive: Callable[[Held], None],
+        request: Request,
+        limit_s: float = 0,
     ) -> Reply | None:
         """Until the engine has decided; raises TimeoutError if that takes longer than it may."""
+        self._loop = asyncio.get_running_loop()
+        waiting = self._held(program, asked, arrive, request)
+        return await self._decided(program, *waiting, request, limit_s)
+
+    def _held(
+        self, program: Program, asked: Asked, arrive: Callable[[Held], None], request: Request
+    ) -> tuple[Held, "asyncio.Future[Reply | None]"]:
+        """Tell the engine that a request is there."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Reply | None] = loop.create_future()
-        held = Held(asked, partial(_settle, loop, future), product_of(request), request.port)
-        gone = asyncio.ensure_future(request.receive())
+        held = Held(asked, partial(_settle, loop, future), product_of(request))
         self._engine.post(partial(arrive, held))
+        return held, future
+
+    async def _decided(
+        self,
+        program: Program,
+        held: Held,
+        future: "asyncio.Future[Reply | None]",
+        request: Request,
+        limit_s: float = 0,
+    ) -> Reply | None:
+        gone = asyncio.ensure_future(request.receive())
         try:
             await asyncio.wait(
                 (future, gone), return_when=asyncio.FIRST_COMPLETED, timeout=limit_s or None
@@ -88,6 +121,20 @@ class Turnstile:
             raise TimeoutError
         return await future
 
+    def _after_what_is_in_hand(self, back: Callable[[], None]) -> None:
+        """On the engine thread: have ``back`` run there after the loop's next few rounds."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            back()
+        else:
+            loop.call_soon_threadsafe(self._later, back, ROUNDS)
+
+    def _later(self, back: Callable[[], None], rounds: int) -> None:
+        if rounds:
+            asyncio.get_running_loop().call_soon(self._later, back, rounds - 1)
+        else:
+            self._engine.post(back)
+
     def _in_scenario_time(self, value: JsonValue) -> JsonValue:
         """What the program says about now is about the scenario's now."""
         now = self._engine.cluster.clock.now()
@@ -96,7 +143,7 @@ class Turnstile:
 
 def forget(program: Program, held: Held) -> None:
     """On the engine thread: whoever asked has gone, before or after it was let in."""
-    if not program.drop(held):
+    if not program.drop(held) and held.is_let_in:
         program.answered()
 
 

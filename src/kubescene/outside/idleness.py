@@ -1,16 +1,17 @@
 """When a program outside has nothing left to do, as far as one can tell from outside.
 
 Nothing is on its way to it or from it; and then either the kernel says that it stands still, or
-nothing has been heard of it for a while. The first is exact, the second a guess that is long
-enough for most; the Scenario's status says which it was.
+nothing has been heard of it for a while. The first is exact but for timers of its own, the second
+a guess that is long enough for most; the Scenario's status says which it was.
 """
 
 from kubescene.clock import MILLISECOND, Clock
 from kubescene.outside.programs import Program
+from kubescene.outside.round_trips import RoundTrip
 from kubescene.outside.stillness import Stillness, can_be_watched
 from kubescene.outside.wire import is_quiet
 
-ONE_WORKER = 20 * MILLISECOND
+ONE_WORKER = 150 * MILLISECOND
 MANY_WORKERS = 500 * MILLISECOND
 """Between two requests of one reaction, if its program is not to be watched."""
 
@@ -24,9 +25,10 @@ class Idleness:
         self._quiet = quiet
         self.linger = linger
         self._since = 0
+        self._sign = RoundTrip()
         pid = program.pid
-        watched = pid is not None and can_be_watched(pid)
-        self._stillness = Stillness(pid) if watched and pid is not None else None
+        self._pid = pid if pid is not None and can_be_watched(pid) else None
+        self._stillness = None if self._pid is None else Stillness(self._pid)
 
     @property
     def judged_by(self) -> str:
@@ -34,29 +36,33 @@ class Idleness:
 
     def begin(self) -> None:
         """From now on, whatever was before."""
-        self._since = self._clock.now()
-        if self._stillness is not None:
-            self._stillness.begin(self._since)
+        self._restart(self._clock.now())
 
     def is_reached(self) -> bool:
         now, program = self._clock.now(), self._program
-        if program.passed or not program.has_seen:
+        if program.is_served or not program.has_seen:
             self._restart(now)
             return False
-        self._since = max(self._since, program.last_heard)
+        if program.last_heard > self._since:
+            self._restart(program.last_heard)
         if now - self._since < self.linger:
             return False
-        if self._stillness is None:
+        return self._is_still(now) and self._sign.is_back(program.errand)
+
+    def _is_still(self, now: int) -> bool:
+        if self._stillness is None or self._pid is None:
             return now - self._since >= self._quiet
         if not self._stillness.is_still(now):
+            self._sign.forget()
             return False
         # Who waits for us with one hand may read nothing with the other.
-        if program.is_waiting or is_quiet(program.ports):
-            return True
-        self._restart(now)
-        return False
+        if not self._program.is_waiting and not is_quiet(self._pid):
+            self._restart(now)
+            return False
+        return True
 
     def _restart(self, now: int) -> None:
         self._since = now
+        self._sign.forget()
         if self._stillness is not None:
             self._stillness.begin(now)

@@ -15,6 +15,7 @@ from kubescene.clock import Clock
 from kubescene.errors import ScenarioError
 from kubescene.outside.asking import Asked, Treatment, treatment_of
 from kubescene.outside.feeds import Feed
+from kubescene.outside.round_trips import Errand, at_once
 
 MOST_HELD = 1000
 """Requests of one program that wait at the same time: more is not work but a flood."""
@@ -36,8 +37,7 @@ class Held:
     resolve: Callable[[Reply | None], None]
     product: str = ""
     """The program that it says it comes from, as in ``kubectl/v1.36``: kubectl."""
-    port: int = 0
-    """The other end of its connection."""
+    is_let_in: bool = False
 
 
 class Program:
@@ -60,15 +60,16 @@ class Program:
         self.passed = 0
         """Requests that were let in and are not answered yet."""
         self.last_heard = 0
-        self.ports: dict[int, None] = {}
-        """The other ends of its connections."""
+        self.entered = 0
+        """Requests whose head the event loop has read. It counts them itself."""
+        self._arrived = 0
+        self.errand: Errand = at_once
         self.fault = ""
         self.wake: Callable[[], None] | None = None
 
     # -- watches -------------------------------------------------------------------------------
 
-    def open_feed(self, resource: GroupResource, mark: Callable[[], None], port: int) -> Feed:
-        self.ports[port] = None
+    def open_feed(self, resource: GroupResource, mark: Callable[[], None]) -> Feed:
         feed = Feed(resource, mark, self._changed)
         feed.is_open = self.is_open
         self.feeds.append(feed)
@@ -106,7 +107,6 @@ class Program:
     def arrive(self, held: Held) -> None:
         """A request is there: let it in, or keep it."""
         self.last_heard = self._clock.now()
-        self.ports[held.port] = None
         treatment = treatment_of(held.asked)
         if treatment is Treatment.PARK_POD and not self.is_open:
             self.parkings.append(held)
@@ -114,15 +114,27 @@ class Program:
             self.let_in(held)
         elif len(self.held) >= MOST_HELD:
             self.fault = self.fault or f"more than {MOST_HELD} of its requests wait: {held.asked}"
-            held.resolve(None)
-            self.passed += 1
+            self._pass(held)
         else:
             self.held.append(held)
+
+    def arrived(self) -> None:
+        """A request that has `entered` is known here, or will never be."""
+        self._arrived += 1
+
+    @property
+    def is_served(self) -> bool:
+        """Whether one of its requests is being read or carried out."""
+        return self.passed > 0 or self.entered > self._arrived
 
     def let_in(self, held: Held) -> None:
         """The request is carried out now; `answered` follows."""
         if held in self.held:
             self.held.remove(held)
+        self._pass(held)
+
+    def _pass(self, held: Held) -> None:
+        held.is_let_in = True
         self.passed += 1
         held.resolve(None)
 
@@ -142,15 +154,14 @@ class Program:
     def park(self, held: Held) -> None:
         """It says that its loop is over."""
         self.last_heard = self._clock.now()
-        self.ports[held.port] = None
         self.parked.append(held)
         self.has_parked = True
 
-    def unpark(self) -> None:
-        """Its next loop may begin."""
-        for held in self._taken(self.parked):
-            self.passed += 1
-            held.resolve(None)
+    def unpark(self, most: int = MOST_HELD) -> None:
+        """Its next loop may begin, or that of the first of its workers."""
+        going, self.parked = self.parked[:most], self.parked[most:]
+        for held in going:
+            self._pass(held)
 
     def let_read(self) -> None:
         """Its turn: what it wants to know it may know."""
@@ -181,8 +192,7 @@ class Program:
         self.is_open, self.may_read, self.wake = True, False, None
         for held in self._taken(self.held) + self._taken(self.parkings):
             if held.asked.reads:
-                self.passed += 1
-                held.resolve(None)
+                self._pass(held)
             else:
                 held.resolve(too_late)
         self.unpark()

@@ -23,6 +23,7 @@ from kubescene.outside.feeds import Feed
 from kubescene.outside.idleness import Idleness
 from kubescene.outside.judgements import judged
 from kubescene.outside.programs import Held, Program, Reply
+from kubescene.outside.round_trips import Errand, at_once
 from kubescene.outside.turns.bag import BagTurn
 from kubescene.outside.turns.operator import OperatorTurn
 from kubescene.outside.turns.scheduler import SchedulerTurn
@@ -107,6 +108,8 @@ class OutsideStage:
         self.waiters = NO_OTHERS
         """Classes of waiters that were brought along, by name."""
         self.is_playing: Callable[[], bool] = nobody_plays
+        self.errand: Errand = at_once
+        """Set by the server, once it has an event loop."""
         self.since = 0
         """When the scenario began, in real time."""
 
@@ -115,10 +118,8 @@ class OutsideStage:
     def program(self, name: str) -> Program:
         return self._programs.setdefault(name, Program(name, self._clock))
 
-    def open_feed(
-        self, name: str, resource: GroupResource, mark: Callable[[], None], port: int = 0
-    ) -> Feed:
-        return self.program(name).open_feed(resource, mark, port)
+    def open_feed(self, name: str, resource: GroupResource, mark: Callable[[], None]) -> Feed:
+        return self.program(name).open_feed(resource, mark)
 
     def close_feed(self, name: str, feed: Feed) -> None:
         program = self.program(name)
@@ -126,14 +127,13 @@ class OutsideStage:
         if not program.feeds and name not in self._called and program.pid is None:
             del self._programs[name]
 
-    def park(self, name: str, held: Held) -> None:
+    def park(self, program: Program, held: Held) -> None:
         """A program says that its loop is over; where no scenario runs, it may go on at once.
 
         One that is not called by the scenario which runs waits until that is over.
         """
-        program = self.program(name)
         program.park(held)
-        if name not in self._called and self.is_playing():
+        if program.name not in self._called and self.is_playing():
             self._strangers.append(program)
         elif program.is_open:
             program.unpark()
@@ -167,6 +167,7 @@ class OutsideStage:
         program.has_parked = False
         slot = Slot(declared.name, self._cluster.alarm)
         program.wake = slot.wake
+        program.errand = self.errand
         world = ServedWorld(self._cluster, self._clock)
         waiter = waiter_of(declared, self.waiters) if declared.waiter is not None else None
         turn = TURNS[declared.kind](program, declared, world, waiter)

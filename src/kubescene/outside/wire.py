@@ -1,35 +1,73 @@
-"""Whether anything is on its way between two programs of this machine, from the kernel's tables.
+"""Whether anything is on its way between a program of this machine and whoever it talks to.
 
-Bytes that were sent and not yet read stand in the queues of the two sockets. On a busy machine they
-can stand there while the reader looks idle.
+Bytes that were sent and not yet read stand in the queues of two sockets. On a busy machine they can
+stand there while both ends look idle. The kernel's tables say so.
 """
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-ESTABLISHED = "01"
+from kubescene.outside.stillness import PROC, descendants
+
+TABLES = ("tcp", "tcp6")
+CONNECTING = ("02", "03")
+EMPTY = "00000000:00000000"
+SOCKET = "socket:["
 
 
-def is_quiet(ports: Collection[int]) -> bool:
-    """Whether all is read on the connections whose other ends have these ports.
+class Connection(NamedTuple):
+    """One end, as a line of the table tells it."""
 
-    Where the kernel does not tell, nothing is known to be on its way.
-    """
-    wanted = {f"{port:04X}" for port in ports}
-    for table in TABLES:
+    local: str
+    remote: str
+    state: str
+    queues: str
+    inode: str
+
+    @property
+    def is_busy(self) -> bool:
+        return self.state in CONNECTING or self.queues != EMPTY
+
+
+def is_quiet(pid: int) -> bool:
+    """Whether all is read on the connections of a process and its children, at both ends."""
+    inodes = {inode for each in (pid, *descendants(pid)) for inode in sockets_of(each)}
+    table = list(connections(PROC))
+    own = [each for each in table if each.inode in inodes]
+    return not any(each.is_busy for each in (*own, *others(table, {each.local for each in own})))
+
+
+def others(table: Iterable[Connection], ends: Collection[str]) -> Iterator[Connection]:
+    """The other ends of connections whose own ends are at these ports."""
+    return (each for each in table if each.remote in ends)
+
+
+def sockets_of(pid: int) -> Iterator[str]:
+    """The inodes of a process's sockets."""
+    folder = PROC / str(pid) / "fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
         try:
-            lines = table.read_text().splitlines()[1:]
+            link = os.readlink(folder / name)
         except OSError:
             continue
-        if any(is_busy(line, wanted) for line in lines):
-            return False
-    return True
+        if link.startswith(SOCKET):
+            yield link[len(SOCKET) : -1]
 
 
-def is_busy(line: str, ports: Collection[str]) -> bool:
-    """Whether a line of the table is about one of these ports, with bytes in a queue."""
-    fields = line.split()
-    if len(fields) < 5 or fields[3] != ESTABLISHED or fields[4] == "00000000:00000000":
-        return False
-    return any(field.rpartition(":")[2] in ports for field in fields[1:3])
+def connections(proc: Path) -> Iterator[Connection]:
+    """All TCP connections of this machine; ends are their ports, in hexadecimal."""
+    for name in TABLES:
+        try:
+            lines = (proc / "net" / name).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            ends = (fields[1].rpartition(":")[2], fields[2].rpartition(":")[2])
+            yield Connection(*ends, fields[3], fields[4], fields[9])

@@ -3,10 +3,10 @@
 It sees all that has happened, then whatever it wants to write is held until it has nothing else to
 do; the first write, in an order that does not depend on chance, is carried out. That is one loop.
 Its next turn begins with its own echo. A program that says when a loop is over (``parked``) writes
-all of the loop in one turn.
+all of the loop in one turn; of several workers that wait one goes on.
 """
 
-from kubescene.control import IDLE, WAITING, Progress
+from kubescene.control import WAITING, Progress
 from kubescene.outside.idleness import ONE_WORKER, Idleness
 from kubescene.outside.turns.turn import Turn
 
@@ -26,7 +26,8 @@ class OperatorTurn(Turn):
         self._wrote = False
         program.let_read()
         program.give_all()
-        program.unpark()
+        program.unpark(most=1)
+        self._others = len(program.parked)
         self._judge().begin()
         return self._go(self._working, "it was still busy")
 
@@ -40,20 +41,20 @@ class OperatorTurn(Turn):
 
     def _working(self) -> Progress:
         program = self._program
-        if program.has_parked and not program.passed and (writes := program.writes):
-            # It tells when the loop is over: until then its writes belong together.
-            program.let_in(writes[0])
-            self._wrote = True
-            return self._go(self._echoing, "its write was not answered")
-        if program.has_parked and self._wrote:
-            over = program.parked and not program.passed
-            return self._end(Progress(wrote=True, more=True)) if over else WAITING
         if not self._judge().is_reached():
             return WAITING
         if writes := program.writes:
             program.let_in(writes[0])
-            return self._go(self._answering, "its write was not answered")
-        return self._end(IDLE) if self._is_content() else WAITING
+            self._wrote = True
+            # One that tells when its loop is over: until then its writes belong together.
+            state = self._echoing if program.has_parked else self._answering
+            return self._go(state, "its write was not answered")
+        if len(program.parked) > self._others:
+            # A loop is over; whether another follows, only its own queue knows.
+            return self._end(Progress(wrote=self._wrote, more=True))
+        if self._wrote or not self._is_content():
+            return WAITING
+        return self._end(Progress(wrote=False, more=bool(program.parked)))
 
     def _echoing(self) -> Progress:
         """In the middle of a loop: it sees its own write before it writes again."""
