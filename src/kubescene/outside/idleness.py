@@ -47,19 +47,18 @@ class Idleness:
             self._restart(program.last_heard)
         if now - self._since < self.linger:
             return False
-        return self._is_still(now) and self._sign.is_back(program.errand)
+        if not self._sign.is_asked and self._is_still(now):
+            # All it had to say is on its way, if it had anything to say: see whether that comes.
+            self._sign.ask(program.errand)
+        return self._sign.is_back
 
     def _is_still(self, now: int) -> bool:
         if self._stillness is None or self._pid is None:
             return now - self._since >= self._quiet
         if not self._stillness.is_still(now):
-            self._sign.forget()
             return False
         # Who waits for us with one hand may read nothing with the other.
-        if not self._program.is_waiting and not is_quiet(self._pid):
-            self._restart(now)
-            return False
-        return True
+        return self._program.is_waiting or is_quiet(self._pid)
 
     def _restart(self, now: int) -> None:
         self._since = now

@@ -5,6 +5,7 @@ asks the loop for a sign, which comes after whatever it had in hand.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 Errand: TypeAlias = Callable[[Callable[[], None]], None]
@@ -20,22 +21,26 @@ class RoundTrip:
     """One sign after the other. All but the errand itself is for the engine thread."""
 
     def __init__(self) -> None:
-        self._is_away = False
-        self._is_back = False
+        self._number = 0
+        self._asked = 0
+        self._back = 0
 
     def forget(self) -> None:
-        """The next sign is asked for anew."""
-        self._is_back = False
+        """A sign that was asked for before says nothing any more."""
+        self._number += 1
 
-    def is_back(self, errand: Errand) -> bool:
-        """Whether a sign that was asked for after `forget` has come; asks if nobody has."""
-        if self._is_back:
-            return True
-        if not self._is_away:
-            self._is_away = True
-            errand(self._come_back)
-        return False
+    @property
+    def is_asked(self) -> bool:
+        return self._asked == self._number
 
-    def _come_back(self) -> None:
-        self._is_away = False
-        self._is_back = True
+    def ask(self, errand: Errand) -> None:
+        self._asked = self._number
+        errand(partial(self._come_back, self._number))
+
+    @property
+    def is_back(self) -> bool:
+        """Whether the sign that was asked for last has come."""
+        return self._back == self._number
+
+    def _come_back(self, number: int) -> None:
+        self._back = number
