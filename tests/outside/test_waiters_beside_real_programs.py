@@ -3,6 +3,7 @@
 Skipped where these programs are not there (see `real_programs`).
 """
 
+import re
 from copy import deepcopy
 from typing import Any
 
@@ -40,6 +41,7 @@ WORKLOADS = [
     pytest.param(workload("DaemonSet", selector=SELECTOR), 2, id="DaemonSet"),
     pytest.param(JOB, 2, id="Job"),
 ]
+KINDS = {"Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"}
 OURS = [{"name": each} for each in ("deployment", "replicaset")]
 
 
@@ -119,3 +121,30 @@ def test_the_scheduler_has_tried_every_pod_and_its_status_promises_the_same_byte
     assert bound(run) == ["a"]
     (told,) = run.status["outside"]
     assert (told["judgedBy"], told["sameBytes"]) == (["park-pod", "still"], True)
+
+
+def test_nothing_that_they_write_has_the_machines_time() -> None:
+    manager, scheduler = map(require_program, ("kube-controller-manager", "kube-scheduler"))
+    nodes = [create(1, make_node(f"n{number}").cpu("8").build()) for number in range(2)]
+    objects = [deepcopy(each.values[0]) for each in WORKLOADS]
+    story = [*nodes, create(1, make_pod("large").cpu("99").build())]
+    for obj in objects:
+        assert isinstance(obj, dict)
+        obj["metadata"]["name"] = obj["kind"].lower()
+        story.append(create(2, obj))
+    both = [
+        {"name": "kcm", "kind": "bag", "waiter": {"name": "workloads"}, "timeout": "60s"},
+        {"name": "kube-scheduler", "kind": "scheduler", "timeout": "60s"},
+    ]
+    document = scenario([*story, done(3)], *both)
+    document["spec"]["controllers"]["presimulationControllers"] = {"disabled": OURS}
+    with stage() as made:
+        made.start("kcm", f"{manager} {{settings}}", "bag")
+        made.start("kube-scheduler", f"{scheduler} {{settings}}", "scheduler")
+        run = made.play(document)
+        exported = orjson.loads(made.server.engine.call(made.server.cluster.export))
+    assert (run.phase, run.message) == ("Succeeded", "")
+    written = [each for each in exported["items"] if each["kind"] in KINDS]
+    assert {each["kind"] for each in written} == KINDS
+    days = re.findall(rb"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d[.\d]*Z", orjson.dumps(written))
+    assert set(days) == {b"2026-01-01"}
