@@ -132,7 +132,7 @@ def test_nothing_that_they_write_has_the_machines_time() -> None:
         assert isinstance(obj, dict)
         obj["metadata"]["name"] = obj["kind"].lower()
         story.append(create(2, obj))
-    both = [
+    both: list[JsonObject] = [
         {"name": "kcm", "kind": "bag", "waiter": {"name": "workloads"}, "timeout": "60s"},
         {"name": "kube-scheduler", "kind": "scheduler", "timeout": "60s"},
     ]
