@@ -16,7 +16,7 @@ from kubescene.clock import ScenarioStep
 from kubescene.outside.judgements import judged
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
-from kubescene.results.summary import OutsideOutcome
+from kubescene.results.summary import OutsideOutcome, Placement
 from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.resource import State, status_of
@@ -123,6 +123,14 @@ def test_the_summary_shows_it() -> None:
     assert "mine scheduler park-pod, still same bytes" in shown
     assert "kcm bag quiet its workers race" in shown
     assert summary.to_dict()["outside"][1]["message"] == "its workers race"
+
+
+def test_nodes_that_nobody_has_counted_are_not_shown_as_none() -> None:
+    summary = Summary(scenario="s", phase="Succeeded")
+    summary.placements = [Placement("default/p", "1.1", "n", candidates=0, feasible=0)]
+    text = StringIO()
+    print_summary(summary, Console(file=text, width=100))
+    assert "0 of 0" not in text.getvalue()
 
 
 def saved(tmp_path: Path, *outside: dict[str, Any], simulated: str = "fan-out") -> Path:

@@ -104,7 +104,7 @@ def test_without_a_document_the_flags_of_the_client_count() -> None:
 
 
 def test_leader_election_is_advice() -> None:
-    assert "leaderElect is true, must be false" in advised_settings(None)[0]
+    assert "leaderElect is true, better false" in advised_settings(None)[0]
     assert advised_settings(None, ["--leader-elect=false"]) == []
     assert advised_settings(GOOD, ["--leader-elect", "false"]) != []  # as the program reads it
 
