@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
+from msgspec import structs
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -17,7 +18,7 @@ from kubescene.outside.judgements import judged
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.summary import OutsideOutcome, Placement
-from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus
+from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus, WaiterSpec
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.resource import State, status_of
 from outside_runs import FAN_OUT, config_map, create, done, scenario, stage
@@ -44,6 +45,9 @@ def test_equal_runs_are_promised_only_where_nothing_was_guessed(
 ) -> None:
     status = judged(OutsideController("x", kind, **more), by, settings_known=known)
     assert (status.name, status.kind, status.judged_by) == ("x", kind, by)
+    watched = structs.replace(OutsideController("x", kind, **more), waiter=WaiterSpec("workloads"))
+    signs = (*by, "waiter workloads") if by else ()
+    assert judged(watched, by, settings_known=known) == structs.replace(status, judged_by=signs)
     assert status.same_bytes is (not doubt)
     assert doubt in status.message
 

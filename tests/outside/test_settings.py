@@ -210,7 +210,10 @@ def test_a_scheduler_without_its_settings_is_refused_unless_the_scenario_says_ot
 def test_the_flags_for_a_controller_manager_lack_nothing() -> None:
     assert missing_manager_settings(manager_arguments()) == []
     assert advised_manager_settings(manager_arguments()) == []
-    assert missing_in(manager_arguments(["job-controller"]), OutsideKind.BAG) == []
+    words = ["env", "A=1", "/opt/kube-controller-manager"]
+    assert missing_in([*words, *manager_arguments(["job-controller"])], OutsideKind.BAG) == []
+    assert missing_in(words, OutsideKind.BAG) != []
+    assert missing_in(["my-operators"], OutsideKind.BAG) == []
 
 
 def test_controllers_that_go_by_the_machines_clock_must_not_run() -> None:
