@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
+from msgspec import structs
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -16,8 +17,8 @@ from kubescene.clock import ScenarioStep
 from kubescene.outside.judgements import judged
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
-from kubescene.results.summary import OutsideOutcome
-from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus
+from kubescene.results.summary import OutsideOutcome, Placement
+from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus, WaiterSpec
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.resource import State, status_of
 from outside_runs import FAN_OUT, config_map, create, done, scenario, stage
@@ -44,6 +45,9 @@ def test_equal_runs_are_promised_only_where_nothing_was_guessed(
 ) -> None:
     status = judged(OutsideController("x", kind, **more), by, settings_known=known)
     assert (status.name, status.kind, status.judged_by) == ("x", kind, by)
+    watched = structs.replace(OutsideController("x", kind, **more), waiter=WaiterSpec("workloads"))
+    signs = (*by, "waiter workloads") if by else ()
+    assert judged(watched, by, settings_known=known) == structs.replace(status, judged_by=signs)
     assert status.same_bytes is (not doubt)
     assert doubt in status.message
 
@@ -123,6 +127,14 @@ def test_the_summary_shows_it() -> None:
     assert "mine scheduler park-pod, still same bytes" in shown
     assert "kcm bag quiet its workers race" in shown
     assert summary.to_dict()["outside"][1]["message"] == "its workers race"
+
+
+def test_nodes_that_nobody_has_counted_are_not_shown_as_none() -> None:
+    summary = Summary(scenario="s", phase="Succeeded")
+    summary.placements = [Placement("default/p", "1.1", "n", candidates=0, feasible=0)]
+    text = StringIO()
+    print_summary(summary, Console(file=text, width=100))
+    assert "0 of 0" not in text.getvalue()
 
 
 def saved(tmp_path: Path, *outside: dict[str, Any], simulated: str = "fan-out") -> Path:

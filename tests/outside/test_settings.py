@@ -1,7 +1,5 @@
 """Which settings programs outside need, and what their commands and files lack."""
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from kubescene.outside.settings import (
 )
 from kubescene.scenario.outside import Feed, OutsideController, OutsideKind
 from kubescene.types import JsonObject
+from real_programs import require_program
 
 GOOD = recommended_configuration()
 FLUSH = "--pod-max-in-unschedulable-pods-duration"
@@ -105,7 +104,7 @@ def test_without_a_document_the_flags_of_the_client_count() -> None:
 
 
 def test_leader_election_is_advice() -> None:
-    assert "leaderElect is true, must be false" in advised_settings(None)[0]
+    assert "leaderElect is true, better false" in advised_settings(None)[0]
     assert advised_settings(None, ["--leader-elect=false"]) == []
     assert advised_settings(GOOD, ["--leader-elect", "false"]) != []  # as the program reads it
 
@@ -211,7 +210,10 @@ def test_a_scheduler_without_its_settings_is_refused_unless_the_scenario_says_ot
 def test_the_flags_for_a_controller_manager_lack_nothing() -> None:
     assert missing_manager_settings(manager_arguments()) == []
     assert advised_manager_settings(manager_arguments()) == []
-    assert missing_in(manager_arguments(["job-controller"]), OutsideKind.BAG) == []
+    words = ["env", "A=1", "/opt/kube-controller-manager"]
+    assert missing_in([*words, *manager_arguments(["job-controller"])], OutsideKind.BAG) == []
+    assert missing_in(words, OutsideKind.BAG) != []
+    assert missing_in(["my-operators"], OutsideKind.BAG) == []
 
 
 def test_controllers_that_go_by_the_machines_clock_must_not_run() -> None:
@@ -294,10 +296,6 @@ def test_a_controller_manager_and_an_operator() -> None:
     assert invoke("my-operator").exit_code == 0
 
 
-SCHEDULER = os.environ.get("KUBESCENE_KUBE_SCHEDULER") or shutil.which("kube-scheduler")
-
-
-@pytest.mark.skipif(SCHEDULER is None, reason="no kube-scheduler on this machine")
 def test_the_real_scheduler_accepts_what_is_recommended(tmp_path: Path) -> None:
     kubeconfig, config, written = tmp_path / "kube", tmp_path / "config.yaml", tmp_path / "written"
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
@@ -316,8 +314,8 @@ def test_the_real_scheduler_accepts_what_is_recommended(tmp_path: Path) -> None:
     )
     made = recommended_configuration({**GOOD, "clientConnection": {"kubeconfig": str(kubeconfig)}})
     config.write_text(yaml.safe_dump(made), encoding="utf-8")
-    assert SCHEDULER is not None
-    asked = [SCHEDULER, f"--config={config}", f"--write-config-to={written}", *FLAGS]
+    scheduler = str(require_program("kube-scheduler"))
+    asked = [scheduler, f"--config={config}", f"--write-config-to={written}", *FLAGS]
     subprocess.run(asked, check=True, capture_output=True, timeout=120)
     found = yaml.safe_load(written.read_text(encoding="utf-8"))
     assert (found["parallelism"], found["podMaxBackoffSeconds"]) == (1, 86_400)

@@ -150,8 +150,8 @@ def test_of_one_namespace_only() -> None:
 
 
 def test_a_kind_that_nobody_knows_is_an_error_and_no_endless_wait() -> None:
-    with pytest.raises(ScenarioError, match=r"controller mine, waiter.conditions\[0\]: .*Databas"):
-        conditions("true", kind="Databas").condition(Cluster().client(ENGINE))
+    with pytest.raises(ScenarioError, match=r"controller mine, waiter.conditions\[0\]: .*Databank"):
+        conditions("true", kind="Databank").condition(Cluster().client(ENGINE))
 
 
 def test_conditions_in_a_real_world() -> None:

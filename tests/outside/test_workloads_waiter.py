@@ -277,6 +277,11 @@ DAEMON_SETS = [
         id="an update waits for a pod",
     ),
     pytest.param(
+        [daemon_set(currentNumberScheduled=2), pod(0), pod(1, leaving=True)],
+        "",
+        id="an update waits for a pod to be gone",
+    ),
+    pytest.param(
         [daemon_set({"updateStrategy": {"type": "OnDelete"}}, currentNumberScheduled=2)],
         "",
         id="on delete",

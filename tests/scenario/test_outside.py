@@ -112,6 +112,7 @@ FAULTS = [
         id="two of one name",
     ),
     pytest.param(scenario({"name": "My Op"}), AT, "lower case", id="a name for no URL"),
+    pytest.param(scenario({"name": "scenario-engine"}), AT, "choose another", id="the engine's"),
     pytest.param(scenario({"name": "a/b"}), AT, "part of a URL", id="a name with a slash"),
     pytest.param(scenario({"name": "a" * 64}), AT, "at most 63", id="a long name"),
     pytest.param(

@@ -74,10 +74,8 @@ def show(words: "list[str]", declared: "OutsideController", kind: "OutsideKind")
     elif kind == "bag":
         typer.echo(f"flags    {' '.join(manager_arguments())}")
     else:
-        flags = recommended_arguments(words)
-        typer.echo(
-            f"flags    {' '.join(flags) or 'fine'}; --write FILE completes the configuration"
-        )
+        typer.echo(f"flags    {' '.join(recommended_arguments(words)) or 'fine'}")
+        typer.echo("config   --write FILE writes it with what is missing")
     return bool(missing)
 
 

@@ -39,14 +39,20 @@ def missing_in(
     """What a program's command line, and the file that it names, must say otherwise."""
     if kind is OutsideKind.SCHEDULER:
         return missing_settings(configuration_of(command), command, declared)
-    return missing_manager_settings(command) if kind is OutsideKind.BAG else []
+    return missing_manager_settings(command) if is_manager(command, kind) else []
 
 
 def advised_in(command: Sequence[str], kind: OutsideKind) -> list[str]:
     """What it had better say otherwise."""
     if kind is OutsideKind.SCHEDULER:
         return advised_settings(configuration_of(command), command)
-    return advised_manager_settings(command) if kind is OutsideKind.BAG else []
+    return advised_manager_settings(command) if is_manager(command, kind) else []
+
+
+def is_manager(command: Sequence[str], kind: OutsideKind) -> bool:
+    """Whether it is a kube-controller-manager: the flags of other bags are not known."""
+    named = any("controller-manager" in Path(word).name for word in command)
+    return kind is OutsideKind.BAG and named
 
 
 def kind_of(command: Sequence[str]) -> OutsideKind:

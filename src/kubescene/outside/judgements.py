@@ -17,7 +17,14 @@ def judged(
 ) -> OutsideStatus:
     """``by`` are the signs that were gone by; ``settings_known``: somebody has looked at them."""
     doubt = doubt_about(declared, by, settings_known=settings_known)
-    return OutsideStatus(declared.name, str(declared.kind), by, not doubt, doubt)
+    signs = (*by, *waiters_of(declared)) if by else ()
+    return OutsideStatus(declared.name, str(declared.kind), signs, not doubt, doubt)
+
+
+def waiters_of(declared: OutsideController) -> list[str]:
+    """The waiter that had to agree, as a sign."""
+    spec = declared.waiter
+    return [] if spec is None else [f"waiter {spec.name or 'conditions'}"]
 
 
 def doubt_about(declared: OutsideController, by: tuple[str, ...], *, settings_known: bool) -> str:

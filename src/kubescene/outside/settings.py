@@ -52,7 +52,7 @@ def advised_settings(config: Mapping[str, Any] | None, arguments: Sequence[str] 
     given = last(flags_of(arguments), "leader-elect")
     if is_true(given) if given is not None else election is not False:
         why = "it works only after it has become the leader, and ends if it cannot stay it"
-        return [_told("leaderElection.leaderElect", "true", "false", why)]
+        return [f"leaderElection.leaderElect is true, better false: {why}"]
     return []
 
 

@@ -8,15 +8,15 @@ annotations and the data of a ConfigMap. A time that lies ahead (now and an hour
 be one of the machine's: it stays, too. So the scenario's own times had better not be today's.
 """
 
-import re
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.types import JsonValue
 
-TIMES = re.compile(r".*(?:Time|Timestamp)")
-"""``lastTransitionTime``, ``completionTime``, ``lastTimestamp`` ..."""
+TIMES = ("Time", "Timestamp")
+"""How the names of times end: ``lastTransitionTime``, ``completionTime``, ``lastTimestamp`` ..."""
 OTHER_TIMES = frozenset({"startedAt", "finishedAt", "timeAdded"})
 OPAQUE = frozenset(
     {
@@ -65,7 +65,7 @@ def with_scenario_times(body: JsonValue, since: int, until: int, now: int) -> Js
     """
     window = Window(since, until, now)
     if isinstance(body, list):
-        return _same_or([_operation(each, window) for each in body], body)
+        return _list([_operation(each, window) for each in body], body)
     return _value(body, window)
 
 
@@ -78,14 +78,14 @@ def written(instant: int, digits: int, like: str) -> str:
 
 def is_time(name: str) -> bool:
     """Whether a field of this name holds a time, here and in custom resources."""
-    return name in OTHER_TIMES or TIMES.fullmatch(name) is not None
+    return name.endswith(TIMES) or name in OTHER_TIMES
 
 
 def _value(value: Any, window: Window) -> Any:
     if isinstance(value, Mapping):
-        return _same_or({name: _member(name, each, window) for name, each in value.items()}, value)
+        return _object({name: _member(name, each, window) for name, each in value.items()}, value)
     if isinstance(value, list):
-        return _same_or([_value(each, window) for each in value], value)
+        return _list([_value(each, window) for each in value], value)
     return value
 
 
@@ -95,13 +95,15 @@ def _member(name: str, value: Any, window: Window) -> Any:
     if name in OPAQUE:
         return value
     if name == "managedFields" and isinstance(value, list):
-        return _same_or([_managed(each, window) for each in value], value)
+        return _list([_managed(each, window) for each in value], value)
     return _value(value, window)
 
 
 def _managed(entry: Any, window: Window) -> Any:
     time = entry.get("time") if isinstance(entry, Mapping) else None
-    return {**entry, "time": window.instead_of(time)} if isinstance(time, str) else entry
+    if not isinstance(time, str):
+        return entry
+    return _object({**entry, "time": window.instead_of(time)}, entry)
 
 
 def _operation(operation: Any, window: Window) -> Any:
@@ -115,7 +117,7 @@ def _operation(operation: Any, window: Window) -> Any:
     name = next((step for step in reversed(steps) if not _is_index(step)), "")
     # The end of a list has the name of the list: its items are no times.
     name = name if steps and steps[-1] == name else ""
-    return _same_or({**operation, "value": _member(name, value, window)}, operation)
+    return _object({**operation, "value": _member(name, value, window)}, operation)
 
 
 def _steps(path: Any) -> Sequence[str]:
@@ -126,6 +128,10 @@ def _is_index(step: str) -> bool:
     return step == "-" or step.isdecimal()
 
 
-def _same_or(made: Any, value: Any) -> Any:
-    """The value itself if nothing in it was changed."""
-    return value if made == value else made
+def _object(made: dict[str, Any], value: Mapping[str, Any]) -> Any:
+    """The object itself if none of its members was replaced."""
+    return value if all(map(is_, made.values(), value.values())) else made
+
+
+def _list(made: list[Any], value: list[Any]) -> Any:
+    return value if all(map(is_, made, value)) else made

@@ -12,6 +12,7 @@ from kubescene.timeline.attempts import PreemptionRecord, TriedNode
 from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 
 NODES_SHOWN = 20
+OUTSIDE = "a scheduler outside of this process: it does not say which nodes it looked at"
 NOT_KEPT = "scores were not kept: run again with spec.simulation.explain: Full to keep them"
 
 
@@ -26,8 +27,7 @@ def print_attempt(attempt: ExplainedAttempt, console: Console, *, node: str = ""
     if attempt.explained:
         print_verdicts(attempt, console, node)
     elif not attempt.traceback:
-        _say(f"{attempt.feasible} of {attempt.evaluated} nodes that were looked at fit", console)
-        _say(NOT_KEPT, console)
+        print_counts(attempt, console)
     for line in told_extenders(attempt.extenders, node):
         _say(line, console, "yellow" if "error" in line else "")
     for wait in attempt.waits:
@@ -37,6 +37,15 @@ def print_attempt(attempt: ExplainedAttempt, console: Console, *, node: str = ""
     if attempt.traceback:
         console.print(attempt.traceback.rstrip(), style="dim", highlight=False, markup=False)
     console.print()
+
+
+def print_counts(attempt: ExplainedAttempt, console: Console) -> None:
+    """Of an attempt without verdicts. A scheduler outside does not say which nodes it looked at."""
+    if attempt.node and not attempt.evaluated:
+        _say(OUTSIDE, console)
+    elif attempt.evaluated:
+        _say(f"{attempt.feasible} of {attempt.evaluated} nodes that were looked at fit", console)
+        _say(NOT_KEPT, console)
 
 
 def print_verdicts(attempt: ExplainedAttempt, console: Console, node: str = "") -> None:

@@ -144,7 +144,8 @@ def decisions_table(summary: Summary) -> Table:
             Text(placed.node, style="green"),
             "-" if placed.score is None else str(placed.score),
             runner_up,
-            f"{placed.feasible} of {placed.candidates}",
+            # A scheduler outside the process does not tell which nodes it has looked at.
+            f"{placed.feasible} of {placed.candidates}" if placed.candidates else "-",
         )
     return table
 

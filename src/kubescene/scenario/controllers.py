@@ -60,9 +60,9 @@ def refuse_outside(spec: ScenarioSpec) -> None:
     playing = [each.name for each in spec.outside if each.name not in spec.disabled]
     if playing:
         raise ScenarioError(
-            f"{', '.join(playing)} run in other processes, and controllers.outside needs a server "
-            "that gives them their turns: play the scenario with `kubescene run FILE --server URL` "
-            'or start them with `kubescene run FILE --outside NAME="command"`',
+            f"controllers.outside needs a server that gives {', '.join(playing)} turns: play the "
+            "scenario with `kubescene run FILE --server URL`, or start the program with "
+            '`kubescene run FILE --outside NAME="command"`',
             where="spec.controllers.outside",
             path=("spec", "controllers", "outside"),
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kubescene.actors import ENGINE
 from kubescene.scenario.outside import (
     DEFAULT_SCHEDULER_NAME,
     OutsideKind,
@@ -77,6 +78,8 @@ def _entry_faults(entry: Mapping[str, Any], simulated: Sequence[str]) -> Iterato
     if not OUTSIDE_NAME.fullmatch(name):
         message = "must be at most 63 lower case letters, digits and '-', as it is part of a URL"
         yield Fault(("name",), f"{message}; not {name!r}")
+    if name == ENGINE.name:
+        yield Fault(("name",), f"{name!r} is whoever plays the scenario: choose another name")
     if kind != OutsideKind.SCHEDULER:
         for field in OF_SCHEDULERS:
             if entry.get(field) is not None:

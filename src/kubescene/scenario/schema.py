@@ -91,7 +91,7 @@ def outside_schema() -> JsonObject:
             "kind": text("Its kind."),
             "judgedBy": listed(
                 "Signs: parked (it says so itself), park-pod, still (the kernel's accounts), "
-                "quiet (silence), linger (a longer silence).",
+                "quiet (silence), linger (a longer silence), waiter NAME (it had to agree).",
                 {"type": "string"},
             ),
             "sameBytes": {

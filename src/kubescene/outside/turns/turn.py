@@ -61,6 +61,8 @@ class Turn:
         self._state: Callable[[], Progress] = self._begin
         self._expects = ""
         self._deadline = 0
+        self._asked_at = -1
+        self._answer = False
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -88,8 +90,16 @@ class Turn:
         return WAITING
 
     def _is_content(self) -> bool:
-        """Whether its waiter, if it has one, agrees that nothing is left to do."""
-        return self._waiter is None or self._waiter.condition(self._world.reader)
+        """Whether its waiter, if it has one, agrees that nothing is left to do.
+
+        It is asked once for every state of the world: it looks at nothing else, and at all of it.
+        """
+        if self._waiter is None:
+            return True
+        revision = self._world.revision
+        if revision != self._asked_at:
+            self._answer, self._asked_at = self._waiter.condition(self._world.reader), revision
+        return self._answer
 
     def _give_up(self) -> NoReturn:
         waited = self._declared.timeout_ns // SECOND
@@ -100,7 +110,7 @@ class Turn:
         )
 
     def _unmet(self) -> str:
-        if self._waiter is None or self._waiter.condition(self._world.reader):
+        if self._waiter is None or self._is_content():
             return ""
         return f" ({self._waiter.name}: {self._waiter.unmet(self._world.reader)})"
 

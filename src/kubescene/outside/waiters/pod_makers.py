@@ -49,7 +49,8 @@ def is_leaving(pod: JsonObject) -> bool:
 
 
 def is_ready(pod: JsonObject) -> bool:
-    return status_of(pod).get("phase") == "Running" and has(pod, "Ready")
+    """Whether nobody waits for it: one that leaves is waited for, too."""
+    return status_of(pod).get("phase") == "Running" and has(pod, "Ready") and not is_leaving(pod)
 
 
 def pods_of(obj: JsonObject, reader: Reader) -> Sequence[JsonObject]:
