@@ -151,7 +151,7 @@ class OutsideStage:
     def ended(self, name: str, last_words: str) -> None:
         """The program is gone."""
         program = self.program(name)
-        program.pid = None
+        program.pid, program.has_parked = None, False
         program.fault = program.fault or last_words
 
     # -- the engine --------------------------------------------------------------------------------
@@ -164,7 +164,6 @@ class OutsideStage:
         program = self.program(declared.name)
         schedules = declared.kind is OutsideKind.SCHEDULER
         program.actor = Actor(declared.name, schedules=schedules)
-        program.has_parked = False
         slot = Slot(declared.name, self._cluster.alarm)
         program.wake = slot.wake
         program.errand = self.errand

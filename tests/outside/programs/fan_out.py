@@ -42,6 +42,9 @@ class FanOut:
             self._queue[name] = int(wanted)
 
     def run(self) -> None:
+        if self._options.park:
+            # Before the first loop: from now on it is known to park.
+            check_scenario_step_phase(NAME, self._server)
         while True:
             self._client.pump(0.5)
             while self._queue:

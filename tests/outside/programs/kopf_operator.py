@@ -16,7 +16,7 @@ import kopf
 import kubernetes
 import yaml
 
-from kubescene.outside.parking import in_steps
+from kubescene.outside.parking import check_scenario_step_phase, in_steps
 
 NAME = "fan-out"
 TOO_MANY = 1000
@@ -82,6 +82,7 @@ def register(kubeconfig: str, park: bool) -> None:
     if park:
         with open(kubeconfig) as file:
             server = yaml.safe_load(file)["clusters"][0]["cluster"]["server"]
+        check_scenario_step_phase(NAME, server)  # so that the first loop, too, is known to park
         kopf.on.event("configmaps", labels=labels)(in_steps(NAME, server)(fan_out_event))
         return
     for handler in (kopf.on.create, kopf.on.update, kopf.on.resume):

@@ -33,6 +33,10 @@ func run(park bool) error {
 	if err != nil {
 		return err
 	}
+	// So that the first loop, too, is known to park.
+	if err := scenario.CheckScenarioStepPhase("fan-out", simulator); err != nil {
+		return err
+	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
 	if err != nil {
 		return err
