@@ -4,6 +4,7 @@ import base64
 import socket
 import ssl
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,11 @@ from kubescene.clock import SECOND, ScaledClock
 from real_programs import require_program
 
 READY_S = 120
+DIE_WITH_PARENT = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: also if the tests themselves are killed
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 DISPOSABLE = {"metadata": {"annotations": {"kubescene.dev/disposable": "true"}}}
 KUBE_SYSTEM = ObjectRef(NAMESPACE, "kube-system")
 
@@ -165,7 +171,12 @@ class RealServer:
         log = (self._folder / f"{program.name}.log").open("wb")
         with log:
             self._processes.append(
-                subprocess.Popen([program, *arguments], stdout=log, stderr=log, cwd=self._folder)
+                subprocess.Popen(
+                    [sys.executable, "-c", DIE_WITH_PARENT, str(program), *arguments],
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._folder,
+                )
             )
 
     def _wait_ready(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import kubescene
+from client.worlds import PATIENCE_S
 from kubescene.api.kinds import LEASE, NAMESPACE, NODE, POD, SCENARIO
 from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
@@ -396,7 +397,9 @@ def test_what_a_killed_controller_has_locked_the_next_one_unlocks(
     with client_of(real_server.outsider) as user:
         user.create(left)
         clock = ScaledClock(1)
+        deadline = clock.now() + int(PATIENCE_S * SECOND)
         while not is_locked(user):  # the server hears of it a moment later
+            assert clock.now() < deadline
             clock.wait_until(clock.now() + SECOND // 20)
     with staged(real_server, tmp_path) as stage:
         assert stage.user.find(ObjectRef(WEBHOOKS, "kubescene")) is None
