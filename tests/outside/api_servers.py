@@ -1,11 +1,10 @@
 """API servers that scenarios are played against: a real kube-apiserver, and ours in its place."""
 
 import base64
-import os
-import signal
 import socket
 import ssl
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,11 @@ from kubescene.clock import SECOND, ScaledClock
 from real_programs import require_program
 
 READY_S = 120
+DIE_WITH_PARENT = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: also if the tests themselves are killed
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 DISPOSABLE = {"metadata": {"annotations": {"kubescene.dev/disposable": "true"}}}
 KUBE_SYSTEM = ObjectRef(NAMESPACE, "kube-system")
 
@@ -94,15 +98,10 @@ class RealServer:
         self.outsider = self._written("somebody", {"token": "token-of-somebody"})
 
     def stop(self) -> None:
-        """End both; nothing is left."""
+        """End both at once: what they hold goes with their folder."""
         for process in reversed(self._processes):
-            process.send_signal(signal.SIGTERM)
-        for process in reversed(self._processes):
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
         self._processes.clear()
 
     # -- inside ----------------------------------------------------------------------------
@@ -172,7 +171,12 @@ class RealServer:
         log = (self._folder / f"{program.name}.log").open("wb")
         with log:
             self._processes.append(
-                subprocess.Popen([program, *arguments], stdout=log, stderr=log, cwd=self._folder)
+                subprocess.Popen(
+                    [sys.executable, "-c", DIE_WITH_PARENT, str(program), *arguments],
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._folder,
+                )
             )
 
     def _wait_ready(self) -> None:
@@ -225,11 +229,3 @@ def free_port() -> int:
         bound.bind(("127.0.0.1", 0))
         port: int = bound.getsockname()[1]
         return port
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""API servers for the tests of this folder. The real one is started once for all of a module."""
+"""API servers for the tests of this folder. The real one is started once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ def own_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnS
     server.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
     server = RealServer(tmp_path_factory.mktemp("kube-apiserver"))
     yield server

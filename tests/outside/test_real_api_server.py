@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 import kubescene
+from client.worlds import PATIENCE_S
 from kubescene.api.kinds import LEASE, NAMESPACE, NODE, POD, SCENARIO
 from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
-from kubescene.errors import ForbiddenError, InvalidError
+from kubescene.clock import SECOND, ScaledClock
+from kubescene.errors import ForbiddenError, InternalError, InvalidError
 from kubescene.outside.remote.webhook.certificates import make_certificate
 from kubescene.results import open_run
 from kubescene.scenario.phases import ResultsStrategy
@@ -313,6 +315,27 @@ def test_a_timeline_that_the_server_itself_finds_too_large_stays_out(
 # -- keeping others away ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("verb", ["create", "change", "delete"])
+def test_without_a_webhook_what_others_write_ends_the_scenario(stage: Stage, verb: str) -> None:
+    stage.play(scenario("mine", create(1, NODE_1), create(1, POD_A)))
+    user = stage.user
+    if verb == "create":
+        user.create(make_pod("intruder").build())
+        what = 'pods "intruder" was created by tester'
+    elif verb == "change":
+        user.patch(ObjectRef(NODE, "n1"), {"metadata": {"labels": {"a": "b"}}})
+        what = 'nodes "n1" was changed by tester'
+    else:
+        user.delete(ObjectRef(NODE, "n1"))
+        what = 'nodes "n1" was deleted by'
+    while stage.phase("mine") == "Paused":
+        stage.player.turn(0.2)
+    status = stage.user.get(ObjectRef(SCENARIO, "mine"))["status"]
+    assert status["phase"] == "Failed"
+    assert status["message"].startswith(what)
+    assert "--webhook-port" in status["message"]
+
+
 @pytest.fixture
 def guarded(real_server: ApiServer, tmp_path: Path) -> Iterator[Stage]:
     make_disposable(real_server)
@@ -360,6 +383,37 @@ def test_edits_that_come_too_late_are_refused_or_warned_of(guarded: Stage) -> No
         user.patch(
             ObjectRef(SCENARIO, "mine"), {"status": {"phase": "Failed"}}, subresource="status"
         )
+
+
+def test_what_a_killed_controller_has_locked_the_next_one_unlocks(
+    real_server: ApiServer, tmp_path: Path
+) -> None:
+    make_disposable(real_server)
+    with staged(real_server, tmp_path) as stage:
+        stage.player.admit_by(make_certificate("127.0.0.1"), "127.0.0.1", 0)
+        stage.play(scenario("killed", create(1, NODE_1)))
+        registered = stage.user.get(ObjectRef(WEBHOOKS, "kubescene"))
+    left = {**registered, "metadata": {"name": "kubescene"}}
+    with client_of(real_server.outsider) as user:
+        user.create(left)
+        clock = ScaledClock(1)
+        deadline = clock.now() + int(PATIENCE_S * SECOND)
+        while not is_locked(user):  # the server hears of it a moment later
+            assert clock.now() < deadline
+            clock.wait_until(clock.now() + SECOND // 20)
+    with staged(real_server, tmp_path) as stage:
+        assert stage.user.find(ObjectRef(WEBHOOKS, "kubescene")) is None
+        played = stage.play(scenario("next", create(1, NODE_1), done(1)))
+    assert played["status"]["phase"] == "Succeeded", played["status"].get("message")
+    leave_nothing(real_server)
+
+
+def is_locked(user: HttpClient) -> bool:
+    try:
+        user.create(make_pod("dry").build(), options=WriteOptions(dry_run=True))
+    except InternalError as error:
+        return "failed calling webhook" in error.message
+    return False
 
 
 def test_an_api_server_that_cannot_reach_the_webhook_fails_the_scenario(

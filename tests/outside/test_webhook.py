@@ -1,5 +1,6 @@
 """What the admission webhook lets pass, and how it is reached."""
 
+import http.client
 import json
 import ssl
 import urllib.error
@@ -233,6 +234,24 @@ def test_what_is_too_long_is_not_read(webhook: Webhook, certificate: Certificate
     if isinstance(refused.value, urllib.error.HTTPError):
         assert refused.value.code == 413
         refused.value.close()
+
+
+def test_a_connection_that_was_kept_ends_with_it(
+    webhook: Webhook, certificate: Certificate
+) -> None:
+    trust = ssl.create_default_context(cadata=certificate.bundle.decode())
+    connection = http.client.HTTPSConnection("127.0.0.1", webhook.server_port, context=trust)
+
+    def ask() -> bytes:
+        body = json.dumps({"request": {"uid": "7", "name": PROBE}})
+        connection.request("POST", "/admit", body)
+        return connection.getresponse().read()
+
+    assert ask()
+    webhook.stop()
+    with pytest.raises((ConnectionError, http.client.HTTPException, ssl.SSLError)):
+        ask()
+    connection.close()
 
 
 def test_a_port_that_is_taken_is_named(webhook: Webhook, door: Door) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 RUN_FAILED = 1
 UNCHECKED = (
-    "No --webhook-port: what others write while a scenario is under way is not refused, and may "
-    "change its result."
+    "No --webhook-port: what others write while a scenario is under way is not refused, and makes "
+    "it fail."
 )
 
 

@@ -135,6 +135,7 @@ class RemoteCluster(Cluster):
     def begin_anew(self) -> None:
         super().begin_anew()
         self._give_accounts()
+        self.mirror.intruders.look()
 
     def _left_over(self) -> Iterator[Record]:
         self.mirror.hear()

@@ -50,6 +50,8 @@ class Link:
         """The same without waiting."""
         self.under_way = announcement
         try:
-            return ask()
+            record = ask()
         finally:
             self.under_way = None
+        self.mirror.intruders.answered(announcement.verb, record)
+        return record

@@ -17,12 +17,14 @@ from kubescene.api.records import Record
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, Clock, ScaledClock
 from kubescene.errors import UnseenWriteError
+from kubescene.outside.remote.intruders import Intruders
 from kubescene.outside.remote.times import ScenarioTimes
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
 PATIENCE_S = 30.0
+LOOK_S = 0.05
 
 
 class Mirror:
@@ -45,6 +47,7 @@ class Mirror:
         self._times = ScenarioTimes(registry.clock)
         self._is_complete = False
         self._ours: set[str] = set()
+        self.intruders = Intruders(managers)
 
     def begin(self) -> None:
         """Take over all that exists, and follow it from now on."""
@@ -66,7 +69,8 @@ class Mirror:
             left = deadline - self._clock.now()
             if left <= 0:
                 raise UnseenWriteError(f"{what} is not so after {self._patience_s:g} s")
-            self._client.pump(left / SECOND)
+            # That a new kind is followed is no change of an object: nothing is told of it.
+            self._client.pump(min(left / SECOND, LOOK_S))
 
     def is_ours(self, record: Record) -> bool:
         """Whether Kubescene has written the object: by what its field managers are called."""
@@ -75,6 +79,7 @@ class Mirror:
     # -- inside ----------------------------------------------------------------------------
 
     def _heard(self, change: Change) -> None:
+        self.intruders.heard(change)
         if change.type is ChangeType.DELETED:
             self._remove(change.record)
         else:

@@ -15,6 +15,10 @@ from kubescene.outside.remote.webhook.serving import Webhook
 from kubescene.scenario.phases import ResultsStrategy
 
 STOPPED = "the controller was stopped while the Scenario was running"
+INTRUDED = (
+    "{what} while the Scenario had the cluster, so what happened is not what it says: keep others "
+    "away with --webhook-port"
+)
 LOOK_S = 0.5
 """How long nothing may be heard before somebody looks whether the loop is to end."""
 
@@ -85,29 +89,38 @@ class Player:
         moments = self.scenarios.moments()
         if moments is None:
             self._cluster.mirror.hear(timeout_s)
+            self._look_for_intruders()
             self.scenarios.look()
-            if self.scenarios.current is None:
-                self._let_others_write()
+            self._let_others_write()
             return False
         run = self.scenarios.current
         self._report(run, "plays")
         self._play(moments)
         self._report(run, outcome_of(run))
-        if self.scenarios.current is None:
-            self._let_others_write()
+        self._let_others_write()
         return True
 
     def _play(self, moments: Iterator[object]) -> None:
         for _ in moments:
             self._cluster.mirror.hear()
+            self._look_for_intruders()
             if self._is_stopping:
                 return
+
+    def _look_for_intruders(self) -> None:
+        if what := self._cluster.mirror.intruders.found:
+            self.scenarios.fail_current(INTRUDED.format(what=what))
+            self._cluster.mirror.intruders.look_away()
 
     def _report(self, run: LiveRun | None, what: str) -> None:
         if self._tell is not None and run is not None:
             self._tell(f"{run.name}: {what}")
 
     def _let_others_write(self) -> None:
+        """Unless a scenario is under way, be it paused."""
+        if self.scenarios.current is not None:
+            return
+        self._cluster.mirror.intruders.look_away()
         if self._registration is not None:
             self._registration.withdraw()
 

@@ -6,6 +6,7 @@ one.
 
 import logging
 import socket
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -43,6 +44,7 @@ class Webhook(ThreadingHTTPServer):
                 f"the webhook cannot listen on {host}:{port}: {error.strerror or error}; choose "
                 "another --webhook-port or --webhook-host"
             ) from None
+        self._open: set[socket.socket] = set()
         shown = f"[{host}]" if ":" in host else host
         self.url = f"https://{shown}:{self.server_port}{PATH}"
         self._thread = Thread(target=self.serve_forever, name="kubescene-webhook", daemon=True)
@@ -51,17 +53,24 @@ class Webhook(ThreadingHTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer nobody any more; safe to call twice."""
+        """Answer nobody any more, also not on connections that are kept. Safe to call twice."""
         if self._thread.is_alive():
             self.shutdown()
             self._thread.join()
         self.server_close()
+        for connection in self._open.copy():
+            with suppress(OSError):  # it has ended by itself
+                connection.shutdown(socket.SHUT_RDWR)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """On the thread of the connection, so that a slow handshake keeps nobody else waiting."""
         request.settimeout(SLOWEST_HANDSHAKE_S)
         with self._tls.wrap_socket(request, server_side=True) as secured:
-            super().finish_request(secured, client_address)
+            self._open.add(secured)
+            try:
+                super().finish_request(secured, client_address)
+            finally:
+                self._open.discard(secured)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Whoever hangs up, or does not speak TLS, is not worth a traceback."""
