@@ -2,28 +2,18 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kubescene.cli.run_origins import Origin, opened
 from kubescene.errors import ConfigurationError
 from kubescene.reports.tables import text_lines
 from kubescene.results.prices import read_prices
-from kubescene.results.sources import RunSource, open_run
 from kubescene.results.tables import Table, tables
 
 Format = Literal["table", "csv", "json", "parquet"]
 FINE = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """Where the run is: exactly one of directory and server."""
-
-    run: Path | None = None
-    server: str | None = None
-    scenario: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,29 +25,6 @@ class Wish:
     out: Path | None = None
     prices: Path | None = None
     labels: tuple[str, ...] = ()
-
-
-@contextmanager
-def opened(origin: Origin) -> Iterator[RunSource]:
-    """The run; what is wrong with it is said on standard error."""
-    if (origin.run is None) == (origin.server is None):
-        raise ConfigurationError("name either a run directory or --server URL")
-    if origin.run is not None:
-        source = open_run(origin.run)
-        warn(source)
-        yield source
-        return
-    # Those who read a directory need no HTTP.
-    from kubescene.cli.remote_results import served_run
-
-    with served_run(origin.server or "", origin.scenario) as source:
-        warn(source)
-        yield source
-
-
-def warn(source: RunSource) -> None:
-    for warning in source.warnings:
-        sys.stderr.write(f"kubescene: warning: {warning}\n")
 
 
 def show_results(origin: Origin, wish: Wish) -> int:
