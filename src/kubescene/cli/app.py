@@ -361,6 +361,13 @@ def results(
         list[str] | None,
         typer.Option(metavar="KEY", help="With pods and nodes: a column for a label; repeatable."),
     ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="A measure of your own, a function of the run; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Show what a run comes down to: measures, pods, nodes, steps and other tables.
 
@@ -372,8 +379,14 @@ def results(
     if run is not None and directory is not None:
         raise ConfigurationError("name the run once: RUN and --run mean the same")
     origin = origin_of(run or directory, server, scenario)
-    labels = tuple(label or ())
-    wish = Wish(table=table, format=format, out=out, prices=prices, labels=labels)
+    wish = Wish(
+        table=table,
+        format=format,
+        out=out,
+        prices=prices,
+        labels=tuple(label or ()),
+        measures=tuple(measure or ()),
+    )
     raise typer.Exit(show_results(origin, wish))
 
 
