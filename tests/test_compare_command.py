@@ -2,13 +2,17 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import kubescene
+from apiserver.http import Http
+from apiserver.scenarios import play
 from kubescene.api.yaml_text import dump_yaml
+from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError, KubesceneError
@@ -313,3 +317,57 @@ def test_a_run_that_fails_says_with_which_configuration(files: Path) -> None:
     result = both(files, "one", "two")
     assert result.exit_code in (1, 2)
     assert f"with {files / 'one.yaml'}: " in result.stderr
+
+
+# -- servers -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served() -> Iterator[str]:
+    """A server that has played the scenario of the other tests, under two names."""
+    with Server(port=0) as server:
+        http = Http(server.host, server.port)
+        play(http, scenario())
+        again = scenario().build()
+        again["metadata"]["name"] = "again"
+        play(http, again)
+        http.close()
+        yield server.url
+
+
+def test_runs_of_servers_are_compared_like_directories(served: str, runs: Path) -> None:
+    result = command("compare", f"{served}#spread", runs / "b")
+    assert result.exit_code == 1, result.output
+    assert "2 pods went elsewhere; moved by NodeResourcesFit 2" in result.stdout
+    assert f"{served}#spread" in result.stdout
+    assert command("compare", f"{served}#spread", f"{served}#again").exit_code == 0
+
+
+def test_the_same_scenario_of_a_server_is_no_comparison(served: str) -> None:
+    told = refused(command("compare", f"{served}#spread", f"{served}#spread"))
+    assert "are the same run: name the --out directories of two runs, or two scenarios" in told
+
+
+def test_one_of_several_scenarios_must_be_named(served: str, runs: Path) -> None:
+    assert "again, spread" in refused(command("compare", served, runs / "a"))
+
+
+def test_a_page_of_a_server_s_run_needs_a_place(served: str, tmp_path: Path) -> None:
+    asked = ("report", "--server", served, "--scenario", "spread")
+    assert "say with --out where the page goes" in refused(command(*asked))
+    assert command(*asked, "--out", tmp_path / "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<h1>spread</h1>" in page
+    assert command("report", f"{served}#spread", "--out", "-").stdout == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("report", "http://x", "--server", "http://y"), "is a server already"),
+        (("results", "out", "--scenario", "s"), "--scenario goes with --server"),
+        (("report",), "name either a run directory or --server"),
+    ],
+)
+def test_a_run_is_named_once(arguments: tuple[str, ...], told: str) -> None:
+    assert told in refused(command(*arguments))

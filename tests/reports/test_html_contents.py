@@ -389,6 +389,17 @@ def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
     assert 'id="waiting"' not in page
 
 
+def test_where_there_is_no_pod_none_is_said_to_have_a_node(tmp_path: Path) -> None:
+    kubescene.run(ScenarioBuilder("empty").done(), out=tmp_path)
+    notes = {each.name: each.note for each in contents(tmp_path).figures}
+    assert notes["Pods waiting"] == "no pod needs one"
+
+
+@pytest.mark.parametrize("name", ["n-\u00b2", "n-" + "7" * 5000, "n-\u0663", ""])
+def test_strange_names_have_a_place_in_the_order_too(name: str) -> None:
+    assert sorted([name, "n-10", "n-2"], key=natural).index("n-2") < 2
+
+
 def test_ten_thousand_nodes_stay_small(tmp_path: Path) -> None:
     page = report_html(many_nodes(10_000, 1, tmp_path))
     assert len(page.encode()) < 700_000

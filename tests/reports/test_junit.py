@@ -1,5 +1,6 @@
 """Test results as JUnit XML: valid for readers, whatever a message holds."""
 
+import re
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
@@ -155,3 +156,58 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match=r"file/junit\.xml"):
         clear_junit(tmp_path / "file" / "junit.xml")
+
+
+# -- other readers -----------------------------------------------------------------------------
+
+JENKINS: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors"},
+        {"group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log"},
+        {"testsuite", "properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "testcase": (
+        {"name"},
+        {"time", "classname", "group"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": (set(), {"type", "message"}, set()),
+    "error": (set(), {"type", "message"}, set()),
+    "skipped": (set(), {"type", "message"}, set()),
+    "system-out": (set(), set(), set()),
+    "system-err": (set(), set(), set()),
+}
+"""What the schema of Jenkins's xUnit plugin (junit-10) wants, allows, and lets elements hold."""
+
+
+def every_outcome() -> bytes:
+    failed = suite_of(summary(phase="Failed", message="no"), expected=["all placed"])
+    return junit_xml([suite_of(summary(HELD, FALSE, NO_VALUE)), failed, unplayed("b", "line 3")])
+
+
+def test_jenkins_s_schema_allows_all_that_is_written() -> None:
+    for element in fromstring(every_outcome()).iter():
+        required, allowed, children = JENKINS[element.tag]
+        assert required <= element.attrib.keys() <= required | allowed
+        assert {child.tag for child in element} <= children
+        if element.tag.startswith("testsuite"):
+            # SUREFIRE_TIME of the same schema.
+            time = element.attrib.get("time", "")
+            assert re.fullmatch(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?", time)
+
+
+def test_junitparser_reads_the_same_outcomes() -> None:
+    """Where it is installed: ``pip install junitparser``."""
+    junitparser = pytest.importorskip("junitparser")
+    found = junitparser.JUnitXml.fromstring(every_outcome())
+    told = [
+        (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) for suite in found
+    ]
+    assert told == [("s", 4, 1, 1, 0), ("s", 2, 0, 1, 1), ("b", 1, 0, 1, 0)]
+    kinds = [[type(each).__name__ for each in case.result] for suite in found for case in suite]
+    assert kinds == [[], [], ["Failure"], ["Error"], ["Error"], ["Skipped"], ["Error"]]
+    found.update_statistics()
+    assert (found.tests, found.failures, found.errors, found.skipped) == (7, 1, 3, 1)

@@ -302,7 +302,15 @@ def explain(
 
 @app.command()
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The --out directory of a run.")],
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="The --out directory of a run.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server that has played a scenario.")
+    ] = None,
+    scenario: Annotated[
+        str, typer.Option(help="With --server: which scenario, if there are several.")
+    ] = "",
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write there instead of RUN/report.html; - prints it."),
@@ -313,17 +321,18 @@ def report(
     Example: kubescene report out/first-scenario
     """
     from kubescene.cli.report import report_run
+    from kubescene.cli.run_origins import origin_of
 
-    raise typer.Exit(report_run(run, out))
+    raise typer.Exit(report_run(origin_of(run, server, scenario), out))
 
 
 @app.command()
 def results(
     run: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help="The --out directory of a run.")
+        str | None, typer.Argument(metavar="[RUN]", help="The --out directory of a run.")
     ] = None,
     directory: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="The same as RUN.")
+        str | None, typer.Option("--run", metavar="DIR", help="The same as RUN.")
     ] = None,
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="A server that has played a scenario.")
@@ -352,25 +361,41 @@ def results(
         list[str] | None,
         typer.Option(metavar="KEY", help="With pods and nodes: a column for a label; repeatable."),
     ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="A measure of your own, a function of the run; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Show what a run comes down to: measures, pods, nodes, steps and other tables.
 
     Example: kubescene results out/first --table pods --format csv
     """
-    from kubescene.cli.results import Origin, Wish, show_results
+    from kubescene.cli.results import Wish, show_results
+    from kubescene.cli.run_origins import origin_of
 
     if run is not None and directory is not None:
         raise ConfigurationError("name the run once: RUN and --run mean the same")
-    origin = Origin(run=run or directory, server=server, scenario=scenario)
-    labels = tuple(label or ())
-    wish = Wish(table=table, format=format, out=out, prices=prices, labels=labels)
+    origin = origin_of(run or directory, server, scenario)
+    wish = Wish(
+        table=table,
+        format=format,
+        out=out,
+        prices=prices,
+        labels=tuple(label or ()),
+        measures=tuple(measure or ()),
+    )
     raise typer.Exit(show_results(origin, wish))
 
 
 @app.command()
 def compare(
-    run_a: Annotated[Path, typer.Argument(help="The --out directory of a run.")],
-    run_b: Annotated[Path, typer.Argument(help="That of the run to compare with it.")],
+    run_a: Annotated[
+        str, typer.Argument(help="The --out directory of a run, or URL#SCENARIO of a server.")
+    ],
+    run_b: Annotated[str, typer.Argument(help="That of the run to compare with it.")],
     form: Annotated[
         Literal["terminal", "markdown", "json"] | None,
         typer.Option("--format", help="How to show it; by default as the name of --out ends."),
@@ -409,13 +434,9 @@ def compare(
 
     Example: kubescene compare out/before out/after --format markdown
     """
-    from kubescene.cli.compare import (
-        Format,
-        compare_directories,
-        show_comparison,
-        with_second_opinions,
-    )
+    from kubescene.cli.compare import Format, compare_runs, show_comparison
     from kubescene.cli.replaying import PlayedWith
+    from kubescene.cli.run_origins import origin_of
 
     given = PlayedWith(
         plugins=plugin or (),
@@ -423,9 +444,13 @@ def compare(
         feature_gates=feature_gates,
         folder=folder,
     )
-    found = compare_directories(run_a, run_b, looked_at=limit, given=given if replay else None)
-    if what_if:
-        found = with_second_opinions(found, run_a, run_b, given)
+    found = compare_runs(
+        origin_of(run_a),
+        origin_of(run_b),
+        looked_at=limit,
+        replay=given if replay else None,
+        what_if=given if what_if else None,
+    )
     raise typer.Exit(show_comparison(found, None if form is None else Format(form), out))
 
 

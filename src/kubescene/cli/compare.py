@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kubescene.cli.run_origins import Origin, directory_of
 from kubescene.errors import ConfigurationError
 from kubescene.results.comparison import Comparison, compare
 from kubescene.results.comparison.placements import Explainer
@@ -73,20 +74,40 @@ def write_text(out: Path, text: str) -> None:
         ) from error
 
 
-def refuse_twins(a: Path, b: Path) -> None:
+def refuse_twins(a: Origin, b: Origin) -> None:
     """Comparing a run with itself is a slip of the keyboard, not a result."""
-    if a.resolve() == b.resolve():
+    same_directory = a.run is not None and b.run is not None and a.run.resolve() == b.run.resolve()
+    if a == b or same_directory:
         raise ConfigurationError(
-            f"{a} and {b} are the same run: name the --out directories of two runs"
+            f"{a} and {b} are the same run: name the --out directories of two runs, or two "
+            "scenarios of servers as URL#NAME"
         )
 
 
+def compare_runs(
+    a: Origin,
+    b: Origin,
+    *,
+    looked_at: int,
+    replay: "PlayedWith | None" = None,
+    what_if: "PlayedWith | None" = None,
+) -> Comparison:
+    """Compare two runs.
+
+    ``replay`` has those played again that explain too little, ``what_if`` asks B's scheduler about
+    pods that follow, in A's cluster.
+    """
+    refuse_twins(a, b)
+    with directory_of(a) as first, directory_of(b) as second:
+        names = (str(a), str(b))
+        found = compare_directories(first, second, names=names, looked_at=looked_at, given=replay)
+        return found if what_if is None else with_second_opinions(found, first, second, what_if)
+
+
 def compare_directories(
-    a: Path, b: Path, *, looked_at: int, given: "PlayedWith | None"
+    a: Path, b: Path, *, names: tuple[str, str], looked_at: int, given: "PlayedWith | None"
 ) -> Comparison:
     """Compare two run directories; ``given`` has those played again that explain too little."""
-    refuse_twins(a, b)
-    names = (str(a), str(b))
     sources = open_run(a), open_run(b)
     found = compare(*sources, names=names, looked_at=looked_at)
     if given is None:

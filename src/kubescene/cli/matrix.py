@@ -47,7 +47,9 @@ def matrix(
     ] = "table",
     measure: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Show this measure. May be repeated."),
+        typer.Option(
+            metavar="NAME", help="Show this measure, or MODULE:FUNCTION, one of yours. Repeatable."
+        ),
     ] = None,
     prices: Annotated[
         Path | None,

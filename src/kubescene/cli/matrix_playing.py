@@ -115,6 +115,8 @@ def check(arguments: MatrixArguments, out: Path | None) -> None:
 
 
 def played(arguments: MatrixArguments, out: Path | None, watcher: Telling) -> MatrixResult:
+    if arguments.measures and "" not in sys.path:
+        sys.path.insert(0, "")  # as with python -m: a measure may lie in the current directory
     return matrix(
         list(arguments.files),
         arguments.schedulers(),
@@ -151,7 +153,8 @@ def show(result: MatrixResult, arguments: MatrixArguments) -> None:
     elif arguments.format == "json":
         sys.stdout.write(result.json().decode())
     elif arguments.format == "table":
-        sys.stdout.writelines(text_lines(result, arguments.measures))
+        names = result.measures if arguments.measures else ()
+        sys.stdout.writelines(text_lines(result, names))
 
 
 def tell(result: MatrixResult, arguments: MatrixArguments, out: Path | None) -> None:

@@ -21,11 +21,17 @@ NOT_KEPT = "has played no scenario: there are no results"
 @contextmanager
 def served_run(url: str, scenario: str = "") -> Iterator[RunSource]:
     """The run of a scenario (or of the only one) at a server, as long as it is needed."""
-    with TemporaryDirectory(prefix="kubescene-results-") as folder:
-        name = fetch_run(url, scenario, Path(folder))
+    with fetched_run(url, scenario) as (folder, name):
         source = open_run(folder)
         source.place = f"{url.rstrip('/')}, scenario {name}"
         yield source
+
+
+@contextmanager
+def fetched_run(url: str, scenario: str = "") -> Iterator[tuple[Path, str]]:
+    """The same as a directory, and the scenario's name."""
+    with TemporaryDirectory(prefix="kubescene-results-") as folder:
+        yield Path(folder), fetch_run(url, scenario, Path(folder))
 
 
 def fetch_run(url: str, scenario: str, folder: Path) -> str:

@@ -3,29 +3,33 @@
 import sys
 from pathlib import Path
 
+from kubescene.cli.run_origins import Origin, opened
 from kubescene.errors import ConfigurationError
 from kubescene.reports.html import report_html, write_report
 from kubescene.results.output import REPORT_FILE
-from kubescene.results.sources import open_run
 from kubescene.running import RunResult
 
 FINE = 0
 PRINTED = Path("-")
 
 
-def report_run(run: Path, out: Path | None) -> int:
-    """Write the page of a run's directory, and say where; returns the exit code."""
-    source = open_run(run)
-    if out == PRINTED:
-        sys.stdout.write(report_html(source))
-        return FINE
-    if out is None and not run.is_dir():
-        raise ConfigurationError(f"{run} is a timeline alone: say with --out where the page goes")
-    file = write_report(source, run / REPORT_FILE if out is None else out)
-    for warning in source.warnings:
-        sys.stderr.write(f"kubescene: warning: {warning}\n")
-    print(file)
+def report_run(origin: Origin, out: Path | None) -> int:
+    """Write the page of a run, and say where; returns the exit code."""
+    file = out or beside(origin)
+    with opened(origin) as source:
+        if file == PRINTED:
+            sys.stdout.write(report_html(source))
+        else:
+            print(write_report(source, file))
     return FINE
+
+
+def beside(origin: Origin) -> Path:
+    """Among the results of a run, if they are in a directory."""
+    if origin.run is None or origin.run.is_file():
+        what = "at a server" if origin.run is None else "a timeline alone"
+        raise ConfigurationError(f"{origin} is {what}: say with --out where the page goes")
+    return origin.run / REPORT_FILE
 
 
 def write_beside(result: RunResult, out: Path) -> None:

@@ -1,29 +1,20 @@
 """``kubescene results``: a run as tables, on the terminal or in a file."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kubescene.cli.run_origins import Origin, opened
 from kubescene.errors import ConfigurationError
 from kubescene.reports.tables import text_lines
+from kubescene.results.measures.own import OwnFunction, load_measure
 from kubescene.results.prices import read_prices
-from kubescene.results.sources import RunSource, open_run
 from kubescene.results.tables import Table, tables
 
 Format = Literal["table", "csv", "json", "parquet"]
 FINE = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """Where the run is: exactly one of directory and server."""
-
-    run: Path | None = None
-    server: str | None = None
-    scenario: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,29 +26,7 @@ class Wish:
     out: Path | None = None
     prices: Path | None = None
     labels: tuple[str, ...] = ()
-
-
-@contextmanager
-def opened(origin: Origin) -> Iterator[RunSource]:
-    """The run; what is wrong with it is said on standard error."""
-    if (origin.run is None) == (origin.server is None):
-        raise ConfigurationError("name either a run directory or --server URL")
-    if origin.run is not None:
-        source = open_run(origin.run)
-        warn(source)
-        yield source
-        return
-    # Those who read a directory need no HTTP.
-    from kubescene.cli.remote_results import served_run
-
-    with served_run(origin.server or "", origin.scenario) as source:
-        warn(source)
-        yield source
-
-
-def warn(source: RunSource) -> None:
-    for warning in source.warnings:
-        sys.stderr.write(f"kubescene: warning: {warning}\n")
+    measures: tuple[str, ...] = ()
 
 
 def show_results(origin: Origin, wish: Wish) -> int:
@@ -65,8 +34,9 @@ def show_results(origin: Origin, wish: Wish) -> int:
     if wish.format == "parquet" and wish.out is None:
         raise ConfigurationError("Parquet is not for terminals: name a file by --out")
     prices = None if wish.prices is None else read_prices(wish.prices)
+    own = own_measures_named(wish.measures)
     with opened(origin) as source:
-        found = tables(source, prices)
+        found = tables(source, prices, own)
         if wish.table not in found:
             raise ConfigurationError(
                 f"there is no table {wish.table!r}; there are: {', '.join(found)}"
@@ -74,6 +44,13 @@ def show_results(origin: Origin, wish: Wish) -> int:
         table = found[wish.table]
         give(table.with_labels(wish.labels) if wish.labels else table, wish)
     return FINE
+
+
+def own_measures_named(references: Iterable[str]) -> list[OwnFunction]:
+    """Functions by ``module:function``, also such that lie in the current directory."""
+    if references and "" not in sys.path:
+        sys.path.insert(0, "")  # as with python -m
+    return [load_measure(each) for each in references]
 
 
 def give(table: Table[Any], wish: Wish) -> None:

@@ -14,6 +14,13 @@ from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.errors import ConfigurationError
 from kubescene.results.measures import ALL, cost_measures
 from kubescene.results.measures.measure import RESOURCE, word
+from kubescene.results.measures.own import (
+    OwnFunction,
+    is_reference,
+    load_measure,
+    own_measure,
+    own_measures,
+)
 from kubescene.results.prices import Prices
 from kubescene.types import JsonObject
 
@@ -29,12 +36,29 @@ USUAL = (
 """What a terminal shows if nobody says otherwise; files have all measures."""
 
 
+def chosen_measures(given: Sequence[str | OwnFunction]) -> tuple[list[OwnFunction], list[str]]:
+    """The functions among what somebody asks for, and the names that all of it has in tables."""
+    own: list[OwnFunction] = []
+    names = []
+    for each in given:
+        if isinstance(each, str) and not is_reference(each):
+            names.append(each)
+        else:
+            own.append(load_measure(each) if isinstance(each, str) else each)
+            names.append(own_measure(own[-1]).name)
+    return own, names
+
+
 def check_measures(
-    names: Sequence[str], scenarios: Iterable[JsonObject], prices: Prices | None
+    names: Sequence[str],
+    scenarios: Iterable[JsonObject],
+    prices: Prices | None,
+    own: Sequence[OwnFunction] = (),
 ) -> None:
     """Raise for a name that no run can have."""
     documents = list(scenarios)
     known = set(known_measures(documents, prices))
+    known |= {each.name for each in own_measures(own, sorted(known))}
     unread = any(b'"objectFrom"' in orjson.dumps(each) for each in documents)
     for name in names:
         if name not in known and not (unread and is_of_a_resource(name)):

@@ -1,9 +1,9 @@
 """What a run is known by: a digest of everything that its result depends on.
 
 The scenario with the files that it reads, the scheduler's configuration, gates and plugins, the
-controllers, the seed, the prices, and the version of Kubescene. The code of plugins and controllers
-counts by the bytes of the module that it stands in; what that module imports does not, nor does
-what extenders answer.
+controllers, the seed, the prices, measures of one's own, and the version of Kubescene. The code of
+plugins, controllers and such measures counts by the bytes of the module that it stands in; what
+that module imports does not, nor does what extenders answer.
 """
 
 import hashlib
@@ -34,7 +34,8 @@ def digest_of(job: RunJob) -> str:
 
 def described(job: RunJob) -> JsonObject:
     request = job.request
-    return {
+    own = {"measures": [_code(each) for each in job.own]} if job.own else {}
+    return own | {
         "format": FORMAT,
         "version": __version__,
         "scenario": {key: value for key, value in request.scenario.items() if key != "status"},

@@ -11,6 +11,7 @@ from kubescene.errors import KubesceneError
 from kubescene.experiments.executors import told
 from kubescene.results.measures import measures
 from kubescene.results.measures.measure import Number
+from kubescene.results.measures.own import OwnFunction
 from kubescene.results.prices import Prices
 from kubescene.running import RunRequest, RunResult, play
 from kubescene.timeline.explanations import Explain
@@ -18,10 +19,11 @@ from kubescene.timeline.explanations import Explain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunJob:
-    """A run, and the price list that its cost is measured by."""
+    """A run, the price list that its cost is measured by, and measures of one's own."""
 
     request: RunRequest
     prices: Prices | None = None
+    own: tuple[OwnFunction, ...] = ()
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +38,16 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 def played(job: RunJob) -> RunOutcome:
     """Play a run; also that it failed is an outcome."""
     try:
-        return outcome_of(play(unexplained(job.request)), job.prices)
+        return outcome_of(play(unexplained(job.request)), job)
     except KubesceneError as error:
         return RunOutcome(error=" ".join(str(error).split()) or told(error))
 
 
-def outcome_of(result: RunResult, prices: Prices | None) -> RunOutcome:
+def outcome_of(result: RunResult, job: RunJob) -> RunOutcome:
     if not result.ok:
         return RunOutcome(error=" ".join(result.message.split()) or f"it ended {result.phase}")
     unmet = [each.name for each in result.summary.unmet]
-    return RunOutcome(measures=measures(result, prices), unmet=unmet)
+    return RunOutcome(measures=measures(result, job.prices, job.own), unmet=unmet)
 
 
 def unexplained(request: RunRequest) -> RunRequest:

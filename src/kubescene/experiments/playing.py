@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from kubescene.errors import ConfigurationError
-from kubescene.experiments.choosing import check_measures
+from kubescene.experiments.choosing import check_measures, chosen_measures
 from kubescene.experiments.combinations import (
     Combination,
     Configurations,
@@ -21,6 +21,7 @@ from kubescene.experiments.executors import Done, Executor, ExecutorName, execut
 from kubescene.experiments.jobs import RunJob, RunOutcome, played
 from kubescene.experiments.markers import Markers
 from kubescene.experiments.results import MatrixResult, MatrixRun
+from kubescene.results.measures.own import OwnFunction
 from kubescene.results.prices import Prices, read_prices
 
 
@@ -68,7 +69,7 @@ def matrix(
     seeds: Seeds = None,
     *,
     settings: Mapping[str, Sequence[Any]] | None = None,
-    measures: Sequence[str] = (),
+    measures: Sequence[str | OwnFunction] = (),
     jobs: int | None = None,
     executor: Executor | ExecutorName | None = None,
     out: str | Path | None = None,
@@ -83,7 +84,7 @@ def matrix(
     ``scheduler`` (None: the scenario's own); mappings give them names. ``seeds`` is how many (1 to
     N), or which. ``settings`` are values by the path of a field, such as
     ``{"spec.operations.1.createOperation.count": [10, 20]}``. ``measures`` are those that tables
-    show, all by default.
+    show, all by default; functions of a run, or ``module:function``, are measures of one's own.
 
     ``jobs`` runs are played at a time, by default as many as there are processors; one is played
     in this process. With ``out``, finished runs leave a marker there, and are not played again.
@@ -94,24 +95,29 @@ def matrix(
     several = combinations(
         scenarios, configurations, settings or {}, reconcilers=reconcilers, strict=strict
     )
-    check_measures(measures, (each.request.scenario for each in several), priced)
-    plan = list(planned(several, seeds_of(seeds), priced))
+    own, names = chosen_measures(measures)
+    check_measures(names, (each.request.scenario for each in several), priced, own)
+    plan = list(planned(several, seeds_of(seeds), priced, tuple(own)))
     if executor is None or isinstance(executor, str):
         executor = executor_named(executor, at_a_time(jobs, len(plan)))
     try:
         runs = collected(plan, executor, Markers(None if out is None else Path(out)), watcher)
     finally:
         executor.cancel()
-    return MatrixResult(runs, measures)
+    return MatrixResult(runs, names)
 
 
 def planned(
-    several: Sequence[Combination], seeds: Sequence[int | None], prices: Prices | None
+    several: Sequence[Combination],
+    seeds: Sequence[int | None],
+    prices: Prices | None,
+    own: tuple[OwnFunction, ...],
 ) -> Iterator[Planned]:
     """Every run, in the order of the table."""
     for combination in several:
         for seed in seeds:
-            job = RunJob(request=replace(combination.request, seed=seed), prices=prices)
+            request = replace(combination.request, seed=seed)
+            job = RunJob(request=request, prices=prices, own=own)
             yield Planned(combination, job, digest_of(job))
 
 

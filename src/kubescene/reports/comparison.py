@@ -9,10 +9,12 @@ from rich.text import Text
 from kubescene.reports.comparison_words import (
     change,
     equal_line,
+    expectations_line,
     given_line,
     number,
     told_cause,
     told_divergence,
+    told_expectation,
     told_mover,
     told_rest,
     told_run,
@@ -39,9 +41,13 @@ def sections(comparison: Comparison, *, replayable: bool) -> Iterable[Renderable
         yield Text(equal_line(comparison), style="green")
         if comparison.inputs:
             yield inputs_table(comparison)
+        if comparison.unmet:
+            yield expectations_table(comparison)
         return
     yield from headlines(comparison)
     yield inputs_table(comparison) if comparison.inputs else Text(f"\n{given_line(comparison)}")
+    if comparison.expectations:
+        yield expectations_table(comparison)
     yield from parting(comparison)
     yield from pod_sections(comparison)
     yield from number_sections(comparison)
@@ -71,6 +77,22 @@ def inputs_table(comparison: Comparison) -> Table:
     for each in rows[:ROWS_SHOWN]:
         table.add_row(Text(each.what), Text(each.a), Text(each.b))
     return table
+
+
+def expectations_table(comparison: Comparison) -> Table:
+    """Those that fail somewhere, or that one of the runs does not have."""
+    rows = comparison.unmet
+    columns = (("expectation", "left"), ("A", "left"), ("B", "left"))
+    table = shown(f"\n{expectations_line(comparison)}", rows, *columns)
+    for each in rows[:ROWS_SHOWN]:
+        in_a = told_expectation(each.in_a, each.why_in_a)
+        in_b = told_expectation(each.in_b, each.why_in_b)
+        table.add_row(Text(each.name), *(Text(told, style=_tone(told)) for told in (in_a, in_b)))
+    return table
+
+
+def _tone(told: str) -> str:
+    return "green" if told == "holds" else "red" if told.startswith("fails") else ""
 
 
 def pod_sections(comparison: Comparison) -> Iterable[RenderableType]:

@@ -10,10 +10,12 @@ from kubescene.reports.comparison import node_cells
 from kubescene.reports.comparison_words import (
     change,
     equal_line,
+    expectations_line,
     given_line,
     number,
     told_cause,
     told_divergence,
+    told_expectation,
     told_mover,
     told_rest,
     told_unexplained,
@@ -27,8 +29,8 @@ ROWS_SHOWN = 50
 INPUTS_SHOWN = 20
 LONGEST_CELL = 160
 LONGEST_NAME = 80
-LARGEST_TABLE = 5_000
-"""Characters; with eleven tables at most, a page stays below the 65,536 of a comment."""
+LARGEST_TABLE = 4_500
+"""Characters; with twelve tables at most, a page stays below the 65,536 of a comment."""
 
 
 def markdown(comparison: Comparison, *, replayable: bool = True) -> str:
@@ -42,9 +44,13 @@ def _lines(comparison: Comparison, *, replayable: bool) -> Iterator[str]:
         yield f"✅ {text(equal_line(comparison))}\n"
         if comparison.inputs:
             yield from _inputs(comparison)
+        if comparison.unmet:
+            yield from _expectations(comparison)
         return
     yield from _overview(comparison)
     yield from _inputs(comparison)
+    if comparison.expectations:
+        yield from _expectations(comparison)
     if comparison.divergence is not None:
         yield " ".join(text(line, 1_000) for line in told_divergence(comparison.divergence)) + "\n"
     if rest := told_rest(comparison):
@@ -88,6 +94,21 @@ def _inputs(comparison: Comparison) -> Iterator[str]:
     rows = [(each.what, each.a, each.b) for each in comparison.inputs]
     yield f"**{given_line(comparison)}**\n"
     yield from table(("what", "A", "B"), rows[:INPUTS_SHOWN], len(rows))
+
+
+def _expectations(comparison: Comparison) -> Iterator[str]:
+    """Those that fail somewhere, or that one of the runs does not have."""
+    rows = [
+        (
+            each.name,
+            told_expectation(each.in_a, each.why_in_a),
+            told_expectation(each.in_b, each.why_in_b),
+        )
+        for each in comparison.unmet
+    ]
+    yield f"**{text(expectations_line(comparison))}**\n"
+    if rows:
+        yield from table(("expectation", "A", "B"), rows[:ROWS_SHOWN], len(rows))
 
 
 def _pods(comparison: Comparison) -> Iterator[str]:

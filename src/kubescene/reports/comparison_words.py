@@ -203,6 +203,27 @@ def told_unexplained(comparison: Comparison, *, replayable: bool) -> list[str]:
     return lines
 
 
+def told_expectation(holds: bool | None, why: str) -> str:
+    """What came of an expectation in one of the runs."""
+    if holds is None:
+        return "-"
+    return "holds" if holds else f"fails: {why}" if why else "fails"
+
+
+def expectations_line(comparison: Comparison) -> str:
+    """How many expectations each run meets."""
+    met = [
+        f"{sum(values)} of {len(values)} in {side}"
+        for side in Side
+        if (values := [each for each in _holding(comparison, side) if each is not None])
+    ]
+    return f"Expectations that hold: {', '.join(met)}"
+
+
+def _holding(comparison: Comparison, side: Side) -> list[bool | None]:
+    return [each.in_a if side is Side.A else each.in_b for each in comparison.expectations]
+
+
 def number(value: float | None, unit: str) -> str:
     """A measure for people."""
     if value is None:

@@ -18,7 +18,7 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.line_entries import Known, LineEntries
 from kubescene.results.sources import AttemptTold, RunSource
 from kubescene.results.states import taken_apart
-from kubescene.timeline import Fact
+from kubescene.timeline import Fact, Outcome
 from kubescene.timeline.kep import PASSED
 from kubescene.types import JsonObject
 
@@ -124,6 +124,13 @@ class EventSource(RunSource):
         bodies = (each.get("podScheduled") or each.get("podUnscheduled") for each in self.events())
         return [explained(name, body) for body in bodies if body and pod_named(body) == name]
 
+    def _outcomes(self) -> tuple[Outcome, ...]:
+        """What came of the expectations, which stands beside the timeline."""
+        try:
+            return msgspec.convert(self._status.get("expectations") or (), tuple[Outcome, ...])
+        except msgspec.ValidationError as error:
+            raise ConfigurationError(f"{self.place}: status.expectations: {error}") from error
+
     def _read(self) -> Ledger:
         entries = LineEntries()
         for event in self.events():
@@ -135,6 +142,7 @@ class EventSource(RunSource):
         ledger = entries.ledger
         ledger.wait_until(self._time_passed())
         ledger.close()
+        ledger.expectations = self._outcomes()
         ledger.end(self.phase, str(self._status.get("message", "")))
         return ledger
 

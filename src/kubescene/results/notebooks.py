@@ -116,6 +116,10 @@ def comparison_parts(shown: Comparison) -> Iterator[Markup]:
     yield h("p", h("b", f"{a} and {b}"), h("br"), outcome)
     for warning in shown.warnings[:ROWS_SHOWN]:
         yield h("p", h("i", warning))
+    if shown.unmet:
+        unmet = ((each.name, told_holds(each.in_a), told_holds(each.in_b)) for each in shown.unmet)
+        rest = f"and {len(shown.unmet) - ROWS_SHOWN} more: .expectations has all of them"
+        yield excerpt(("expectation", f"in {a}", f"in {b}"), unmet, rest=rest)
     if shown.placed:
         moved = (
             (each.pod, each.node_in_a or "-", each.node_in_b or "-", mover_of(each), each.cause)
@@ -127,6 +131,10 @@ def comparison_parts(shown: Comparison) -> Iterator[Markup]:
         differing = ((each.measure, cell(each.a), cell(each.b)) for each in shown.measures)
         rest = f"and {len(shown.measures) - ROWS_SHOWN} more: .measures has all of them"
         yield excerpt(("measure", f"in {a}", f"in {b}"), differing, rest=rest)
+
+
+def told_holds(holds: bool | None) -> str:
+    return "-" if holds is None else "holds" if holds else "fails"
 
 
 def mover_of(pod: PlacedPod) -> str:

@@ -6,7 +6,7 @@ or measure is asked for.
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -24,6 +24,7 @@ from kubescene.types import JsonObject
 from kubescene.version import __version__
 
 if TYPE_CHECKING:
+    from kubescene.results.measures.own import OwnFunction
     from kubescene.results.prices import Prices
     from kubescene.results.tables import Table
 
@@ -119,17 +120,21 @@ class RunSource(ABC):
     @abstractmethod
     def _read(self) -> Ledger: ...
 
-    def tables(self, prices: "Prices | None" = None) -> "Mapping[str, Table[Any]]":
+    def tables(
+        self, prices: "Prices | None" = None, own: "Sequence[OwnFunction]" = ()
+    ) -> "Mapping[str, Table[Any]]":
         """The run as tables: ``pods``, ``nodes``, ``steps``, ``measures`` and others."""
         from kubescene.results.tables import tables
 
-        return tables(self, prices)
+        return tables(self, prices, own)
 
-    def measures(self, prices: "Prices | None" = None) -> dict[str, int | float]:
-        """The measures of the run that have a value, by name."""
+    def measures(
+        self, prices: "Prices | None" = None, own: "Sequence[OwnFunction]" = ()
+    ) -> dict[str, int | float]:
+        """The measures of the run that have a value, by name; ``own`` are functions of a run."""
         from kubescene.results.measures import measures
 
-        return measures(self, prices)
+        return measures(self, prices, own)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.scenario or '?'} from {self.place}>"

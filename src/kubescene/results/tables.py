@@ -16,6 +16,7 @@ import orjson
 from kubescene.errors import ConfigurationError
 from kubescene.results import rows
 from kubescene.results.measures import measure_rows
+from kubescene.results.measures.own import OwnFunction
 from kubescene.results.prices import Prices
 from kubescene.results.sources import RunSource, open_run
 
@@ -170,13 +171,20 @@ def polars_module() -> Any:
     return polars
 
 
-def tables(where: object, prices: Prices | None = None) -> Mapping[str, Table[Any]]:
-    """All tables of a run, by name; with ``prices``, the measures include what it costs."""
+def tables(
+    where: object, prices: Prices | None = None, own: Sequence[OwnFunction] = ()
+) -> Mapping[str, Table[Any]]:
+    """All tables of a run, by name.
+
+    With ``prices``, the measures include what it costs; ``own`` are measures of one's own.
+    """
     source = open_run(where)
-    return {table.name: table for table in _tables(source, prices)}
+    return {table.name: table for table in _tables(source, prices, own)}
 
 
-def _tables(source: RunSource, prices: Prices | None) -> Iterator[Table[Any]]:
+def _tables(
+    source: RunSource, prices: Prices | None, own: Sequence[OwnFunction]
+) -> Iterator[Table[Any]]:
     yield Table("pods", rows.PodRow, lambda: rows.pod_rows(source.ledger))
     yield Table("nodes", rows.NodeRow, lambda: rows.node_rows(source.ledger))
     yield Table("steps", rows.StepRow, lambda: rows.step_rows(source.ledger))
@@ -184,4 +192,4 @@ def _tables(source: RunSource, prices: Prices | None) -> Iterator[Table[Any]]:
     yield Table("attempts", rows.AttemptRow, lambda: rows.attempt_rows(source))
     yield Table("preemptions", rows.PreemptionRow, lambda: rows.preemption_rows(source.ledger))
     yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))
-    yield Table("measures", rows.MeasureRow, lambda: measure_rows(source, prices))
+    yield Table("measures", rows.MeasureRow, lambda: measure_rows(source, prices, own))

@@ -1,5 +1,7 @@
 """Which plugin moved a pod, from two explained attempts alone."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -195,3 +197,25 @@ def test_a_failure_behind_the_filters_is_told_in_its_own_words() -> None:
     )
     found = attribute(scored("a", a={"Fit": 60}, b={"Fit": 50}), failed)
     assert (found.why, found.reasons) == (Why.UNKNOWN, "binding rejected")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reasons"),
+    [
+        ({"failed": {"a": "no licence"}}, "no licence"),
+        ({"unresolvable": {"a": "never"}}, "never"),
+        ({"dropped": ("a",)}, "its answer does not name the node"),
+    ],
+    ids=["failed", "unresolvable", "dropped"],
+)
+def test_the_extender_that_would_not_have_a_node_is_named(
+    answer: dict[str, Any], reasons: str
+) -> None:
+    asked = ExtenderRecord("http://licences", "filter", asked=2, passed=("b",), **answer)
+    refused = refusing("b", "a", "Extender")
+    found = attribute(
+        scored("a", a={"Fit": 60}, b={"Fit": 50}),
+        msgspec.structs.replace(refused, extenders=(asked,)),
+    )
+    assert (found.why, found.plugin, found.node) == (Why.VERDICT, "http://licences", "a")
+    assert found.reasons == reasons

@@ -6,6 +6,8 @@ from kubescene.api.resource_requests import CPU, MEMORY
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SECOND = 10**9
+DIGITS = 100
+"""Longer numbers are names; Python refuses to read very long ones."""
 
 
 def told_amount(resource: str, amount: int) -> str:
@@ -30,8 +32,11 @@ def percent(part: int, whole: int) -> float:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts ``node-2`` before ``node-10``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    """A key that sorts ``node-2`` before ``node-10``, whatever else a name holds."""
+    return [
+        (int(part), "") if part.isdecimal() and len(part) <= DIGITS else (-1, part)
+        for part in re.split(r"(\d+)", name)
+    ]
 
 
 def told_duration(seconds: float) -> str:

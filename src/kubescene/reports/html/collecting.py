@@ -104,7 +104,8 @@ def figures_of(ledger: Ledger) -> Iterator[Figure]:
     yield Figure(
         "Pods bound", f"{bound:,}", f"{gone:,} more came and went" if gone else "at the end"
     )
-    note = f"of {len(ledger.pods):,} that came" if pending else "every pod has a node"
+    fine = "every pod has a node" if bound else "no pod needs one"
+    note = f"of {len(ledger.pods):,} that came" if pending else fine
     yield Figure("Pods waiting", f"{pending:,}", note, tone="bad" if pending else "")
     totals = ledger.totals
     left = len({node.name for node in ledger.nodes}) - totals.nodes
@@ -146,7 +147,7 @@ def fullest(nodes: list[NodeEntry]) -> list[NodeEntry]:
     """All of them by name if they are few, else those with the most asked of them."""
     if len(nodes) <= NODES:
         return sorted(nodes, key=lambda node: natural(node.name))
-    return sorted(nodes, key=lambda node: -node_share(node, CPU))[:NODES]
+    return sorted(nodes, key=lambda node: (-node_share(node, CPU), natural(node.name)))[:NODES]
 
 
 def node_share(node: NodeEntry, resource: str) -> float:

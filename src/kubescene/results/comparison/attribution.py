@@ -3,7 +3,8 @@
 Run A chose node *a*, run B chose node *b* (or none). What is asked is why *a* was before *b* in A
 and is not in B. The answer is the first of these that holds:
 
-1. B's scheduler refused *a*, or did not look at it: a pod cannot stay where it may not be.
+1. B's scheduler, or an extender, refused *a*, or did not look at it: a pod cannot stay where it
+   may not be.
 2. A's scheduler refused *b*, or did not look at it: B could choose what A could not.
 3. Both were rated in both runs. A plugin's *lead* is its weighted score of *a* less that of *b*,
    its *shift* the lead in A less the lead in B; the shifts add up to what turned the order. Named
@@ -21,6 +22,9 @@ from enum import StrEnum
 import msgspec
 
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
+
+LEFT_OUT = "its answer does not name the node"
+"""Of an extender that gives no reason."""
 
 
 class Side(StrEnum):
@@ -125,13 +129,24 @@ def _excluded(node: str, attempt: ExplainedAttempt, side: Side) -> Attribution |
     if not node:
         return None
     verdict = attempt.verdict_on(node)
-    if verdict is None:
+    if refused := _by_extender(node, attempt):
+        plugin, reasons = refused
+    elif verdict is None:
         return Attribution(Why.UNSEEN, node=node, side=side)
-    if not verdict.rejected_by:
+    else:
+        plugin, reasons = verdict.rejected_by, verdict.reasons
+    if not plugin:
         return None
-    return Attribution(
-        Why.VERDICT, plugin=verdict.rejected_by, node=node, side=side, reasons=verdict.reasons
-    )
+    return Attribution(Why.VERDICT, plugin=plugin, node=node, side=side, reasons=reasons)
+
+
+def _by_extender(node: str, attempt: ExplainedAttempt) -> tuple[str, str] | None:
+    """The extender that would not have a node, and what it said; some leave nodes out silently."""
+    for record in attempt.extenders:
+        said = record.failed.get(node) or record.unresolvable.get(node)
+        if node in record.failed or node in record.unresolvable or node in record.dropped:
+            return record.extender, said or LEFT_OUT
+    return None
 
 
 def _said(*attempts: ExplainedAttempt) -> str:

@@ -12,6 +12,7 @@ from kubescene.results.comparison.histories import History
 from kubescene.results.comparison.inputs import inputs_of
 from kubescene.results.comparison.outcomes import (
     cluster_use,
+    compared_expectations,
     compared_measures,
     compared_nodes,
     different_preemptions,
@@ -77,6 +78,7 @@ def _compare(
         nodes_alike=nodes_alike,
         measures=measures,
         measures_alike=measures_alike,
+        expectations=compared_expectations(*ledgers),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.results.comparison.attribution import Side
 from kubescene.results.comparison.values import (
+    ExpectationComparison,
     MeasureComparison,
     NodeComparison,
     NodeUse,
@@ -15,6 +16,7 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import PreemptionEntry
 from kubescene.results.measures import measure_rows
 from kubescene.results.sources import RunSource
+from kubescene.timeline import Outcome
 
 
 def cluster_use(a: Ledger, b: Ledger) -> NodeComparison:
@@ -72,6 +74,29 @@ def compared_measures(a: RunSource, b: RunSource) -> tuple[tuple[MeasureComparis
     ]
     differing = tuple(row for row in rows if row.a != row.b)
     return differing, len(rows) - len(differing)
+
+
+def compared_expectations(a: Ledger, b: Ledger) -> tuple[ExpectationComparison, ...]:
+    """What came of the expectations of either run, by name."""
+    of_a, of_b = ({each.name: each for each in ledger.expectations} for ledger in (a, b))
+    return tuple(
+        _expected(name, of_a.get(name), of_b.get(name)) for name in dict.fromkeys((*of_a, *of_b))
+    )
+
+
+def _expected(name: str, a: Outcome | None, b: Outcome | None) -> ExpectationComparison:
+    return ExpectationComparison(
+        name=name,
+        in_a=None if a is None else a.holds,
+        in_b=None if b is None else b.holds,
+        why_in_a=_why(a),
+        why_in_b=_why(b),
+    )
+
+
+def _why(outcome: Outcome | None) -> str:
+    told = () if outcome is None else (outcome.message, outcome.error)
+    return ": ".join(filter(None, told))
 
 
 def different_preemptions(a: Ledger, b: Ledger) -> tuple[PreemptionDifference, ...]:

@@ -115,6 +115,22 @@ class MeasureComparison(_Value, frozen=True, kw_only=True):
     b: int | float | None = None
 
 
+class ExpectationComparison(_Value, frozen=True, kw_only=True):
+    """One expectation in both runs: whether it holds; None where nobody looked."""
+
+    name: str
+    in_a: bool | None = None
+    in_b: bool | None = None
+    why_in_a: str = ""
+    """Why it does not hold there."""
+    why_in_b: str = ""
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether there is nothing to say about it."""
+        return self.in_a is True and self.in_b is True
+
+
 class ComparedRun(_Value, frozen=True, kw_only=True):
     """One of the two."""
 
@@ -158,14 +174,23 @@ class Comparison(_Value, frozen=True, kw_only=True):
     measures: tuple[MeasureComparison, ...] = ()
     """Those that differ."""
     measures_alike: int = 0
+    expectations: tuple[ExpectationComparison, ...] = ()
+    """All of both runs, in the order of their authors."""
 
     @property
     def equal(self) -> bool:
         """Whether the same happened in both, whatever they were given."""
         differing = (self.placed, self.only_in_a, self.only_in_b, self.waiting, self.preemptions)
-        return not any((*differing, self.nodes, self.measures, self.divergence)) and (
-            self.a.phase == self.b.phase
+        return (
+            not any((*differing, self.nodes, self.measures, self.divergence))
+            and self.a.phase == self.b.phase
+            and all(each.in_a == each.in_b for each in self.expectations)
         )
+
+    @property
+    def unmet(self) -> list[ExpectationComparison]:
+        """Expectations that do not hold in both runs."""
+        return [each for each in self.expectations if not each.is_fine]
 
     @property
     def moved(self) -> list[PlacedPod]:

@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubescene.results.measures import (
     allocation,
@@ -25,6 +25,7 @@ from kubescene.results.measures.measure import (
     Reading,
     ResourceMeasure,
 )
+from kubescene.results.measures.own import OwnFunction, own_measures
 from kubescene.results.prices import Prices
 from kubescene.results.rows import MeasureRow
 from kubescene.results.sources import RunSource, open_run
@@ -53,14 +54,26 @@ ALL: tuple[AnyMeasure, ...] = (
 """Those that need nothing but a run."""
 
 
-def measures(where: object, prices: Prices | None = None) -> dict[str, Number]:
-    """The measures of a run that have a value, by name."""
-    rows = measure_rows(open_run(where), prices)
+def measures(
+    where: object, prices: Prices | None = None, own: Sequence[OwnFunction] = ()
+) -> dict[str, Number]:
+    """The measures of a run that have a value, by name; ``own`` are functions of a run."""
+    rows = measure_rows(open_run(where), prices, own)
     return {row.measure: row.value for row in rows if row.value is not None}
 
 
-def measure_rows(source: RunSource, prices: Prices | None = None) -> Iterator[MeasureRow]:
+def measure_rows(
+    source: RunSource, prices: Prices | None = None, own: Sequence[OwnFunction] = ()
+) -> Iterator[MeasureRow]:
     """Every measure, with None where there is nothing to measure; cost if there are prices."""
+    told = list(_told(source, prices))
+    yield from told
+    for each in own_measures(own, [row.measure for row in told]):
+        value = each.value(source)
+        yield MeasureRow(measure=each.name, value=value, unit=each.unit, meaning=each.meaning)
+
+
+def _told(source: RunSource, prices: Prices | None) -> Iterator[MeasureRow]:
     priced = () if prices is None else cost_measures(prices)
     run = Reading(source.ledger)
     found = [(each, measure.unit) for measure in (*ALL, *priced) for each in measure.values(run)]
