@@ -36,6 +36,7 @@ from kubescene.scheduler.cluster_events import (
     POD_UPDATED,
     Hints,
     is_note,
+    is_plain_update,
     node_events,
     pod_events,
 )
@@ -763,7 +764,11 @@ class Scheduler:
             self.nodes.add_pod(pod, pod.node)
         else:
             self.nodes.update_pod(placed, pod, pod.node)
-        if self.queue.is_listening and (before_object := change.previous_object) is not None:
+        if not self.queue.is_listening:
+            return
+        if is_plain_update(change):
+            self._notify(POD_UPDATED, change)
+        elif (before_object := change.previous_object) is not None:
             for event in pod_events(before_object, change.object):
                 self._notify(event, change)
 
