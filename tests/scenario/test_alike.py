@@ -20,7 +20,8 @@ def test_equal_pods_share_everything_but_the_name() -> None:
     known = AlikePods()
     first, one = known.of(pod("a"))
     second, other = known.of(pod("b"))
-    assert one is other is not None
+    assert one is not None
+    assert one is other
     assert one.covers(first)
     assert one.covers(second)
     assert second == pod("b")

@@ -25,9 +25,10 @@ def running() -> JsonObject:
 def changed(*path: Any, to: Any) -> Callable[[JsonObject], None]:
     def change(obj: JsonObject) -> None:
         *way, last = path
+        at: Any = obj
         for step in way:
-            obj = obj[step] if isinstance(step, int) else obj.setdefault(step, {})
-        obj[last] = to
+            at = at[step] if isinstance(step, int) else at.setdefault(step, {})
+        at[last] = to
 
     return change
 
