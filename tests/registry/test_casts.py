@@ -33,10 +33,10 @@ def test_any_names_can_take_the_places_of_the_first_ones(spec: JsonObject) -> No
 
 
 def test_a_text_that_could_be_taken_for_a_place_is_left_alone() -> None:
-    spec = {"volumes": [claiming("a")], "x": "\0"}
+    spec: JsonObject = {"volumes": [claiming("a")], "x": "\0"}
     assert claiming_spec(spec, encoded(spec), spec["volumes"]) == b""
 
 
 def test_a_spec_that_was_encoded_otherwise_is_left_alone() -> None:
-    spec = {"volumes": [claiming("a")], "nodeName": "n1"}
+    spec: JsonObject = {"volumes": [claiming("a")], "nodeName": "n1"}
     assert claiming_spec(spec, encoded({"volumes": spec["volumes"]}), spec["volumes"]) == b""
