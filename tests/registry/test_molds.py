@@ -95,6 +95,12 @@ EPHEMERAL = {
         }
     },
 }
+
+
+def claiming(name: str, claim: str, **more: Any) -> JsonObject:
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim, **more}}
+
+
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
 
 TEMPLATES: dict[str, JsonObject] = {
@@ -110,6 +116,24 @@ TEMPLATES: dict[str, JsonObject] = {
     "on a node": pod("n-$(INDEX)", nodeName="n1"),
     "gated": make_pod("g-$(INDEX)").gate("x/y").build(),
     "ephemeral": pod("a" * 58 + "$(INDEX)", volumes=[EPHEMERAL]),
+    "claim": pod("v-$(INDEX)", volumes=[claiming("data", "100%-$(INDEX)")]),
+    "claims": pod(
+        "w-$(INDEX)",
+        volumes=[
+            claiming("first", "a-$(INDEX)", readOnly=True),
+            {"name": "none", "emptyDir": {}},
+            claiming("fixed", "one"),
+            claiming("last", 'odd"-$(INDEX)'),
+        ],
+        terminationGracePeriodSeconds=5,
+    ),
+    "claim in a text": pod(
+        "t-$(INDEX)",
+        volumes=[claiming("data", "t-$(INDEX)")],
+        hostname="$(INDEX)",
+        subdomain="\0",
+    ),
+    "claim on a node": pod("k-$(INDEX)", volumes=[claiming("d", "k-$(INDEX)")], nodeName="n1"),
     "name grows too long": pod("a" * 252 + "$(INDEX)"),
     "bad name": pod("P_$(INDEX)"),
     "bad prefix": generated("P_"),
@@ -195,7 +219,9 @@ def create(registry: Registry, template: Template, index: int, **options: Any) -
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(sorted(TEMPLATES)), st.integers(1, 4)),
-        st.tuples(st.sampled_from(["plain", "generated", "class"]), st.integers(2, 4)),
+        st.tuples(
+            st.sampled_from(["plain", "generated", "class", "claim", "claims"]), st.integers(2, 4)
+        ),
         st.tuples(st.sampled_from(sorted(DISTURBANCES)), st.just(0)),
     ),
     max_size=14,

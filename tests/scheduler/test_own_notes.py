@@ -14,7 +14,7 @@ from kubescene.scheduler import (
     Status,
 )
 from kubescene.scheduler.cluster_events import is_note
-from kubescene.scheduler.scheduler import NOTES_AT_ONCE
+from kubescene.scheduler.watching import NOTES_AT_ONCE
 from kubescene.testing.builders import make_pod
 from scheduler.staging import POD, Stage
 

@@ -46,7 +46,7 @@ NOT_READY = (READY, "ContainersReady")
 PENDING = "Pending"
 RUNNING = "Running"
 TERMINAL = ("Succeeded", "Failed")
-STATUSES_KEPT = 64
+STATUSES_KEPT = 512
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
 

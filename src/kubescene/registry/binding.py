@@ -27,7 +27,7 @@ from kubescene.types import JsonObject
 
 NODES = GroupResource("", "nodes")
 # E-9
-STATUSES_KEPT = 64
+STATUSES_KEPT = 512
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 

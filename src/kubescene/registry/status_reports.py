@@ -24,7 +24,7 @@ from kubescene.api.records import Record
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.writes import WriteRequest
 
-REPORTS_KEPT = 64
+REPORTS_KEPT = 512
 _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')

@@ -136,10 +136,12 @@ class Creation:
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""
         operation, template, options = self.operation, self._template, self._options
-        if template is None:
-            obj, blueprint = self._alike.of(self._objects[index])
-        else:
+        if template is not None:
             obj, blueprint = template.instance(index), self._blueprint
+        elif operation.subresource:
+            obj, blueprint = self._objects[index], None
+        else:
+            obj, blueprint = self._alike.of(self._objects[index])
         name = operation.id if operation.instances == 1 else f"{operation.id}[{index}]"
         asked = self._asked or encode({**self._body, "object": obj})
         origin = OperationOrigin(name, asked, index if template else None)

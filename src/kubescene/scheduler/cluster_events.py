@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.changes import Change
+from kubescene.api.parts import part_mentions, pod_members
 from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.interfaces import (
@@ -27,6 +28,8 @@ NODE_ADDED = ClusterEvent(EventResource.NODE, Action.ADD)
 NODE_DELETED = ClusterEvent(EventResource.NODE, Action.DELETE)
 
 _NODE_TAINT = Action.UPDATE_NODE_TAINT
+_TELLING = (b'"resourceClaimStatuses"', b'"resources"', b'"allocatedResources"')
+"""Members of a status that may make more of an update."""
 _BOOKKEEPING = ("resourceVersion", "generation", "managedFields", "finalizers")
 
 
@@ -49,6 +52,19 @@ def node_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEv
     if _status(before, "declaredFeatures") != _status(after, "declaredFeatures"):
         actions.append(Action.UPDATE_NODE_DECLARED_FEATURE)
     return [ClusterEvent(EventResource.NODE, action) for action in actions]
+
+
+def is_plain_update(change: Change) -> bool:
+    """Whether a pod update is seen to be a general one without decoding the pod.
+
+    It has the same spec, node and labels as before, and its status tells of no resources.
+    """
+    if change.previous is None or change.previous.labels != change.record.labels:
+        return False
+    before, after = pod_members(change.previous.payload), pod_members(change.record.payload)
+    if before is None or after is None or before[:2] != after[:2]:
+        return False
+    return not any(part_mentions(part[2], word) for part in (before, after) for word in _TELLING)
 
 
 def pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:

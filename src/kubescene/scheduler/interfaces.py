@@ -38,7 +38,8 @@ attempt: reason SchedulerError, the traceback in its explanation. With ``plugin_
 `SchedulerOptions` set to ``stop`` (``--plugin-errors stop``) it ends the run.
 
 **What a plugin may ask** of its scheduler is in the `Handle` that its factory is given: nodes and
-their changes, objects of other kinds, nominations, pods that wait, suppositions.
+their changes, objects of other kinds, nominations, pods that wait, suppositions (`asking`). Which
+events may help a pod that it rejected, it says in the words of `requeueing`.
 
 **Where state lives.** What belongs to one attempt goes into `CycleState`. What depends on a pod's
 spec alone is compiled once per `PodClass`, what depends on namespace and labels too once per
@@ -52,43 +53,98 @@ that a decision can be asked for without its effects: PostFilter names victims, 
 removes, or an ``effect``, a write that is made when the decision is carried out.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntFlag, StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.client.interfaces import Client
-from kubescene.clock import Clock, Stream
-from kubescene.recording import Recorder
+from kubescene.scheduler.asking import (
+    Handle,
+    Keys,
+    Lister,
+    NominatedPods,
+    Trial,
+    TryOut,
+    WaitingPod,
+    WaitingPods,
+    WhatIf,
+)
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall, Extenders
-from kubescene.scheduler.feature_gates import FeatureGates
+from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pod_groups import PodGroups
-from kubescene.scheduler.pods import Identified, PodInfo, PodSignature
+from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.requeueing import (
+    Action,
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    Hint,
+    QueueingHint,
+)
+from kubescene.scheduler.row_types import Codes, Rows, Scores
 from kubescene.scheduler.status import Code, Status
 from kubescene.timeline.attempts import PreemptionRecord
-from kubescene.types import ReadOnlyObject
 
-T = TypeVar("T")
+__all__ = [
+    "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
+    "Action",
+    "AskingPostFilterPlugin",
+    "Awaited",
+    "AwaitingPlugin",
+    "BindPlugin",
+    "ClusterEvent",
+    "ClusterFilterPlugin",
+    "ClusterScorePlugin",
+    "Codes",
+    "ConcernedPlugin",
+    "DomainPlugin",
+    "EnqueueExtensions",
+    "EventRegistration",
+    "EventResource",
+    "FilterDiagnosis",
+    "FilterPlugin",
+    "Handle",
+    "Hint",
+    "Keys",
+    "Lister",
+    "NominatedPods",
+    "NormalizePlugin",
+    "PermitPlugin",
+    "Plugin",
+    "PluginFactory",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindAnswer",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterExtensions",
+    "PreFilterPlugin",
+    "PreScorePlugin",
+    "QueueSortPlugin",
+    "QueueingHint",
+    "Reads",
+    "ReservePlugin",
+    "Rows",
+    "ScorePlugin",
+    "Scores",
+    "SeesPods",
+    "SigningPlugin",
+    "Trial",
+    "TryOut",
+    "WaitingPod",
+    "WaitingPods",
+    "WhatIf",
+]
 
 MAX_NODE_SCORE = 100  # S-4
 MIN_NODE_SCORE = 0
-
-Rows: TypeAlias = NDArray[np.intp]
-"""Positions in the `NodeTable`, which holds the nodes in snapshot order."""
-
-Codes: TypeAlias = NDArray[np.int64]
-"""One verdict per row: 0 passes, anything else is a number the plugin can explain."""
-
-Scores: TypeAlias = NDArray[np.int64]
 
 
 class Reads(StrEnum):
@@ -119,253 +175,6 @@ class SeesPods(StrEnum):
     """Their number and the sum of what they ask for (`NodeTable.requested`)."""
     EVERYTHING = "everything"
     """Anything. The default."""
-
-
-class Keys(Protocol):
-    """What became of the objects of one kind, for those who keep something made from them."""
-
-    def read(self) -> Sequence[tuple[str, str]] | None:
-        """Namespace and name of all that changed since the last call, some perhaps twice.
-
-        None means: look at all of them; it is the first time, or too long ago.
-        """
-        ...
-
-
-class Lister(Protocol):
-    """All objects of one kind, as the scheduler's watch has seen them. Decoded once, read-only."""
-
-    @property
-    def version(self) -> int:
-        """Grows with every change."""
-        ...
-
-    @property
-    def spec_version(self) -> int:
-        """Grows when an object comes or goes, and when its labels change or anything beside its
-        metadata and its status.
-        """
-        ...
-
-    def get(self, name: str, namespace: str = "") -> ReadOnlyObject | None: ...
-
-    def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
-        """In order of arrival; of one namespace if named."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def follow(self) -> Keys:
-        """Read which objects change from now on."""
-        ...
-
-    def tell(self, follower: Callable[[Change], None]) -> None:
-        """Be told of every change from now on: when `get` knows of it, before pods that wait do.
-
-        Keep a bound method here, no closure: worlds are copied.
-        """
-        ...
-
-
-class NominatedPods(Protocol):
-    """Pending pods that hold a node."""
-
-    def on(self, node: str) -> list[PodInfo]:
-        """The pods nominated to a node, in order of nomination."""
-        ...
-
-    def node_of(self, pod: PodInfo) -> str: ...
-
-    def add(self, pod: PodInfo, node: str) -> None:
-        """Nominate; an earlier nomination of the pod ends. No node means no nomination."""
-        ...
-
-    def remove(self, pod: PodInfo) -> None: ...
-
-
-class WaitingPod(Protocol):
-    """A pod that has a node and waits for plugins that said ``WAIT``."""
-
-    @property
-    def pod(self) -> PodInfo: ...
-
-    @property
-    def node(self) -> str: ...
-
-    @property
-    def pending_plugins(self) -> tuple[str, ...]:
-        """The plugins that still have to allow it."""
-        ...
-
-    def allow(self, plugin: str) -> None:
-        """This plugin waits no longer; when none does, the binding goes on."""
-        ...
-
-    def reject(self, plugin: str, message: str) -> None:
-        """The binding is undone and the pod put back into the queue."""
-        ...
-
-
-class WaitingPods(Protocol):
-    """The pods that wait, in the order in which they began to."""
-
-    def get(self, uid: str) -> WaitingPod | None: ...
-
-    def __iter__(self) -> Iterator[WaitingPod]: ...
-
-    def __len__(self) -> int: ...
-
-
-class WhatIf(Protocol):
-    """Filter for one pod as if other pods were on their nodes or not. See `supposing`."""
-
-    @property
-    def state(self) -> CycleState:
-        """The clone of the cycle's state that the supposed changes were told to."""
-        ...
-
-    def node(self, name: str) -> NodeInfo:
-        """The node as it would be."""
-        ...
-
-    def add(self, pod: PodInfo, node: str) -> None: ...
-
-    def remove(self, pod: PodInfo, node: str) -> None: ...
-
-    def clone(self) -> "WhatIf": ...
-
-    def filter(self, node: str, *, nominated: bool = True) -> Status:
-        """Success, or the answer of the first Filter that refuses."""
-        ...
-
-
-class Trial(Protocol):
-    """One node, as if pods were gone from it."""
-
-    def remove(self, pod: PodInfo) -> None: ...
-
-    def add(self, pod: PodInfo) -> None: ...
-
-    def filter(self) -> Status:
-        """Whether the pod in question fits now, nominated pods taken into account."""
-        ...
-
-
-class TryOut(Protocol):
-    """Filter for one pod as if others were gone, many nodes at a time. See `trying`."""
-
-    @property
-    def by_amounts(self) -> bool:
-        """Whether other pods matter by their amounts alone. Only then may `judge` be asked."""
-        ...
-
-    @property
-    def by_class(self) -> bool:
-        """Whether what holds for the pod holds for all pods of its class."""
-        ...
-
-    @property
-    def plugins(self) -> Hashable:
-        """Equal as long as the same Filter plugins run."""
-        ...
-
-    @property
-    def nomination_versions(self) -> NDArray[np.int64] | None:
-        """By row, another one whenever other pods are nominated there; None if nowhere."""
-        ...
-
-    @property
-    def own_row(self) -> int | None:
-        """Where the pod itself is nominated to: what holds there for others does not for it."""
-        ...
-
-    def judge(self, rows: Rows, gone: Mapping[str, NDArray[np.int64]]) -> Codes:
-        """Verdicts on rows where so much less is asked for."""
-        ...
-
-    def describe(self, verdict: int) -> Status: ...
-
-    def on(self, row: int) -> Trial:
-        """Try out a node by itself."""
-        ...
-
-    def by_itself(self, row: int) -> Trial:
-        """The same where something else than amounts may matter."""
-        ...
-
-
-class Handle(Protocol):
-    """What a plugin may ask of its scheduler. The same for all plugins of a profile."""
-
-    @property
-    def scheduler_name(self) -> str: ...
-
-    @property
-    def client(self) -> Client: ...
-
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def random(self) -> Stream:
-        """A stream of chance of this profile alone."""
-        ...
-
-    @property
-    def nodes(self) -> NodeTable:
-        """All nodes, those included that a pod may not run on; `NodeTable.follow` tells what
-        happens to them.
-        """
-        ...
-
-    @property
-    def nominations(self) -> NominatedPods: ...
-
-    @property
-    def waiting_pods(self) -> WaitingPods: ...
-
-    @property
-    def events(self) -> Recorder:
-        """Where to tell what people should read under "Events" of a pod."""
-        ...
-
-    @property
-    def extenders(self) -> Extenders: ...
-
-    @property
-    def pod_groups(self) -> PodGroups:
-        """The pods of each group; nobody is in them unless the gate GenericWorkload is on."""
-        ...
-
-    @property
-    def feature_gates(self) -> FeatureGates: ...
-
-    def is_evicting_for(self, pod: PodInfo) -> bool:
-        """Whether pods are just being removed to make room for this one."""
-        ...
-
-    def try_out(self, state: CycleState, pod: PodInfo) -> TryOut:
-        """Suppose that pods leave nodes, many nodes at a time; PreFilter must have run."""
-        ...
-
-    def lister(self, gvk: GroupVersionKind) -> Lister:
-        """The objects of a kind. The first call starts a watch; ask when the plugin is made."""
-        ...
-
-    def shared(self, make: Callable[["Handle"], T]) -> T:
-        """What the profiles of a scheduler have in common: the first call makes it.
-
-        ``make`` is a class or a plain function; who asks with the same one gets the same object.
-        """
-        ...
-
-    def activate(self, pods: Iterable[Identified]) -> None:
-        """Pods that wait for an event or the end of a backoff are to be tried at once."""
-        ...
-
-    def suppose(self, state: CycleState, pod: PodInfo) -> WhatIf:
-        """Ask the profile's Filters about other circumstances; PreFilter must have run."""
-        ...
 
 
 PluginFactory: TypeAlias = Callable[[Mapping[str, Any], Handle], "Plugin"]
@@ -627,80 +436,6 @@ class BindPlugin(Plugin, Protocol):
 
 class PostBindPlugin(Plugin, Protocol):
     def post_bind(self, state: CycleState, pod: PodInfo, node: str) -> None: ...
-
-
-# -- requeueing: which events may make a rejected pod schedulable -----------------------------
-
-
-class EventResource(StrEnum):
-    """What changed. ``ANY`` is the wildcard."""
-
-    POD = "Pod"
-    NODE = "Node"
-    PERSISTENT_VOLUME = "PersistentVolume"
-    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
-    STORAGE_CLASS = "StorageClass"
-    CSI_NODE = "CSINode"
-    CSI_DRIVER = "CSIDriver"
-    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
-    VOLUME_ATTACHMENT = "VolumeAttachment"
-    RESOURCE_CLAIM = "ResourceClaim"
-    RESOURCE_SLICE = "ResourceSlice"
-    DEVICE_CLASS = "DeviceClass"
-    ANY = "*"
-
-
-class Action(IntFlag):
-    """How it changed; the bits are those of kube-scheduler."""
-
-    ADD = 1
-    DELETE = 2
-    UPDATE_NODE_ALLOCATABLE = 4
-    UPDATE_NODE_LABEL = 8
-    UPDATE_NODE_TAINT = 16
-    UPDATE_NODE_CONDITION = 32
-    UPDATE_NODE_ANNOTATION = 64
-    UPDATE_NODE_DECLARED_FEATURE = 128
-    UPDATE_POD_LABEL = 256
-    UPDATE_POD_SCALE_DOWN = 512
-    UPDATE_POD_TOLERATION = 1024
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
-    UPDATE = 8191 - 3
-    ALL = 8191
-
-
-class Hint(StrEnum):
-    """``QUEUE``: the event may have made the pod schedulable."""
-
-    QUEUE = "Queue"
-    SKIP = "Skip"
-
-
-QueueingHint: TypeAlias = Callable[[PodInfo, Change], Hint]
-
-
-class ClusterEvent(Struct, frozen=True):
-    """A resource and how it changed; resources that have no name here go by their kind."""
-
-    resource: EventResource | GroupVersionKind
-    action: Action
-
-
-@dataclass(frozen=True, slots=True)
-class EventRegistration:
-    """An event that may help a pod this plugin rejected; without a hint it always does.
-
-    Registering an event makes the scheduler watch the kind. ``by_signature``: the hint says the
-    same of all pods of one `PodSignature`, except the pod that the change is about; it is then
-    asked once for all of them. ``pods`` names, by uid, the only pods that a change can help, or
-    says None if it may help any; the hint is then asked about those alone.
-    """
-
-    event: ClusterEvent
-    hint: QueueingHint | None = None
-    by_signature: bool = False
-    pods: Callable[[Change], Collection[str] | None] | None = None
 
 
 @runtime_checkable

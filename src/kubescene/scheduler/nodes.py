@@ -307,9 +307,8 @@ class NodeTable:
     def _mirror(self, info: NodeInfo, pod: PodInfo, kind: DeltaKind) -> None:
         if ports := pod.pod_class.host_ports:
             self._ports.follow(info.name, ports, info.ports)
-        if volumes := pod.signature.volumes:
-            change = 1 if kind is DeltaKind.POD_ADDED else -1
-            self.volume_users.count(info.name, pod.namespace, volumes, change)
+        if pod.signature.volumes:
+            self.volume_users.count(info.name, pod, 1 if kind is DeltaKind.POD_ADDED else -1)
         row = info.row
         if row == NO_ROW:
             return

@@ -14,6 +14,12 @@ def highest(scores: NDArray[Any]) -> int:
     return found
 
 
+def lowest(scores: NDArray[Any]) -> int:
+    """The lowest, likewise."""
+    found: int = scores.item(scores.argmin())
+    return found
+
+
 def normalize_by_maximum(scores: Scores, *, reverse: bool = False) -> Scores:
     """Scale so that the highest score is 100; reversed, that one becomes 0 and zero becomes 100."""
     best = highest(scores) if scores.size else 0

@@ -41,7 +41,7 @@ class Window(NamedTuple):
 class RowResults:
     """The base of what is kept: the versions that results were made for."""
 
-    __slots__ = ("_outdated", "_position", "layout", "seen")
+    __slots__ = ("_hopeless", "_outdated", "_position", "layout", "seen")
 
     def __init__(self, nodes: NodeTable) -> None:
         self.layout = nodes.layout
@@ -49,6 +49,8 @@ class RowResults:
         self._position = -1
         self._outdated: set[int] | None = None
         """All rows that are out of date, if they are few and known."""
+        self._hopeless = 0
+        """So many looks will not find them few: too many are out of date."""
 
     def in_place(self, nodes: NodeTable) -> bool:
         """Whether the results stand in the rows of the table, if need be after a move."""
@@ -65,11 +67,12 @@ class RowResults:
         """Follow the rows of the table to their new places."""
         self.seen = moved(self.seen, moves, -1)
         self._outdated = None
+        self._hopeless = 0
 
     def outdated(self, nodes: NodeTable, rows: Rows, window: Window | None) -> list[int] | Rows:
         """Those of the rows that are out of date. ``window`` is said if they are one."""
         if window is not None:
-            known = self._follow(nodes)
+            known = self._follow(nodes, window)
             if known is not None:
                 return window.holds(known) if known else []
         stale = self.seen.take(rows) != nodes.versions.take(rows)
@@ -86,7 +89,7 @@ class RowResults:
         if self._outdated is not None:
             self._outdated.difference_update(rows if isinstance(rows, list) else rows.tolist())
 
-    def _follow(self, nodes: NodeTable) -> set[int] | None:
+    def _follow(self, nodes: NodeTable, window: Window) -> set[int] | None:
         changed, known = nodes.changed_since(self._position), self._outdated
         self._position = nodes.changes
         if changed is None or len(changed) > FEW_OUTDATED:
@@ -94,7 +97,17 @@ class RowResults:
         elif known is not None and len(known) <= FEW_OUTDATED:
             known.update(changed)
         else:
-            rows = (self.seen != nodes.versions).nonzero()[0]
-            known = set(rows.tolist()) if rows.size <= FEW_OUTDATED else None
+            known = self._few(nodes, window)
         self._outdated = known
         return known
+
+    def _few(self, nodes: NodeTable, window: Window) -> set[int] | None:
+        """All rows that are out of date, unless they are many; each look renews a window."""
+        if self._hopeless:
+            self._hopeless -= 1
+            return None
+        rows = (self.seen != nodes.versions).nonzero()[0]
+        if rows.size <= FEW_OUTDATED:
+            return set(rows.tolist())
+        self._hopeless = (rows.size - FEW_OUTDATED) // max(1, window.size)
+        return None

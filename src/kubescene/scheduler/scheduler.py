@@ -7,8 +7,8 @@ back into the queue. A binding that has to wait is parked, and goes on in a loop
 wait is over; until then the pod is *assumed*, that is, counted on its node already. A cycle that
 waits for an extender keeps its turn: no other pod is decided about meanwhile.
 
-What the scheduler knows comes through its watches alone. A pod that it bound is confirmed by the
-watch; until then, too, it is assumed.
+What the scheduler knows comes through its watches alone (`watching`). A pod that it bound is
+confirmed by the watch; until then, too, it is assumed.
 """
 
 import logging
@@ -16,29 +16,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD_GROUP
 from kubescene.api.patches import PatchType
-from kubescene.api.records import Record, make_record
+from kubescene.api.records import Record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Scheduled, format_time
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.errors import ApiError, ConfigurationError, PluginError
 from kubescene.scheduler import notices
 from kubescene.scheduler.annotating import annotated
-from kubescene.scheduler.annotation_texts import only_results_differ
 from kubescene.scheduler.binding import Binding
-from kubescene.scheduler.cluster_events import (
-    NODE_ADDED,
-    NODE_DELETED,
-    POD_ADDED,
-    POD_DELETED,
-    POD_UPDATED,
-    Hints,
-    is_note,
-    node_events,
-    pod_events,
-)
+from kubescene.scheduler.cluster_events import Hints
 from kubescene.scheduler.config import Profile
 from kubescene.scheduler.cycle import Cycle, Deciding, Decision, StartIndex
 from kubescene.scheduler.cycle_state import CycleState
@@ -50,7 +38,6 @@ from kubescene.scheduler.group_trials import GroupTrial, GroupVerdict, Member, f
 from kubescene.scheduler.guarding import PluginErrors, traceback_of
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import NODE, POD, Informers
-from kubescene.scheduler.interfaces import ClusterEvent
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.options import SchedulerOptions
@@ -62,23 +49,19 @@ from kubescene.scheduler.runtime import EVERY_EVENT, Extension, Framework
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
 from kubescene.scheduler.waiting_places import Place, QueuedPod
+from kubescene.scheduler.watching import Watching
 from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 NAME = "kube-scheduler"
 
-NOTES_AT_ONCE = 10
-"""How often a note on a pod brings it back before time goes on."""
-
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_ENDED = frozenset({"Succeeded", "Failed"})  # S-6: as good as deleted
 
-
-class Scheduler:
+class Scheduler(Watching):
     """All profiles of one scheduler over one queue and one node table."""
 
     name = NAME
@@ -570,25 +553,6 @@ class Scheduler:
             self._room_was_made(assumed, except_uid=assumed.uid)
         return wrote
 
-    def _forget(self, assumed: PodInfo) -> bool:
-        """Take an assumed pod off its node; False if it is not there any more."""
-        if self._placed.get(assumed.uid) is not assumed:
-            return False
-        del self._placed[assumed.uid]
-        self.nodes.remove_pod(assumed, assumed.node)
-        if assumed.group:
-            self.pod_groups.forget(assumed.namespace, assumed.group, assumed.uid)
-        return True
-
-    def _room_was_made(self, assumed: PodInfo, *, except_uid: str = "") -> None:
-        """To others, a pod that gives up its node is as good as deleted."""
-        if self.queue.is_listening:
-            obj = assumed.object
-            obj["spec"] = {**obj["spec"], "nodeName": assumed.node}
-            record = make_record(assumed.record.resource, obj, assumed.record.revision)
-            change = Change(ChangeType.DELETED, record, None, Decoding())
-            self.queue.notify(POD_DELETED, change, except_uid=except_uid)
-
     # -- failure ---------------------------------------------------------------------------
 
     def _failed(self, entry: QueuedPod, decision: Decision, binding: Binding | None = None) -> bool:
@@ -712,160 +676,9 @@ class Scheduler:
         self.queue.flush()
         self._set_timer()
 
-    # -- watching --------------------------------------------------------------------------
-
-    def _node_changed(self, change: Change) -> None:
-        if change.type is ChangeType.DELETED:
-            self._notify(NODE_DELETED, change)
-            self.nodes.remove_node(change.record.name)
-            return
-        self.nodes.set_node(change.record, change.object)
-        if not self.queue.is_listening:
-            return
-        before = change.previous_object
-        events = [NODE_ADDED] if before is None else node_events(before, change.object)
-        for event in events:
-            self._notify(event, change)
-
-    def _pod_changed(self, change: Change) -> None:
-        record = change.record
-        placed = self._placed.get(record.uid)
-        if change.type is ChangeType.DELETED or record.phase in _ENDED:
-            self._pod_gone(change, placed)
-        elif record.node:
-            self._pod_placed(change, placed)
-        else:
-            self._pod_pending(change)
-
-    def _pod_gone(self, change: Change, placed: PodInfo | None) -> None:
-        if placed is not None:
-            del self._placed[placed.uid]
-            self.nodes.remove_pod(placed, placed.node)
-            self._notify(POD_DELETED, change)
-        self._abandon(change.record.uid, "removed")
-        entry = self.queue.delete(change.record.uid)
-        if entry is not None:
-            self._end_nomination(entry.pod, change)
-
-    def _abandon(self, uid: str, message: str) -> None:
-        """A pod that waits has no use any more for the node it was promised."""
-        if (binding := self._bindings.get(uid)) is not None:
-            binding.abandon(message)
-
-    def _pod_placed(self, change: Change, placed: PodInfo | None) -> None:
-        record = change.record
-        before = change.previous
-        if before is None or not before.node:
-            self._pod_bound(change, placed)
-            return
-        pod = self._placed[record.uid] = PodInfo.of(change, self._classes, placed)
-        if placed is None:
-            self.nodes.add_pod(pod, pod.node)
-        else:
-            self.nodes.update_pod(placed, pod, pod.node)
-        if self.queue.is_listening and (before_object := change.previous_object) is not None:
-            for event in pod_events(before_object, change.object):
-                self._notify(event, change)
-
-    def _pod_bound(self, change: Change, placed: PodInfo | None) -> None:
-        """A pod got its node: we had assumed it there, or somebody else decided."""
-        record = change.record
-        if placed is not None and placed.node == record.node:
-            pod = self._placed[record.uid] = placed.confirmed(record, self._classes)
-            self.nodes.update_pod(placed, pod, pod.node)
-        else:
-            if placed is not None:
-                self._forget(placed)
-            self._abandon(record.uid, "bound by somebody else")
-            pod = self._placed[record.uid] = PodInfo.of(change, self._classes)
-            self.nodes.add_pod(pod, pod.node)
-        self._notify(POD_ADDED, change)
-        entry = self.queue.get(record.uid)
-        if entry is not None:
-            self.nominations.remove(entry.pod)
-            self.queue.delete(record.uid)
-
-    def _pod_pending(self, change: Change) -> None:
-        pod = PodInfo.of(change, self._classes)
-        if pod.scheduler_name not in self._cycles:
-            return
-        if pod.uid in self._placed:
-            self.queue.renew(pod)
-            return
-        before = change.previous_object
-        if before is None:
-            self.nominations.add(pod, pod.nominated_node)
-            self.queue.add(pod)
-            if self._is_ganging:
-                self._notify(POD_ADDED, change)
-            return
-        self._renominate(pod, before, change)
-        events = pod_events(before, change.object)
-        if events == [POD_UPDATED] and self._is_old_news(pod.uid, before, change.object):
-            events = []
-        self.queue.update(pod, change, events)
-
-    def _is_old_news(self, uid: str, before: JsonObject, after: JsonObject) -> bool:
-        """Whether an update is no reason to try a pod again."""
-        if self._annotates and only_results_differ(before, after):
-            return True  # Every attempt changes them: it would never end.
-        return is_note(before, after) and not self._is_news(uid)
-
-    def _is_news(self, uid: str) -> bool:
-        """Whether a note on a pod may bring it back.
-
-        It does if a plugin, or an extender, waits for every event, and usually the next attempt has
-        nothing new to note. A plugin that gives another reason every time would be asked for ever
-        while time stands still.
-        """
-        entry = self.queue.get(uid)
-        if entry is None:
-            return True
-        now = (self._clock.now(), self._steps)
-        entry.notes = entry.notes + 1 if entry.noted == now else 1
-        entry.noted = now
-        return entry.notes <= NOTES_AT_ONCE
-
-    def _renominate(self, pod: PodInfo, before: JsonObject, change: Change) -> None:
-        was = (before.get("status") or {}).get("nominatedNodeName") or ""
-        if was == pod.nominated_node:
-            if node := self.nominations.node_of(pod):
-                self.nominations.add(pod, node)
-            return
-        self.nominations.add(pod, pod.nominated_node)
-        if was:
-            self.queue.notify(POD_DELETED, change, highest_priority=pod.priority)
-
-    def _end_nomination(self, pod: PodInfo, change: Change) -> None:
-        if self.nominations.node_of(pod):
-            self.nominations.remove(pod)
-            self.queue.notify(POD_DELETED, change, highest_priority=pod.priority)
-
-    def _notify(self, event: ClusterEvent, change: Change) -> None:
-        """Something happened: tell the queue, and the bindings that wait for it."""
-        self.queue.notify(event, change)
-        if self._bindings:
-            for binding in self._bindings.awaiting(event, change):
-                binding.ask_again(binding.waits_for)
-            for binding in self._bindings.others():
-                self._ask_again(binding, event)
-
-    def _ask_again(self, binding: Binding, event: ClusterEvent) -> None:
-        plugin = binding.waits_for
-        interested = self.queue.interested(binding.pod.scheduler_name, event)
-        if plugin and any(each.plugin == plugin for each in interested):
-            binding.ask_again(plugin)
-
 
 def _order_in_group(entry: QueuedPod) -> tuple[int, int]:
     return -entry.pod.priority, entry.entered
-
-
-class Decoding:
-    """Decodes records that no store knows."""
-
-    def decoded(self, record: Record) -> JsonObject:
-        return record.decode()
 
 
 def kube_scheduler(

@@ -59,10 +59,12 @@ class Explanation:
     """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The compact form of the side file: groups and columns over node indexes.
+        """The compact form of the side file: groups and columns over node indexes."""
+        told: dict[str, Any] = orjson.loads(columns_encoded(self.columns()))
+        return told
 
-        Columns are given as they are: `columns_encoded` makes them text.
-        """
+    def columns(self) -> dict[str, Any]:
+        """The same with columns as they are: `columns_encoded` makes them text."""
         return {
             "feasible": self.feasible,
             "filters": [

@@ -39,7 +39,7 @@ class AttemptLine(NamedTuple):
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
         row = {"pod": name_of(attempt), "step": self.step.to_dict(), **outcome}
         if explanation is not None:
-            row.update(explanation.to_dict())
+            row.update(explanation.columns())
         if attempt.preemption is not None:
             row["preemption"] = attempt.preemption.to_dict()
         if attempt.extenders:

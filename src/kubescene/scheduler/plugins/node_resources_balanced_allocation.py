@@ -80,14 +80,20 @@ class NodeResourcesBalancedAllocation(
             infos = nodes.infos
             scores = [self.score(state, pod, infos[row]) for row in rows.tolist()]
             return np.array(scores, dtype=np.int64)
-        before, after = [], []
-        for resource in resources:
+        shares = np.empty((2, 2, rows.size))  # by resource, before and after
+        for of_resource, resource in zip(shares, resources, strict=True):
             offered = nodes.allocatable(resource).take(rows)
             used = nodes.requested(resource).take(rows)
-            before.append(np.minimum(used / offered, 1.0))
+            np.divide(used, offered, out=of_resource[0])
             used += pod.requests.get(resource, 0)
-            after.append(np.minimum(used / offered, 1.0))
-        return (_balances(*after) - _balances(*before) + _HALF) // 2 + _HALF
+            np.divide(used, offered, out=of_resource[1])
+        np.minimum(shares, 1.0, out=shares)
+        before, after = _balances(*shares)
+        change: Scores = after - before
+        change += _HALF
+        change >>= 1  # Halved and rounded down, as `score` does.
+        change += _HALF
+        return change
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return ()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kubescene.api.quantity import MAX_INT64
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Scores
+from kubescene.scheduler.normalizing import lowest
 
 MAX_SHAPE_SCORE = 10
 _FULL = 100
@@ -43,7 +44,8 @@ class _Average:
         return _truncated(total, weights) if weights else 0
 
     def average_nodes(self, total: Scores, weights: Scores | int) -> Scores:
-        return _truncated_nodes(total, np.maximum(weights, 1))
+        divisors = max(weights, 1) if isinstance(weights, int) else np.maximum(weights, 1)
+        return _truncated_nodes(total, divisors)
 
 
 class LeastAllocated(_Average):
@@ -124,7 +126,7 @@ def _percent_nodes(parts: Scores, wholes: Scores) -> Scores:
 
 def _truncated_nodes(dividends: Scores, divisors: Scores | int) -> Scores:
     quotients: Scores = dividends // divisors
-    if quotients.size and quotients.min() < 0:
+    if quotients.size and lowest(quotients) < 0:
         quotients += (quotients < 0) & (quotients * divisors != dividends)
     return quotients
 

@@ -6,7 +6,7 @@ tried one by one. Otherwise each node is a supposition of its own. Where the cla
 the node decide, what a node came to stays true until something happens to it.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -95,13 +95,9 @@ class DryRun(NamedTuple):
 
     def refusals(self) -> list[tuple[Status, int]]:
         """Why the others would not do, and how many of them."""
-        numbers, counts = np.unique(self.results.outcome.take(self.tried), return_counts=True)
+        counts = Counter(self.results.outcome.take(self.tried).tolist())
         statuses = self.results.statuses
-        return [
-            (statuses[number - 1], count)
-            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
-            if number
-        ]
+        return [(statuses[number - 1], counts[number]) for number in sorted(counts) if number]
 
     def told(self) -> tuple[TriedNode, ...]:
         """What came of every row that was tried."""
@@ -184,7 +180,7 @@ class DryRuns:
         results.refuse(rows[~some], NO_VICTIMS)
         rows = rows[some]
         verdicts = trying.judge(rows, lower.columns)
-        for verdict in np.unique(verdicts).tolist():
+        for verdict in sorted(set(verdicts.tolist())):
             same: Rows = rows[verdicts == verdict]
             if verdict:
                 results.refuse(same, trying.describe(verdict))

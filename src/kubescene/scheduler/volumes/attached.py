@@ -5,7 +5,7 @@ these, and from VolumeAttachments. A node is counted again when one of them chan
 all nodes stand in columns, one pair per driver.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, Moves, moved
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
+from kubescene.scheduler.volumes.users import Move
 from kubescene.types import ReadOnlyObject
 
 K = TypeVar("K")
@@ -54,7 +55,7 @@ class _Node:
     volumes: Volumes = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
-    claims: tuple[tuple[str, str], ...] = ()
+    claims: dict[tuple[str, str], None] = field(default_factory=dict)
     fault: str = ""
 
 
@@ -87,15 +88,19 @@ class AttachedVolumes:
 
     def look(self) -> None:
         """Take in what has happened since the last pod."""
-        changed = self._changed()
+        came, changed = self._pod_changes.read(), self._changed()
         moves = self._table.moved_from(self._layout)
-        if changed is None or (moves is None and self._layout != self._table.layout):
+        is_lost = moves is None and self._layout != self._table.layout
+        if came is None or changed is None or is_lost:
             self._count_all()
             return
         if moves is not None:
             self._move(moves)
+            changed = [*changed, *(each.node for each in came)]
         for name in changed:
             self._count(name)
+        for each in came if moves is None else ():
+            self._follow(each)
 
     def over_limit(self, wanted: Volumes, rows: Rows) -> NDArray[np.bool_]:
         """For each of the rows, whether the volumes of a pod would be too many."""
@@ -222,18 +227,17 @@ class AttachedVolumes:
 
     # -- following -------------------------------------------------------------------------
 
-    def _changed(self) -> Iterable[str] | None:
-        """The nodes to be counted again; None if it is all of them."""
-        pods, claims = self._pod_changes.read(), self._claim_changes.read()
+    def _changed(self) -> Collection[str] | None:
+        """The nodes to be counted again, pods apart; None if it is all of them."""
+        claims = self._claim_changes.read()
         volumes, classes = self._volume_changes.read(), self._class_changes.read()
         csi_nodes, attachments = self._csi_changes.read(), self._attachment_changes.read()
         if attachments is None or attachments:
             self._sort_attachments()
             return None
-        if pods is None or claims is None or volumes is None or csi_nodes is None or classes != ():
+        if claims is None or volumes is None or csi_nodes is None or classes != ():
             return None
-        changed = dict.fromkeys(pods)
-        changed.update(dict.fromkeys(name for _, name in csi_nodes))
+        changed = dict.fromkeys(name for _, name in csi_nodes)
         for key in claims:
             changed.update(self._users.get(key, {}))
         if volumes and self._by_node:
@@ -241,6 +245,34 @@ class AttachedVolumes:
         for _, name in volumes:
             changed.update(self._users.get(("", name), {}))
         return changed
+
+    def _follow(self, move: Move) -> None:
+        """A pod came or went. What one that came brings is added; otherwise count again."""
+        name = move.node
+        node, row, csi_node = self._nodes.get(name), self._table.row_of(name), None
+        if node is not None and row is not None and not node.limits and not node.fault:
+            return
+        if move.change < 0 or node is None or row is None or node.fault or name in self._by_node:
+            self._count(name)
+            return
+        csi_node = self._csi_nodes.get(name)
+        try:
+            volumes = self._of_placed(move.pod, csi_node)
+        except UncountableError:
+            self._count(name)
+            return
+        for unique, driver in volumes.items():
+            if unique not in node.volumes:
+                node.volumes[unique] = driver
+                node.counts[driver] = node.counts.get(driver, 0) + 1
+                self._holders.setdefault(unique, {})[name] = None
+        self._note_claims(name, node, self._sources(move.pod))
+        self._show(node, row)
+
+    def _note_claims(self, name: str, node: _Node, claims: Iterable[tuple[str, str]]) -> None:
+        for key in claims:
+            node.claims[key] = None
+            self._users.setdefault(key, {})[name] = None
 
     def _sort_attachments(self) -> None:
         self._by_node = {}
@@ -268,23 +300,21 @@ class AttachedVolumes:
             self._faulty[name] = None
         self._nodes[name] = node
         if node.limits or node.fault:
-            node.claims = tuple(dict.fromkeys(self._sources(info)))
-            for key in node.claims:
-                self._users.setdefault(key, {})[name] = None
+            for pod in info.pods:
+                self._note_claims(name, node, self._sources(pod))
             for unique in node.volumes:
                 self._holders.setdefault(unique, {})[name] = None
         self._show(node, row)
 
-    def _sources(self, info: NodeInfo) -> Iterable[tuple[str, str]]:
-        """The claims of a node's pods, and the volumes of these."""
-        for pod in info.pods:
-            if pod.signature.volumes:
-                for each in pod.signature.compiled(mentioned):
-                    key = (pod.namespace, each.name(pod.name))
-                    yield key
-                    claim = self._claims.get(key[1], key[0])
-                    if claim is not None and volume_of(claim):
-                        yield "", volume_of(claim)
+    def _sources(self, pod: PodInfo) -> Iterable[tuple[str, str]]:
+        """The claims of a pod, and the volumes of these."""
+        if pod.signature.volumes:
+            for each in pod.signature.compiled(mentioned):
+                key = (pod.namespace, each.name(pod.name))
+                yield key
+                claim = self._claims.get(key[1], key[0])
+                if claim is not None and volume_of(claim):
+                    yield "", volume_of(claim)
 
     def _forget(self, name: str) -> None:
         node = self._nodes.pop(name, None)

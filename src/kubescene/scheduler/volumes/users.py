@@ -4,12 +4,21 @@ Kept by the `NodeTable` as pods come and go; pods without volumes cost nothing.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kubescene.scheduler.change_log import ChangeLog, LogReader
-from kubescene.types import ReadOnlyObject
+from kubescene.scheduler.pods import PodInfo
 
 DISKS = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Kinds of volumes that two pods of one node may not share as they like."""
+
+
+class Move(NamedTuple):
+    """A pod that uses volumes came to a node, or left it."""
+
+    node: str
+    pod: PodInfo
+    change: int
 
 
 class VolumeUsers:
@@ -20,16 +29,14 @@ class VolumeUsers:
     def __init__(self) -> None:
         self._claims: dict[tuple[str, str], dict[str, int]] = {}
         self._disks: dict[str, int] = {}
-        self._log: ChangeLog[str] = ChangeLog()
+        self._log: ChangeLog[Move] = ChangeLog()
 
-    def count(
-        self, node: str, namespace: str, volumes: Iterable[ReadOnlyObject], change: int
-    ) -> None:
-        """A pod came to a node (1) or left it (-1)."""
-        self._log.add(node)
-        for volume in volumes:
+    def count(self, node: str, pod: PodInfo, change: int) -> None:
+        """A pod that uses volumes came to a node (1) or left it (-1)."""
+        self._log.add(Move(node, pod, change))
+        for volume in pod.signature.volumes:
             if (claim := volume.get("persistentVolumeClaim")) is not None:
-                key = (namespace, claim.get("claimName") or "")
+                key = (pod.namespace, claim.get("claimName") or "")
                 _add(self._claims.setdefault(key, {}), node, change)
                 if not self._claims[key]:
                     del self._claims[key]
@@ -39,8 +46,8 @@ class VolumeUsers:
     def of_claim(self, namespace: str, name: str) -> Iterable[str]:
         return self._claims.get((namespace, name), ())
 
-    def follow(self) -> LogReader[str]:
-        """Read the names of nodes where pods with volumes come and go."""
+    def follow(self) -> LogReader[Move]:
+        """Read where pods with volumes come and go."""
         return LogReader(self._log)
 
     def with_disks(self) -> Iterable[str]:

@@ -1,0 +1,85 @@
+"""Pods as the scheduler sees them: read once where they are alike, and the same as read alone."""
+
+import pytest
+
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.scheme import GroupResource
+from kubescene.scheduler.pods import NO_NAME, PodClasses, PodInfo
+from kubescene.store import Store
+from kubescene.testing import make_pod
+from kubescene.types import JsonObject
+
+PODS = GroupResource("", "pods")
+
+
+def claiming(claim: str, **more: object) -> JsonObject:
+    return {"name": "v", "persistentVolumeClaim": {"claimName": claim, **more}}
+
+
+def pod(name: str, *volumes: JsonObject, text: str = "") -> JsonObject:
+    obj = make_pod(name).cpu("1").label(app="web").build()
+    obj["metadata"] |= {"uid": f"uid-{name}"}
+    env = [{"name": "TEXT", "value": text}]
+    obj["spec"]["containers"][0]["env"] = env
+    obj["spec"]["volumes"] = [*volumes]
+    obj["status"] = {"phase": "Pending"}
+    return obj
+
+
+def read(classes: PodClasses, *pods: JsonObject) -> list[PodInfo]:
+    store = Store()
+    changes = [Change(ChangeType.ADDED, store.create(PODS, obj), None, store) for obj in pods]
+    return [PodInfo.of(change, classes) for change in changes]
+
+
+SHAPES = {
+    "one": [claiming("a")],
+    "two, one of them read-only": [claiming("a"), claiming("b", readOnly=True)],
+    "between others": [{"name": "x", "emptyDir": {}}, claiming("a"), {"name": "y"}],
+    "a name that is no name": [claiming(NO_NAME)],
+    "an odd name": [claiming('a"b\\c')],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("text", ["", '"claimName":"x"', 'a\\"claimName":"x"'])
+def test_pods_with_other_claims_are_what_reading_them_alone_gives(shape: str, text: str) -> None:
+    def named(name: str) -> JsonObject:
+        volumes = [
+            claiming(f"{name}{at}", **{k: v for k, v in known.items() if k != "claimName"})
+            if (known := each.get("persistentVolumeClaim"))
+            else each
+            for at, each in enumerate(SHAPES[shape])
+        ]
+        return pod(name, *volumes, text=text)
+
+    objects = [pod("first", *SHAPES[shape], text=text), named("a"), named("b"), named("a")]
+    together = read(PodClasses(), *objects[:3])
+    for seen, obj in zip(together, objects, strict=False):
+        [alone] = read(PodClasses(), obj)
+        assert seen.spec.alike[1:] == alone.spec.alike[1:]
+        assert seen.pod_class.spec == alone.pod_class.spec
+        assert [*seen.signature.volumes] == [*alone.signature.volumes] == obj["spec"]["volumes"]
+        assert [*seen.signature.kind.volumes] == [*alone.signature.kind.volumes]
+
+
+def test_pods_that_differ_in_claims_are_of_one_kind_and_signatures_of_their_own() -> None:
+    first, second, third = read(
+        PodClasses(),
+        pod("a", claiming("a")),
+        pod("b", claiming("b")),
+        pod("c", claiming("c", readOnly=True)),
+    )
+    assert first.signature is not second.signature
+    assert first.signature.kind is second.signature.kind is not third.signature.kind
+    assert first.signature.kind.kind is first.signature.kind
+
+
+def test_pods_of_one_claim_have_one_signature() -> None:
+    first, second = read(PodClasses(), pod("a", claiming("x")), pod("b", claiming("x")))
+    assert first.signature is second.signature
+
+
+def test_pods_without_claims_are_their_own_kind() -> None:
+    [seen] = read(PodClasses(), pod("a", {"name": "x", "emptyDir": {}}))
+    assert seen.signature.kind is seen.signature
