@@ -16,6 +16,7 @@ from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficSpec, run
+from kubescene.traffic.run_requests import read_request, run_requested
 from kubescene.traffic.series import (
     cpu_utilizations,
     requests_per_second,
@@ -171,6 +172,26 @@ BAD: list[tuple[Any, str]] = [
         {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"start_at": "soon"}},
         "uniform_config.start_at: ",
     ),
+    ({"request_io_time_millis": -1}, "request_io_time_millis: "),
+    ({"request_timeout_nanos": 2**70}, "request_timeout_nanos"),
+    ({"launch_delay": 0.5}, "launch_delay: "),
+    ({"in_memory_database": "yes"}, "in_memory_database: "),
+    ({"initial_number_of_replicas": 1.5}, "initial_number_of_replicas: "),
+    ({"step_config": {"rps": 1.5}}, "step_config.rps: "),
+    ({"step_config": None}, "step_config: "),
+    (
+        {"traffic_pattern": "sinusoidal", "sinusoidal_config": {"amplitude": -1}},
+        "sinusoidal_config.amplitude: ",
+    ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"number_of_requests": -1}},
+        "uniform_config.number_of_requests: ",
+    ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"run_for": 0}},
+        "uniform_config.run_for: ",
+    ),
+    ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": 7}}, "plugins"),
     ({"step_config": {"rps": 1_000_000}}, "more than the 5000000 that this server simulates"),
     ({"plugins": {"nobody.example.com": "{}"}}, "plugins"),
     ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": "a: ["}}, "plugins['hpa.v2beta2"),
@@ -213,6 +234,24 @@ def test_a_run_repeated_by_id_gives_the_same_bytes(client: Http) -> None:
     shown = client.get("/runs/3").json
     assert (shown["repeats"], shown["seed"], shown["phase"]) == (1, 7, "Succeeded")
     assert shown["run"] == client.get("/runs/1").json["run"]
+
+
+def test_the_series_of_a_kept_run_are_what_was_answered(client: Http) -> None:
+    first = client.post("/run", {**RAMP, "seed": 7})
+    assert client.get("/runs/1/series").body == first.body
+    assert client.get("/runs/2/series").status == 404
+    assert client.post("/runs/1/series", {}).status == 405
+    assert client.post("/run", {**RAMP, "mode": "faithful"}).status == 200
+    faithful = client.get("/runs/2/series")
+    assert (faithful.status, "POST /runs/2/repeat" in faithful.message) == (409, True)
+
+
+def test_a_run_that_has_not_ended_has_no_series(kept: Server, client: Http, tmp_path: Path) -> None:
+    store = RunStore(tmp_path / STORE_FILE)
+    id = store.begin(run_requested(read_request(RAMP)))
+    reply = client.get(f"/runs/{id}/series")
+    assert (reply.status, "has no result: Running" in reply.message) == (409, True)
+    store.close()
 
 
 def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
