@@ -16,7 +16,7 @@ from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficSpec, run
-from kubescene.traffic.run_requests import read_request, run_requested
+from kubescene.traffic.run_requests import FORM_PLUGINS, read_request, run_requested
 from kubescene.traffic.series import (
     cpu_utilizations,
     requests_per_second,
@@ -58,7 +58,7 @@ def client(kept: Server) -> Iterator[Http]:
     opened.close()
 
 
-def test_the_reply_has_skenarios_fields_and_units(http: Http) -> None:
+def test_8_3_the_reply_has_skenarios_fields_and_units(http: Http) -> None:
     reply = http.post("/run", RAMP)
     assert reply.status == 200
     assert reply.all("content-type") == ["application/json"]
@@ -102,7 +102,7 @@ def test_the_reply_is_made_of_the_series_of_the_run(http: Http, mode: str) -> No
         assert reply[name] == [each._asdict() for each in rows], name
 
 
-def test_an_empty_body_is_the_form(http: Http) -> None:
+def test_8_2_an_empty_body_is_the_form(http: Http) -> None:
     reply = http.post("/run", {})
     assert reply.status == 200
     assert reply.json["ran_for"] == 180 * SECOND
@@ -127,6 +127,31 @@ def test_a_run_without_requests_has_empty_series(http: Http) -> None:
     reply = http.post("/run", body).json
     assert reply["traffic_pattern"] == "golang_rand_uniform"
     assert reply["response_times"] == reply["requests_per_second"] == []
+
+
+def test_10_2_12_the_forms_uniform_pattern_needs_no_more_than_a_number(http: Http) -> None:
+    body = {
+        "traffic_pattern": "golang_rand_uniform",
+        "uniform_config": {"number_of_requests": 100},
+        "plugins": {},
+    }
+    counted = http.post("/run", body).json["requests_per_second"]
+    assert sum(each["requests"] for each in counted) == 100
+    assert counted[-1]["second"] > 150
+
+
+def test_10_2_13_a_ramp_ends_with_the_run(http: Http) -> None:
+    ramp = {"delta_v": 1, "max_rps": 1_000_000}
+    reply = http.post("/run", {**RAMP, "run_for": 10 * SECOND, "ramp_config": ramp})
+    assert [each["requests"] for each in reply.json["requests_per_second"]] == list(range(1, 11))
+
+
+def test_10_2_15_of_two_autoscalers_one_may_be_chosen(http: Http) -> None:
+    for kind, text in FORM_PLUGINS.items():
+        reply = http.post("/run", {"plugins": {kind: text}})
+        assert reply.status == 200
+        [chosen] = http.get(reply.all("location")[0]).json["run"]["spec"]["autoscalers"]
+        assert chosen["type"] == kind
 
 
 def test_the_uniform_pattern_begins_at_an_instant(http: Http) -> None:
@@ -204,7 +229,7 @@ BAD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("body", "told"), BAD, ids=[str(index) for index in range(len(BAD))])
-def test_bad_input_is_refused_with_its_field(http: Http, body: Any, told: str) -> None:
+def test_8_4_bad_input_is_refused_with_its_field(http: Http, body: Any, told: str) -> None:
     reply = http.post("/run", body)
     assert reply.status == 400, reply.body[:500]
     assert told in reply.message
@@ -290,7 +315,9 @@ def begun(server: Server, body: Any) -> socket.socket:
     return connection
 
 
-def test_a_client_that_leaves_ends_its_run(kept: Server, client: Http, tmp_path: Path) -> None:
+def test_10_2_14_a_client_that_leaves_ends_its_run(
+    kept: Server, client: Http, tmp_path: Path
+) -> None:
     store = RunStore(tmp_path / STORE_FILE)
     connection = begun(kept, LONG)
     waiting(store, "Running")
