@@ -113,8 +113,8 @@ def test_bad_arguments_are_bad_input() -> None:
 def test_autoscalers_in_processes_take_part_in_a_sweep() -> None:
     pytest.importorskip("grpc")
     process = ("--autoscaler-process", program("counting"))
-    settings = ("--set", "spec.seed=1,2", "--set", "spec.autoscalers=[]")
-    settings += ("--format", "json", "--jobs", "2")
+    settings = ["--set", "spec.seed=1,2", "--set", "spec.autoscalers=[]"]
+    settings += ["--format", "json", "--jobs", "2"]
     done = swept(*settings, *process)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -110,8 +110,11 @@ class Flow:
         That is at an arrival, so no more are taken at once than all stations have room for.
         """
         while self._now < now:
-            room = min((each.room - each.inside(self._now) for each in self.stations), default=1)
-            most = min(max(room, 1), REQUESTS_AT_ONCE)
+            room = min(
+                (each.room - each.inside(self._now) for each in self.stations), default=NEVER
+            )
+            fitting = self._router.fitting(room, max(len(self.stations), 1))
+            most = max(min(fitting, REQUESTS_AT_ONCE), 1)
             arrived = self._arrivals.take(now, most)
             until = int(arrived[-1]) + 1 if len(arrived) == most else now
             self._serve(arrived, until)
