@@ -57,7 +57,6 @@ def test_a_dash_is_standard_input() -> None:
         (["--set", "spec.statInterval=0s"], "spec.statInterval: must be longer than 0s"),
         (["--set", "spec.traffic.pattern=waves"], "spec.traffic.pattern: Invalid enum value"),
         (["--autoscaler", "nothing"], "autoscaler 'nothing' must be written as module:Class"),
-        (["--store", "s", "--autoscaler-process", "x"], "a command is never taken from a file"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments: list[str], told: str) -> None:

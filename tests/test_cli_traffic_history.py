@@ -1,12 +1,16 @@
 """``kubescene traffic run --store``, ``runs`` and ``repeat`` as a user types them."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kubescene.traffic import run
 from kubescene.traffic.store import RunStore
+from plugin_commands import program
 
 ROOT = Path(__file__).parents[1]
 STEP = ROOT / "examples" / "traffic" / "step.yaml"
@@ -89,10 +93,27 @@ def test_a_report_is_one_page_that_fetches_nothing(tmp_path: Path) -> None:
     page = (out / "report.html").read_text()
     assert "<script>alert" not in page
     assert "default-src &#x27;none&#x27;" in page
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 7
     assert 'href="#decision-' in page
     written = traffic("report", out, "--out", tmp_path / "again.html")
     assert written.returncode == 0, written.stderr
     assert (tmp_path / "again.html").read_text() == page
     assert traffic("report", tmp_path).returncode == 2
     assert traffic("run", STEP, "--report").returncode == 2
+
+
+def test_a_run_with_a_process_is_kept_and_repeated_by_whoever_names_it_again(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("grpc")
+    file, command = tmp_path / "runs.db", program("counting")
+    process = ("--autoscaler-process", command)
+    alone = ("--set", "spec.autoscalers=[]")
+    kept = traffic("run", STEP, "--store", file, "--quiet", *alone, *process)
+    assert kept.returncode == 0, kept.stderr
+    unnamed = traffic("repeat", "1", "--store", file)
+    assert unnamed.returncode == 2
+    assert f"say --autoscaler-process {shlex.quote(command)}" in unnamed.stderr
+    again = traffic("repeat", "1", "--store", file, *process)
+    assert again.returncode == 0, again.stderr
+    assert "compared with run 1: the same, byte for byte" in again.stderr

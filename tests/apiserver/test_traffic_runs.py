@@ -16,6 +16,7 @@ from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficSpec, run
+from kubescene.traffic.run_requests import FORM_PLUGINS, read_request, run_requested
 from kubescene.traffic.series import (
     cpu_utilizations,
     requests_per_second,
@@ -57,7 +58,7 @@ def client(kept: Server) -> Iterator[Http]:
     opened.close()
 
 
-def test_the_reply_has_skenarios_fields_and_units(http: Http) -> None:
+def test_8_3_the_reply_has_skenarios_fields_and_units(http: Http) -> None:
     reply = http.post("/run", RAMP)
     assert reply.status == 200
     assert reply.all("content-type") == ["application/json"]
@@ -101,7 +102,7 @@ def test_the_reply_is_made_of_the_series_of_the_run(http: Http, mode: str) -> No
         assert reply[name] == [each._asdict() for each in rows], name
 
 
-def test_an_empty_body_is_the_form(http: Http) -> None:
+def test_8_2_an_empty_body_is_the_form(http: Http) -> None:
     reply = http.post("/run", {})
     assert reply.status == 200
     assert reply.json["ran_for"] == 180 * SECOND
@@ -126,6 +127,31 @@ def test_a_run_without_requests_has_empty_series(http: Http) -> None:
     reply = http.post("/run", body).json
     assert reply["traffic_pattern"] == "golang_rand_uniform"
     assert reply["response_times"] == reply["requests_per_second"] == []
+
+
+def test_10_2_12_the_forms_uniform_pattern_needs_no_more_than_a_number(http: Http) -> None:
+    body = {
+        "traffic_pattern": "golang_rand_uniform",
+        "uniform_config": {"number_of_requests": 100},
+        "plugins": {},
+    }
+    counted = http.post("/run", body).json["requests_per_second"]
+    assert sum(each["requests"] for each in counted) == 100
+    assert counted[-1]["second"] > 150
+
+
+def test_10_2_13_a_ramp_ends_with_the_run(http: Http) -> None:
+    ramp = {"delta_v": 1, "max_rps": 1_000_000}
+    reply = http.post("/run", {**RAMP, "run_for": 10 * SECOND, "ramp_config": ramp})
+    assert [each["requests"] for each in reply.json["requests_per_second"]] == list(range(1, 11))
+
+
+def test_10_2_15_of_two_autoscalers_one_may_be_chosen(http: Http) -> None:
+    for kind, text in FORM_PLUGINS.items():
+        reply = http.post("/run", {"plugins": {kind: text}})
+        assert reply.status == 200
+        [chosen] = http.get(reply.all("location")[0]).json["run"]["spec"]["autoscalers"]
+        assert chosen["type"] == kind
 
 
 def test_the_uniform_pattern_begins_at_an_instant(http: Http) -> None:
@@ -171,6 +197,26 @@ BAD: list[tuple[Any, str]] = [
         {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"start_at": "soon"}},
         "uniform_config.start_at: ",
     ),
+    ({"request_io_time_millis": -1}, "request_io_time_millis: "),
+    ({"request_timeout_nanos": 2**70}, "request_timeout_nanos"),
+    ({"launch_delay": 0.5}, "launch_delay: "),
+    ({"in_memory_database": "yes"}, "in_memory_database: "),
+    ({"initial_number_of_replicas": 1.5}, "initial_number_of_replicas: "),
+    ({"step_config": {"rps": 1.5}}, "step_config.rps: "),
+    ({"step_config": None}, "step_config: "),
+    (
+        {"traffic_pattern": "sinusoidal", "sinusoidal_config": {"amplitude": -1}},
+        "sinusoidal_config.amplitude: ",
+    ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"number_of_requests": -1}},
+        "uniform_config.number_of_requests: ",
+    ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"run_for": 0}},
+        "uniform_config.run_for: ",
+    ),
+    ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": 7}}, "plugins"),
     ({"step_config": {"rps": 1_000_000}}, "more than the 5000000 that this server simulates"),
     ({"plugins": {"nobody.example.com": "{}"}}, "plugins"),
     ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": "a: ["}}, "plugins['hpa.v2beta2"),
@@ -183,7 +229,7 @@ BAD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("body", "told"), BAD, ids=[str(index) for index in range(len(BAD))])
-def test_bad_input_is_refused_with_its_field(http: Http, body: Any, told: str) -> None:
+def test_8_4_bad_input_is_refused_with_its_field(http: Http, body: Any, told: str) -> None:
     reply = http.post("/run", body)
     assert reply.status == 400, reply.body[:500]
     assert told in reply.message
@@ -213,6 +259,24 @@ def test_a_run_repeated_by_id_gives_the_same_bytes(client: Http) -> None:
     shown = client.get("/runs/3").json
     assert (shown["repeats"], shown["seed"], shown["phase"]) == (1, 7, "Succeeded")
     assert shown["run"] == client.get("/runs/1").json["run"]
+
+
+def test_the_series_of_a_kept_run_are_what_was_answered(client: Http) -> None:
+    first = client.post("/run", {**RAMP, "seed": 7})
+    assert client.get("/runs/1/series").body == first.body
+    assert client.get("/runs/2/series").status == 404
+    assert client.post("/runs/1/series", {}).status == 405
+    assert client.post("/run", {**RAMP, "mode": "faithful"}).status == 200
+    faithful = client.get("/runs/2/series")
+    assert (faithful.status, "POST /runs/2/repeat" in faithful.message) == (409, True)
+
+
+def test_a_run_that_has_not_ended_has_no_series(kept: Server, client: Http, tmp_path: Path) -> None:
+    store = RunStore(tmp_path / STORE_FILE)
+    id = store.begin(run_requested(read_request(RAMP)))
+    reply = client.get(f"/runs/{id}/series")
+    assert (reply.status, "has no result: Running" in reply.message) == (409, True)
+    store.close()
 
 
 def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
@@ -251,7 +315,9 @@ def begun(server: Server, body: Any) -> socket.socket:
     return connection
 
 
-def test_a_client_that_leaves_ends_its_run(kept: Server, client: Http, tmp_path: Path) -> None:
+def test_10_2_14_a_client_that_leaves_ends_its_run(
+    kept: Server, client: Http, tmp_path: Path
+) -> None:
     store = RunStore(tmp_path / STORE_FILE)
     connection = begun(kept, LONG)
     waiting(store, "Running")

@@ -1,4 +1,4 @@
-"""Real programs of Kubernetes beside controllers of ours, and beside each other, in one Scenario."""
+"""Real programs of Kubernetes beside controllers of ours, and beside each other."""
 
 import json
 from typing import Any

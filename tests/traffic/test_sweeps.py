@@ -10,6 +10,7 @@ import pytest
 from kubescene.errors import TrafficError
 from kubescene.traffic import load_run, run
 from kubescene.traffic.sweeps import alternatives, cases, sweep
+from plugin_commands import program
 
 STEP = Path(__file__).parents[2] / "examples" / "traffic" / "step.yaml"
 
@@ -107,3 +108,18 @@ def test_a_process_that_dies_is_the_outcome_of_its_run(tmp_path: Path) -> None:
 def test_bad_arguments_are_bad_input() -> None:
     assert swept("--format", "xml").returncode == 2
     assert swept("--set", "nonsense").returncode == 2
+
+
+def test_autoscalers_in_processes_take_part_in_a_sweep() -> None:
+    pytest.importorskip("grpc")
+    process = ("--autoscaler-process", program("counting"))
+    settings = ["--set", "spec.seed=1,2", "--set", "spec.autoscalers=[]"]
+    settings += ["--format", "json", "--jobs", "2"]
+    done = swept(*settings, *process)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [each["phase"] for each in found] == ["Succeeded"] * 2
+    missing = swept(*settings, "--autoscaler-process", "no-such-command")
+    assert missing.returncode == 1
+    assert [each["phase"] for each in json.loads(missing.stdout)] == ["Refused"] * 2
+    assert "no-such-command" in missing.stderr

@@ -5,6 +5,7 @@
     POST /run               simulate; answers with Skenario's series, Location names the run
     GET  /runs              the newest runs first (?limit=, ?before=ID)
     GET  /runs/ID           one: its whole configuration, how it ended, its measures
+    GET  /runs/ID/series    what POST /run answered
     POST /runs/ID/repeat    the same again; the same bytes
 
 Runs have threads of their own, a bounded number: neither the event loop nor the engine waits for
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -47,6 +48,7 @@ from kubescene.traffic.run_requests import (
     run_requested,
 )
 from kubescene.traffic.sources import expected_requests
+from kubescene.traffic.spec import Mode
 from kubescene.traffic.store import RunStore
 
 T = TypeVar("T")
@@ -94,12 +96,14 @@ class TrafficRuns:
             check_method(request, "GET")
             return await self._list(request)
         name, _, verb = path.removeprefix(f"{RUNS}/").partition("/")
-        if not name.isdecimal() or len(name) > 18 or verb not in ("", "repeat"):
+        if not name.isdecimal() or len(name) > 18 or verb not in ("", "series", "repeat"):
             return not_found_page()
-        check_method(request, "POST" if verb else "GET")
-        if not verb:
-            return await self._show(int(name))
-        return await self._repeat(int(name), request, send)
+        check_method(request, "POST" if verb == "repeat" else "GET")
+        if verb == "repeat":
+            return await self._repeat(int(name), request, send)
+        if verb == "series":
+            return await self._series(int(name), request, send)
+        return await self._show(int(name))
 
     # -- the history -----------------------------------------------------------------------------
 
@@ -127,13 +131,23 @@ class TrafficRuns:
         except TrafficError as error:
             raise InternalError(str(error)) from error
 
+    async def _series(self, id: int, request: Request, send: Send) -> Response | None:
+        configuration = await self._reading(self.store.configuration, id)
+        if configuration.spec.mode is Mode.FAITHFUL:
+            raise ConflictError(
+                f"run {id} is of faithful mode, of which the movements of requests are not kept: "
+                f"POST {RUNS}/{id}/repeat answers with its series"
+            )
+        return await self._work(Job(configuration, repeats=id), self._told, request, send)
+
     # -- running ---------------------------------------------------------------------------------
 
     async def _run(self, request: Request, send: Send) -> Response | None:
         if media_type(request.header(b"content-type")) not in JSON_TYPES:
             raise unsupported(*JSON_TYPES[1:])
         asked = read_body(await request.body(MAX_REQUEST))
-        return await self._simulate(Job(traffic_run(asked), asked), request, send)
+        job = Job(traffic_run(asked), asked)
+        return await self._work(job, self._simulated, request, send)
 
     async def _repeat(self, id: int, request: Request, send: Send) -> Response | None:
         await request.body(MAX_REQUEST)
@@ -144,9 +158,11 @@ class TrafficRuns:
                 f"run {id} used {', '.join(missing)}, which this server was not started with"
             )
         configuration = await self._reading(self.store.configuration, id)
-        return await self._simulate(Job(configuration, repeats=id), request, send)
+        return await self._work(Job(configuration, repeats=id), self._simulated, request, send)
 
-    async def _simulate(self, job: "Job", request: Request, send: Send) -> Response | None:
+    async def _work(
+        self, job: "Job", work: Callable[["Job"], "Reply"], request: Request, send: Send
+    ) -> Response | None:
         if self._closed or len(self._open) >= self._at_once:
             raise TooManyRequestsError(
                 f"{len(self._open)} runs are being simulated, as many as this server does at once",
@@ -155,7 +171,7 @@ class TrafficRuns:
         self._open.add(job)
         gone = asyncio.ensure_future(client_gone(request))
         try:
-            id, first, rest = await self._unless_gone(job, gone, self._simulated, job)
+            id, first, rest = await self._unless_gone(job, gone, work, job)
             location = ((b"location", f"{RUNS}/{id}".encode()),)
             if rest is None:
                 return Response(first, headers=location)
@@ -200,8 +216,8 @@ class TrafficRuns:
             raise ClientGoneError
         return doing.result()
 
-    def _simulated(self, job: "Job") -> tuple[int, bytes, Iterator[Piece] | None]:
-        """In a thread: simulate and keep; the reply's beginning, and its rest if it is long."""
+    def _simulated(self, job: "Job") -> "Reply":
+        """In a thread: simulate, keep and answer."""
         try:
             self._check_size(job.run)
             id = self.store.begin(job.run, self._autoscalers, repeats=job.repeats)
@@ -210,9 +226,15 @@ class TrafficRuns:
             raise refused(error, job.asked) from error
         if not result.ok:
             raise InternalError(f"run {id} {result.phase.lower()}: {result.message}", name=str(id))
-        pieces = reply(result)
-        first = joined(pieces)
-        return (id, first, pieces) if len(first) >= PIECE else (id, first, None)
+        return replied(id, result)
+
+    def _told(self, job: "Job") -> "Reply":
+        """In a thread: the answer of a run that was kept."""
+        assert job.repeats is not None
+        try:
+            return replied(job.repeats, self.store.result(job.repeats))
+        except TrafficError as error:
+            raise ConflictError(str(error)) from error
 
     def _played(self, job: "Job", id: int) -> TrafficResult:
         try:
@@ -233,6 +255,14 @@ class TrafficRuns:
                 "server simulates in one run",
                 path="spec.traffic",
             )
+
+
+class Reply(NamedTuple):
+    """The beginning of an answer, and its rest if it is long."""
+
+    id: int
+    first: bytes
+    rest: Iterator[Piece] | None
 
 
 class Job:
@@ -272,6 +302,12 @@ def refused(error: TrafficError, asked: RunRequest | None = None) -> BadRequestE
     told = error if asked is None else in_the_request(error, asked)
     causes = [Cause("FieldValueInvalid", told.message, told.path)] if told.path else []
     return BadRequestError(str(told), causes=causes)
+
+
+def replied(id: int, result: TrafficResult) -> "Reply":
+    pieces = reply(result)
+    first = joined(pieces)
+    return Reply(id, first, pieces if len(first) >= PIECE else None)
 
 
 def joined(pieces: Iterator[Piece]) -> bytes:

@@ -19,8 +19,9 @@ was told in one never shows in another.
    partition.
 
 **Pods.** ``CREATE`` comes when the pod begins to start (state ``launching``; where the world does
-not model that, ``active`` at once), ``UPDATE`` when it is ready (``active``) or was resized in
-place, ``DELETE`` when it stops taking requests. So the pods that exist are what
+not model that, ``active`` at once), ``UPDATE`` when it is ready (``active``), was resized in
+place, or its container was killed for want of memory (``oomKilled``, until it is ``active`` again),
+``DELETE`` when it stops taking requests. So the pods that exist are what
 a Deployment's scale would say, and a pod is ready if it is ``active``. ``last_transition`` is when
 it entered its state; the time of ``CREATE`` is its start. A world in faithful mode tells of pods
 only while they are active and never sends ``UPDATE``, as Skenario did.
@@ -86,6 +87,8 @@ class Capability(IntEnum):
 class PodState(StrEnum):
     LAUNCHING = "launching"
     ACTIVE = "active"
+    OOM_KILLED = "oomKilled"
+    """Its container was killed for want of memory and starts again."""
 
 
 class Autoscaler(msgspec.Struct, frozen=True):

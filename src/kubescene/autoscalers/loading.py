@@ -1,9 +1,10 @@
-"""Autoscalers by name: ``module:Class`` (``--autoscaler``), and those of installed packages.
+"""Autoscalers by name: ``module:Class`` (``--autoscaler``), installed ones, and commands.
 
-They are imported by name, so names must come from whoever started the program, never from a
-TrafficRun or a request.
+They are imported by name, or started as commands: both must come from whoever started the program,
+never from a TrafficRun or a request.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -36,6 +37,22 @@ def load_autoscaler(reference: str) -> AutoscalerPlugin:
 def installed_autoscalers() -> list[AutoscalerPlugin]:
     """Those that installed packages bring, in the order of their entry points' names."""
     return [load_autoscaler(point.value) for point in offered(ENTRY_POINTS)]
+
+
+def started(commands: Sequence[str]) -> list[AutoscalerPlugin]:
+    """The autoscalers behind commands; if one cannot be started, the others are ended."""
+    if not commands:
+        return []
+    from kubescene.autoscalers import ProcessAutoscaler  # needs an extra
+
+    plugins: list[AutoscalerPlugin] = []
+    try:
+        plugins.extend(map(ProcessAutoscaler, commands))
+    except BaseException:
+        for each in plugins:
+            each.close()
+        raise
+    return plugins
 
 
 def _made(kind: type, reference: str) -> AutoscalerPlugin:

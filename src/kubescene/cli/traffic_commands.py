@@ -45,6 +45,12 @@ def repeat(
         list[str] | None,
         typer.Option(help="The autoscalers of yours that the run used, as module:Class."),
     ] = None,
+    autoscaler_process: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND", help="Those that it used in processes of their own. May be repeated."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -54,7 +60,8 @@ def repeat(
     """
     from kubescene.cli.traffic_history import repeat_run
 
-    raise typer.Exit(repeat_run(id, store, autoscaler or (), as_json=as_json, quiet=quiet))
+    code = autoscaler or (), autoscaler_process or ()
+    raise typer.Exit(repeat_run(id, store, *code, as_json=as_json, quiet=quiet))
 
 
 @traffic.command("sweep")
@@ -76,6 +83,12 @@ def sweep(
         list[str] | None,
         typer.Option(help="An autoscaler of yours, as module:Class. May be repeated."),
     ] = None,
+    autoscaler_process: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND", help="An autoscaler in a process of its own. May be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Simulate a TrafficRun with every combination of values; one line of measures for each.
 
@@ -85,9 +98,8 @@ def sweep(
     """
     from kubescene.cli.traffic_sweeping import sweep_traffic
 
-    raise typer.Exit(
-        sweep_traffic(file, settings or (), autoscaler or (), jobs=jobs, format=format)
-    )
+    code = autoscaler or (), autoscaler_process or ()
+    raise typer.Exit(sweep_traffic(file, settings or (), *code, jobs=jobs, format=format))
 
 
 @traffic.command("report")

@@ -1,5 +1,6 @@
 """Runs in a store, from the command line: kept, listed, repeated."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,13 @@ from kubescene.traffic import TrafficResult, TrafficRun
 from kubescene.traffic.store import RunStore, StoredRun
 
 Keep = Callable[[TrafficResult], object]
+COMMAND = "command "
+"""Before the commands of autoscalers in processes of their own; classes have no space in them."""
+
+
+def named(autoscalers: Sequence[str], processes: Sequence[str]) -> tuple[str, ...]:
+    """How the autoscalers of a run are written down: nobody ever runs what stands there."""
+    return (*autoscalers, *(COMMAND + each for each in processes))
 
 
 @contextmanager
@@ -74,19 +82,30 @@ def table_of(runs: Sequence[StoredRun]) -> str:
 
 
 def repeat_run(
-    id: int, path: Path, autoscalers: Sequence[str], *, as_json: bool, quiet: bool
+    id: int,
+    path: Path,
+    autoscalers: Sequence[str],
+    processes: Sequence[str] = (),
+    *,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Simulate a kept run again; exit code 1 where the result is another one."""
-    from kubescene.autoscalers.loading import load_autoscaler
+    from kubescene.autoscalers.loading import load_autoscaler, started
     from kubescene.cli.traffic_running import RUN_FAILED, simulate, tell
 
     with opened(path, must_exist=True) as store:
         before, asked = found(store, id)
-        check_autoscalers(before, autoscalers)
-        plugins = [load_autoscaler(each) for each in autoscalers]
-        with keeping(path, asked, autoscalers, repeats=id) as keep:
-            result = simulate(asked, plugins, quiet=quiet)
-            keep(result)
+        used = named(autoscalers, processes)
+        check_autoscalers(before, used)
+        plugins = [*map(load_autoscaler, autoscalers), *started(processes)]
+        try:
+            with keeping(path, asked, used, repeats=id) as keep:
+                result = simulate(asked, plugins, quiet=quiet)
+                keep(result)
+        finally:
+            for each in plugins:
+                each.close()
         code = tell(result, as_json=as_json, quiet=quiet)
         if before.summary is None:
             return code
@@ -106,8 +125,14 @@ def found(store: RunStore, id: int) -> tuple[StoredRun, TrafficRun]:
 def check_autoscalers(before: StoredRun, given: Sequence[str]) -> None:
     """Code is named by whoever types the command, never by a file."""
     if tuple(given) != before.autoscalers:
-        wanted = " ".join(f"--autoscaler {each}" for each in before.autoscalers) or "none"
+        wanted = " ".join(map(_option, before.autoscalers)) or "none"
         raise ConfigurationError(f"run {before.id} used autoscalers of its own: say {wanted}")
+
+
+def _option(used: str) -> str:
+    if used.startswith(COMMAND):
+        return f"--autoscaler-process {shlex.quote(used.removeprefix(COMMAND))}"
+    return f"--autoscaler {used}"
 
 
 def is_same(one: TrafficResult, other: TrafficResult) -> bool:

@@ -9,9 +9,9 @@ from types import FrameType
 from rich.console import Console
 
 from kubescene.autoscalers import AutoscalerPlugin
-from kubescene.autoscalers.loading import load_autoscaler
+from kubescene.autoscalers.loading import load_autoscaler, started
 from kubescene.cli.files import STDIN, complain
-from kubescene.cli.traffic_history import keeping
+from kubescene.cli.traffic_history import keeping, named
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
@@ -59,11 +59,6 @@ def run_traffic(
     """Simulate one file; returns the exit code."""
     if report and out is None:
         raise ConfigurationError("--report needs --out: the page is written there")
-    if store is not None and processes:
-        raise ConfigurationError(
-            "--store does not go with --autoscaler-process: a command is never taken from a file, "
-            "so such a run could not be repeated; keep it with --out"
-        )
     if out is not None:
         check_output(file, out)
     if autoscalers and "" not in sys.path:
@@ -71,8 +66,9 @@ def run_traffic(
     plugins = [load_autoscaler(each) for each in autoscalers]
     asked, folder = read(file, settings)
     plugins += started(processes)
+    used = named(autoscalers, processes)
     try:
-        with keeping(store, embedded(asked, folder) if store else asked, autoscalers) as keep:
+        with keeping(store, embedded(asked, folder) if store else asked, used) as keep:
             result = simulate(asked, plugins, folder, quiet=quiet)
             keep(result)
     finally:
@@ -115,22 +111,6 @@ def read(file: Path, settings: Sequence[str]) -> tuple[TrafficRun, Path | None]:
     if len(text) > MAX_FILE_BYTES:
         raise TrafficError(f"more than {MAX_FILE_BYTES} bytes", source="<stdin>")
     return parse_run(text, "<stdin>", settings), None
-
-
-def started(commands: Sequence[str]) -> list[AutoscalerPlugin]:
-    """The autoscalers behind commands; if one cannot be started, the others are ended."""
-    if not commands:
-        return []
-    from kubescene.autoscalers import ProcessAutoscaler  # needs an extra
-
-    plugins: list[AutoscalerPlugin] = []
-    try:
-        plugins.extend(map(ProcessAutoscaler, commands))
-    except BaseException:
-        for each in plugins:
-            each.close()
-        raise
-    return plugins
 
 
 def check_output(file: Path, out: Path) -> None:

@@ -37,6 +37,7 @@ def sweep_traffic(
     file: Path,
     settings: Sequence[str],
     autoscalers: Sequence[str],
+    processes: Sequence[str] = (),
     *,
     jobs: int | None,
     format: str,
@@ -47,7 +48,7 @@ def sweep_traffic(
     load_run(file)  # what is wrong without any setting is said once
     if autoscalers and "" not in sys.path:
         sys.path.insert(0, "")  # as with python -m: it may lie in the current directory
-    asked = cases(file, settings, autoscalers)
+    asked = cases(file, settings, autoscalers, processes)
     found = list(sweep(asked, jobs or os.cpu_count() or 1))
     {"table": _table, "csv": _csv, "json": _json}[format](found)
     failed = [each for each in found if each.phase != "Succeeded"]

@@ -103,7 +103,8 @@ def measures(summary: Summary) -> Iterable[tuple[str, str]]:
     told = f"mean {seconds(summary.response_mean_s)}, {percentiles}"
     yield "response time", told if summary.succeeded else "none: no request succeeded"
     yield "SLO", f"missed in {summary.slo_minutes} of {counted(summary.minutes, 'minute')}"
-    yield "replicas", f"{summary.replicas_least} to {summary.replicas_most} active"
+    killed = f", {summary.oom_kills:,} killed for want of memory" if summary.oom_kills else ""
+    yield "replicas", f"{summary.replicas_least} to {summary.replicas_most} active{killed}"
     yield (
         "cost",
         (

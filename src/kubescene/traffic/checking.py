@@ -10,6 +10,7 @@ from kubescene.traffic.spec import (
     DAY,
     AutoscalerObject,
     DiurnalTraffic,
+    MemoryModel,
     Mode,
     Pattern,
     PiecewiseTraffic,
@@ -20,13 +21,13 @@ from kubescene.traffic.spec import (
     TrafficSpec,
     UniformTraffic,
 )
-from kubescene.traffic.units import Duration
+from kubescene.traffic.units import Duration, Memory
 
 LONGEST = 31 * DAY
 MOST_REPLICAS = 100_000
 MOST_RPS = 10_000_000
 MOST_TICKS = 10_000_000
-MOST_CPU_TIME = (1 << 45) // 1000
+MOST_CPU_TIME = 1 << 45
 """Longer demands do not fit the numbers that random ones are drawn in: 9.7 hours."""
 SEED_RANGE = (-(2**63), 2**63 - 1)
 Fault = tuple[str, str]
@@ -165,6 +166,16 @@ def _replica_faults(spec: TrafficSpec) -> Iterator[Fault]:
         yield "replicas.cpu", f"must be at least 1m, not {replicas.cpu}"
     if not 0 <= replicas.limit < 1 << 31:
         yield "replicas.limit", f"must not be negative, not {replicas.limit}"
+    if replicas.memory is not None and replicas.memory.limit:
+        yield from _memory_faults(replicas.memory)
+
+
+def _memory_faults(memory: MemoryModel) -> Iterator[Fault]:
+    if memory.limit < memory.request:
+        yield "replicas.memory.limit", f"must not be less than the request, {memory.request}"
+    if memory.limit < memory.base + memory.per_request:
+        needed = Memory(memory.base + memory.per_request)
+        yield "replicas.memory.limit", f"leaves no room for a single request, which needs {needed}"
 
 
 def _autoscaler_faults(objects: tuple[AutoscalerObject, ...]) -> Iterator[Fault]:
@@ -190,6 +201,8 @@ def _faithful_faults(spec: TrafficSpec) -> Iterator[Fault]:
         yield "routing", "faithful mode has roundRobin only"
     if spec.replicas.limit or spec.replicas.request_cpu:
         yield "replicas.limit", "faithful mode has no limits: its CPU model is Skenario's"
+    if spec.replicas.memory is not None:
+        yield "replicas.memory", "faithful mode has none: Skenario does not model memory"
     if spec.request.timeout < 0:
         yield "request.timeout", "faithful mode needs one"
     for name in ("horizontalInterval", "verticalInterval"):

@@ -32,6 +32,10 @@ class LeastConnections:
         self._waits: list[tuple[int, int]] = []
         self._last = -1
 
+    def fitting(self, room: int, replicas: int) -> int:
+        del replicas
+        return room
+
     def joined(self, number: int, capacity: int, now: int) -> None:
         self._slots.append(slot_of(number, self._service, self._io, capacity, now))
         self._inside.append(0)

@@ -20,7 +20,7 @@ from kubescene.autoscalers import (
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Partition
-from kubescene.clock import Streams
+from kubescene.clock import MINUTE, Streams
 from kubescene.traffic.arrivals import Arrivals
 from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.decisions import resource
@@ -44,6 +44,9 @@ from kubescene.traffic.worlds import (
     next_tick,
 )
 
+LONGEST_BACKOFF = 5 * MINUTE
+BACKOFF_FORGOTTEN = 10 * MINUTE
+
 
 class FixedWorld(World):
     """Environment, replicas, flow of requests and autoscalers of one run."""
@@ -63,7 +66,7 @@ class FixedWorld(World):
             times=times if self._stats else None,
             halt=int(spec.duration),
         )
-        memory = spec.replicas.memory
+        memory = self._memory = spec.replicas.memory
         self.backend = InMemoryReplicas(
             self.environment,
             Size(int(spec.replicas.cpu), 0 if memory is None else int(memory.request)),
@@ -76,7 +79,21 @@ class FixedWorld(World):
         self._known: set[int] = set()
         self._samples: deque[Sample] = deque()
         self._read: dict[int, tuple[int, int]] = {}
+        self._kills: dict[int, int] = {}
         self._refused = self._refused_told = 0
+
+    def run_until(self, instant: int) -> int:
+        if self._memory is None or not self._memory.limit:
+            return super().run_until(instant)
+        environment, played = self.environment, 0
+        while (due := environment.peek()) is not None and due <= instant:
+            # Who is killed, and when, is known only after requests have come.
+            if (full := self.flow.until_full(due)) is not None:
+                self._kill(full)
+            else:
+                environment.step()
+                played += 1
+        return played
 
     def begin(self) -> None:
         self.partition.begin(0)
@@ -110,6 +127,7 @@ class FixedWorld(World):
                 terminated_at=each.terminated_at,
                 resized_at=each.resized_at if each.resized_at > each.launched_at else -1,
                 cpu_before=each.cpu_before,
+                restarts=each.restarts,
             )
             for each in self.backend.everybody
         ]
@@ -122,7 +140,9 @@ class FixedWorld(World):
             self._tell(EventType.CREATE, replica, PodState.LAUNCHING)
 
     def activated(self, replica: Replica) -> None:
-        self._stations[replica.number] = self.flow.join(replica.number, replica.size.cpu, self.now)
+        station = self.flow.join(replica.number, replica.size.cpu, self.now)
+        station.room = self._room(replica)
+        self._stations[replica.number] = station
         known = replica.number in self._known
         self._tell(EventType.UPDATE if known else EventType.CREATE, replica, PodState.ACTIVE)
 
@@ -137,8 +157,16 @@ class FixedWorld(World):
     def cancelled(self, replica: Replica) -> None:
         self._forget(replica)
 
+    def killed(self, replica: Replica) -> None:
+        station = self._stations.pop(replica.number)
+        self._read.pop(replica.number, None)
+        self.flow.part(station, self.now, self.now)
+        self._tell(EventType.UPDATE, replica, PodState.OOM_KILLED)
+
     def resized(self, replica: Replica) -> None:
-        self.flow.resize(self._stations[replica.number], replica.size.cpu, self.now)
+        station = self._stations[replica.number]
+        self.flow.resize(station, replica.size.cpu, self.now)
+        station.room = self._room(replica)
         self._tell(EventType.UPDATE, replica, PodState.ACTIVE)
 
     def counted(self) -> None:
@@ -157,6 +185,8 @@ class FixedWorld(World):
         self._deliver(self.now)
         self._known.add(replica.number)
         since = replica.launched_at if state is PodState.LAUNCHING else replica.activated_at
+        if state is PodState.OOM_KILLED:
+            since = self.now
         pod = Pod(replica.name, state.value, since, replica.size.cpu, replica.size.memory)
         self.partition.pod(self.now, event, pod)
 
@@ -165,6 +195,30 @@ class FixedWorld(World):
             self._deliver(self.now)
             self._known.discard(replica.number)
             self.partition.pod(self.now, EventType.DELETE, Pod(replica.name))
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _room(self, replica: Replica) -> int:
+        """How many requests fit into the memory of a replica of this size."""
+        memory = self._memory
+        if memory is None or not memory.limit or not memory.per_request:
+            return NEVER
+        limit = int(memory.limit)
+        if memory.request:
+            limit = limit * replica.size.memory // memory.request
+        return max(limit - memory.base, 0) // memory.per_request
+
+    def _kill(self, full: Station) -> None:
+        """A station got one request more than it has memory for; the next instant it is gone."""
+        [replica] = [each for each in self.backend.active if each.number == full.number]
+        assert self._memory is not None
+        instant, first = self.flow.now, int(self._memory.restart_backoff)
+        if instant - replica.activated_at >= BACKOFF_FORGOTTEN:
+            self._kills.pop(replica.number, None)
+        kills = self._kills.get(replica.number, 0)
+        self._kills[replica.number] = kills + 1
+        delay = min(first << min(kills - 1, 32), LONGEST_BACKOFF) if kills else 0
+        self.backend.restart(replica, instant, delay)
 
     # -- what autoscalers get ------------------------------------------------------------------
 
@@ -180,7 +234,7 @@ class FixedWorld(World):
             self.partition.stat(sample.instant + lag, self._stats_of(sample))
 
     def _stats_of(self, sample: Sample) -> tuple[Stat, ...]:
-        memory = self.spec.replicas.memory
+        memory = self._memory
         name, at = entity_name(Kind.REPLICA, sample.replica), sample.instant
         stats = (
             Stat(at, name, MetricType.CONCURRENT_REQUESTS_MILLIS, sample.concurrent_millis),
@@ -244,7 +298,7 @@ class FixedWorld(World):
         return Replaced(tuple(each.name for each in evicted), tuple(each.name for each in resized))
 
     def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
-        cpu, memory = resource(answer, "cpu"), self._memory(answer)
+        cpu, memory = resource(answer, "cpu"), self._memory_of(answer)
         if cpu is None and memory is None:
             return None
         now = self.backend.source.size
@@ -253,8 +307,8 @@ class FixedWorld(World):
             now.memory if memory is None else memory.target,
         )
 
-    def _memory(self, answer: VerticalRecommendationResponse) -> RecommendedPodResources | None:
-        return None if self.spec.replicas.memory is None else resource(answer, "memory")
+    def _memory_of(self, answer: VerticalRecommendationResponse) -> RecommendedPodResources | None:
+        return None if self._memory is None else resource(answer, "memory")
 
     def _misfits(self, answer: VerticalRecommendationResponse) -> list[Replica]:
         """Who is to be replaced: as the autoscaler says, or whoever is outside the bounds."""
@@ -265,7 +319,7 @@ class FixedWorld(World):
         return [each for each in found if not each.doomed and each.replacement is None]
 
     def _is_outside(self, replica: Replica, answer: VerticalRecommendationResponse) -> bool:
-        cpu, memory = resource(answer, "cpu"), self._memory(answer)
+        cpu, memory = resource(answer, "cpu"), self._memory_of(answer)
         if cpu is not None and not cpu.lower_bound <= replica.size.cpu <= cpu.upper_bound:
             return True
         if memory is None:

@@ -22,17 +22,32 @@ from kubescene.traffic.records import NO_REPLICA, Outcome, RequestColumns
 from kubescene.traffic.routing import Batch, Part, Router
 from kubescene.traffic.sampling import Meter, MetricsTimes, Sample
 
+MEAN_BITS = 45
+"""Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
+
 
 class Station:
     """A replica as far as requests see it: a processor, and a meter if somebody wants samples."""
 
-    __slots__ = ("last_end", "meter", "number", "processor")
+    __slots__ = ("_waits", "last_end", "meter", "number", "processor", "room")
 
     def __init__(self, number: int, processor: Processor, meter: Meter | None) -> None:
         self.number = number
         self.processor = processor
         self.meter = meter
         self.last_end = 0
+        self.room = NEVER
+        """So many requests it can hold; one more and it is out of memory."""
+        self._waits: list[int] = []
+
+    def waits_until(self, ends: list[int]) -> None:
+        """These have left the CPU and are inside until then."""
+        self._waits += ends
+
+    def inside(self, now: int) -> int:
+        """How many are in the CPU, or wait after it. Kept only where there is a bound."""
+        self._waits = [end for end in self._waits if end >= now]
+        return self.processor.held + len(self._waits)
 
 
 class Drain(NamedTuple):
@@ -88,6 +103,31 @@ class Flow:
             until = int(arrived[-1]) + 1 if full else now
             self._serve(arrived, until)
             self._now = until
+
+    def until_full(self, now: int) -> Station | None:
+        """The same, but stop at the first station that gets more than it can hold.
+
+        That is at an arrival, so no more are taken at once than all stations have room for.
+        """
+        while self._now < now:
+            room = min(
+                (each.room - each.inside(self._now) for each in self.stations), default=NEVER
+            )
+            fitting = self._router.fitting(room, max(len(self.stations), 1))
+            most = max(min(fitting, REQUESTS_AT_ONCE), 1)
+            arrived = self._arrivals.take(now, most)
+            until = int(arrived[-1]) + 1 if len(arrived) == most else now
+            self._serve(arrived, until)
+            self._now = until
+            for station in self.stations if room < 1 else ():
+                if station.inside(until) > station.room:
+                    return station
+        return None
+
+    @property
+    def now(self) -> int:
+        """All that happens before has happened."""
+        return self._now
 
     def samples(self) -> list[Sample]:
         """What was measured since the last call, in order of instant and replica."""
@@ -171,7 +211,9 @@ class Flow:
         if not self._service.drawn:
             return None
         units = unit_exponentials(self._demand_stream.next_u64s(count))
-        drawn: list[int] = scaled_exponentials(units, self._service.demand).tolist()
+        mean = self._service.demand
+        coarse = max(mean.bit_length() - MEAN_BITS, 0)
+        drawn: list[int] = (scaled_exponentials(units, mean >> coarse) << coarse).tolist()
         return drawn
 
     def _serve_part(self, station: Station, part: Part, until: int, batch: _Batch) -> None:
@@ -213,8 +255,10 @@ class Flow:
             if self._io:
                 starts = [start for _, start, _ in batch.shares]
                 lasts = np.maximum.reduceat(completed, starts).tolist()
-                for (station, _, _), last in zip(batch.shares, lasts, strict=True):
+                for (station, start, end), last in zip(batch.shares, lasts, strict=True):
                     station.last_end = max(station.last_end, last)
+                    if station.room < NEVER:
+                        station.waits_until(completed[start:end].tolist())
             else:
                 for station, _, end in batch.shares:
                     station.last_end = batch.served.instants[end - 1]

@@ -62,6 +62,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     time_to_scale_mean_s: float
     time_to_scale_max_s: float
     evictions: int
+    oom_kills: int = 0
 
 
 class Story(msgspec.Struct, frozen=True):
@@ -113,6 +114,7 @@ def summarize(story: Story) -> Summary:
         time_to_scale_mean_s=sum(waits) / len(waits) / SECOND if waits else 0.0,
         time_to_scale_max_s=max(waits, default=0) / SECOND,
         evictions=story.evictions,
+        oom_kills=sum(each.restarts for each in story.replicas),
     )
 
 

@@ -33,6 +33,8 @@ class MovementKind(StrEnum):
     SEND_TO_REPLICA = "send_to_replica"
     REQUEST_FAILED = "request_failed"
     COMPLETE_REQUEST = "complete_request"
+    RESTART_REPLICA = "restart_replica"
+    """Ours: Skenario's replicas never fail."""
 
 
 MOVEMENT_KINDS = tuple(MovementKind)

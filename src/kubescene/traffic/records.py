@@ -37,6 +37,7 @@ class Outcome(IntEnum):
 
 
 FAILED = (Outcome.TIMEOUT, Outcome.REFUSED, Outcome.KILLED)
+"""In order: whatever is not less than the first of them."""
 
 
 class RequestColumns:

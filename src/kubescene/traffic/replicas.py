@@ -37,6 +37,9 @@ class Replica(Entity):
         "replacement",
         "replaces",
         "resized_at",
+        "restart_delay",
+        "restarting",
+        "restarts",
         "size",
         "terminated_at",
     )
@@ -51,6 +54,8 @@ class Replica(Entity):
         """What was reserved until its last resize, in millicore-nanoseconds."""
         self.launch: Movement | None = None
         self.doomed = False
+        self.restarting = False
+        self.restarts = self.restart_delay = 0
         self.replaces: Replica | None = None
         self.replacement: Replica | None = None
 
@@ -67,7 +72,11 @@ class ReplicaListener(Protocol):
         ...
 
     def cancelled(self, replica: Replica) -> None:
-        """It was launched and will never be active."""
+        """It was launched and will never be active, or not again."""
+        ...
+
+    def killed(self, replica: Replica) -> None:
+        """It ended at once, with all that is inside, and starts again."""
         ...
 
     def resized(self, replica: Replica) -> None: ...
@@ -98,6 +107,10 @@ class ReplicaBackend(Protocol):
 
     def resize(self, replicas: Iterable[Replica], size: Size) -> None:
         """Change the size of these in place."""
+        ...
+
+    def restart(self, replica: Replica, instant: int, delay: int) -> None:
+        """It is killed then and starts again, as a container does in its pod, ``delay`` later."""
         ...
 
     @property
@@ -224,6 +237,16 @@ class InMemoryReplicas:
                 replica.size = size
                 self._listener.resized(replica)
 
+    def restart(self, replica: Replica, instant: int, delay: int) -> None:
+        if replica.doomed or replica.restarting:
+            return
+        kind = MovementKind.RESTART_REPLICA
+        movement = Movement(kind, instant, self.active_stock, self.launching, replica)
+        if self._environment.add_to_schedule(movement):
+            replica.restarting = True
+            replica.restarts += 1
+            replica.restart_delay = delay
+
     # -- what follows from a movement ----------------------------------------------------------
 
     def _increased(self, wish: Entity) -> None:
@@ -249,26 +272,35 @@ class InMemoryReplicas:
 
     def _doom(self, replica: Replica, kind: MovementKind) -> None:
         replica.doomed = True
+        launching = kind is MovementKind.TERMINATE_LAUNCH or replica.launch is not None
         if replica.launch is not None:
             self._environment.cancel(replica.launch)
-        launching = kind is MovementKind.TERMINATE_LAUNCH
         source = self.launching if launching else self.active_stock
         self._move(kind, source, self.terminating, replica)
 
     def _launch(self, replica: Replica) -> None:
-        self.everybody.append(replica)
+        delay = self._times.launch
+        if replica.doomed:  # while it was about to start again
+            self._move(MovementKind.TERMINATE_LAUNCH, self.launching, self.terminating, replica)
+            return
+        if replica.restarting:
+            delay += replica.restart_delay
+        else:
+            self.everybody.append(replica)
         updated = replica.replaces is not None
         kind = MovementKind.CREATE_UPDATED_REPLICA if updated else MovementKind.FINISH_LAUNCHING
-        ready = self._environment.now + self._times.launch
+        ready = self._environment.now + delay
         replica.launch = Movement(kind, ready, self.launching, self.active_stock, replica)
         if not self._environment.add_to_schedule(replica.launch):
             replica.launch = None
-        self._listener.launched(replica)
+        if not replica.restarting:
+            self._listener.launched(replica)
         self._listener.counted()
 
     def _activate(self, replica: Replica) -> None:
         replica.launch = None
-        replica.activated_at = self._environment.now
+        replica.restarting = False
+        replica.activated_at, replica.deactivated_at = self._environment.now, -1
         self._listener.activated(replica)
         if replica.replaces is not None:
             old, replica.replaces = replica.replaces, None
@@ -278,11 +310,14 @@ class InMemoryReplicas:
 
     def _deactivate(self, replica: Replica) -> None:
         replica.deactivated_at = self._environment.now
-        replica.drained_at = self._listener.deactivated(replica)
+        if replica.restarting:
+            self._listener.killed(replica)
+        else:
+            replica.drained_at = self._listener.deactivated(replica)
 
     def _terminate(self, replica: Replica) -> None:
         now = self._environment.now
-        if replica.activated_at < 0:
+        if replica.activated_at < 0 or replica.restarting:
             replica.drained_at = now
             self._listener.cancelled(replica)
         ended = max(replica.drained_at, now) + self._times.terminate

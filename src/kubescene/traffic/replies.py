@@ -80,7 +80,7 @@ def _tallies_of_columns(result: TrafficResult) -> Iterator[list[_Row]]:
     columns, replicas = result.requests, list(count_tallies(result.counts, result.end))
     inside = columns.outcome != Outcome.REFUSED
     left = inside & (columns.outcome != Outcome.OPEN)
-    failed = np.isin(columns.outcome, FAILED)
+    failed = columns.outcome >= FAILED[0]
     lines = [
         ("ReplicasActive", Kind.REPLICA, _counted(replicas, "ReplicasActive")),
         ("ReplicasDesired", Kind.REPLICA, _counted(replicas, "ReplicasDesired")),

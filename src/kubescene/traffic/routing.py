@@ -51,6 +51,10 @@ class Router(Protocol):
         """A part for every replica, also for those that get nothing."""
         ...
 
+    def fitting(self, room: int, replicas: int) -> int:
+        """So many can be divided, and surely no replica gets more than ``room``."""
+        ...
+
     def joined(self, number: int, capacity: int, now: int) -> None: ...
 
     def parted(self, number: int) -> None: ...
@@ -60,6 +64,10 @@ class Router(Protocol):
 
 class PlainRouter:
     """A router that does not care who the replicas are."""
+
+    def fitting(self, room: int, replicas: int) -> int:
+        del replicas
+        return room
 
     def joined(self, number: int, capacity: int, now: int) -> None:
         """A replica became active, at the last place."""
@@ -72,6 +80,9 @@ class PlainRouter:
 
 
 class RoundRobin(PlainRouter):
+    def fitting(self, room: int, replicas: int) -> int:
+        return room * replicas
+
     def divide(self, batch: Batch, replicas: int) -> Division:
         rows = np.arange(batch.first, batch.first + len(batch.arrivals), dtype=np.int64)
         return Division(rows % replicas, self._parts(batch, replicas))

@@ -111,7 +111,7 @@ def request_tallies(columns: RequestColumns) -> Iterator[TallyLine]:
     inside = columns.outcome != Outcome.REFUSED
     left = inside & (columns.outcome != Outcome.OPEN)
     yield from _lines(PROCESSING, *levels(columns.arrived[inside], columns.completed[left]))
-    failed = np.isin(columns.outcome, FAILED)
+    failed = columns.outcome >= FAILED[0]
     yield from _lines("RequestsFailed", *levels(columns.completed[failed]))
 
 

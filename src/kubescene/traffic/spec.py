@@ -187,12 +187,18 @@ class Request(_Part, frozen=True, kw_only=True):
 class MemoryModel(_Part, frozen=True, kw_only=True):
     """A replica uses ``base`` and ``perRequest`` for every request inside it.
 
-    Without this part memory is not modelled: nobody measures it, and nobody changes it.
+    One that would use more than ``limit`` is killed with all that is inside (0 is no limit) and
+    starts again: the first time at once, then after ``restartBackoff``, and twice as long each time
+    up to 5 minutes, as a kubelet does; 10 minutes without a kill are a new beginning. Where a VPA
+    changes the request, the limit changes in proportion. Without this part memory is not modelled:
+    nobody measures it, and nobody changes it.
     """
 
     request: Memory = Memory(0)
+    limit: Memory = Memory(0)
     base: Memory = Memory(1 << 20)
     per_request: Memory = Memory(0)
+    restart_backoff: Duration = Duration(10 * SECOND)
 
 
 class Replicas(_Part, frozen=True, kw_only=True):

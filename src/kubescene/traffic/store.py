@@ -74,6 +74,9 @@ class RunStore:
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         self._lock = RLock()
+        self._sizes: dict[int, int] = {}
+        """In memory: how large each run is that ended."""
+        self._held = 0
         self._database = self._opened()
 
     def begin(
@@ -111,6 +114,8 @@ class RunStore:
                 (result.phase.value, result.message, result.header(), story, requests, id),
             )
             if self.path is None:
+                self._sizes[id] = len(story) + len(requests)
+                self._held += self._sizes[id]
                 self._forget_oldest(database)
 
     def fail(self, id: int, message: str) -> None:
@@ -167,14 +172,10 @@ class RunStore:
 
     def _forget_oldest(self, database: sqlite3.Connection) -> None:
         """In memory, old runs make room for new ones; the newest stays in any case."""
-        kept = 0
-        for id, size in database.execute(
-            "SELECT id, length(requests) + length(story) FROM runs "
-            "WHERE header IS NOT NULL ORDER BY id DESC"
-        ).fetchall():
-            if kept and kept + size > MOST_IN_MEMORY:
-                database.execute("DELETE FROM runs WHERE id = ?", (id,))
-            kept += size
+        while len(self._sizes) > 1 and self._held > MOST_IN_MEMORY:
+            oldest = min(self._sizes)
+            self._held -= self._sizes.pop(oldest)
+            database.execute("DELETE FROM runs WHERE id = ?", (oldest,))
 
     # -- the file ------------------------------------------------------------------------------
 

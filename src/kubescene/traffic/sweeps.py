@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from kubescene.autoscalers.loading import load_autoscaler
+from kubescene.autoscalers import AutoscalerPlugin
+from kubescene.autoscalers.loading import load_autoscaler, started
 from kubescene.errors import KubesceneError, TrafficError
 from kubescene.traffic.loading import load_run
 from kubescene.traffic.measures import Summary
@@ -30,6 +31,8 @@ class Case(msgspec.Struct, frozen=True):
     file: str
     settings: tuple[str, ...]
     autoscalers: tuple[str, ...] = ()
+    processes: tuple[str, ...] = ()
+    """Commands of autoscalers; each case has processes of its own."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +44,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary | None = None
 
 
-def cases(file: str | Path, settings: Sequence[str], autoscalers: Sequence[str]) -> list[Case]:
+def cases(
+    file: str | Path,
+    settings: Sequence[str],
+    autoscalers: Sequence[str] = (),
+    processes: Sequence[str] = (),
+) -> list[Case]:
     """All combinations, the last setting changing fastest."""
     ways = [alternatives(each) for each in settings]
     names = [each.partition("=")[0] for each in settings]
@@ -52,7 +60,8 @@ def cases(file: str | Path, settings: Sequence[str], autoscalers: Sequence[str])
         count *= len(way)
     if count > MOST_RUNS:
         raise TrafficError(f"{count} combinations are more than {MOST_RUNS}", source="--set")
-    return [Case(str(file), each, tuple(autoscalers)) for each in product(*ways)]
+    code = tuple(autoscalers), tuple(processes)
+    return [Case(str(file), each, *code) for each in product(*ways)]
 
 
 def alternatives(setting: str) -> list[str]:
@@ -123,14 +132,19 @@ def _alone(case: Case) -> Outcome:
 def simulate(case: Case) -> Outcome:
     """One case, in whatever process this is. Whatever goes wrong is its outcome."""
     settings = _settings(case)
+    plugins: list[AutoscalerPlugin] = []
     try:
-        plugins = [load_autoscaler(each) for each in case.autoscalers]
         asked = load_run(case.file, case.settings)
+        plugins += map(load_autoscaler, case.autoscalers)
+        plugins += started(case.processes)
         result = run(asked, plugins, folder=Path(case.file).parent)
     except KubesceneError as error:
         return Outcome(settings=settings, phase=REFUSED, message=str(error))
     except MemoryError:
         return Outcome(settings=settings, phase="Failed", message="there is not enough memory")
+    finally:
+        for each in plugins:
+            each.close()
     return Outcome(
         settings=settings, phase=result.phase, message=result.message, summary=result.summary
     )

@@ -45,7 +45,8 @@ class Utilization(NamedTuple):
 class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The life of a replica; instants that did not come are -1. Sizes are those at its end.
 
-    ``cpu_before`` is the CPU that was reserved until ``resized_at``, in millicore-nanoseconds.
+    ``cpu_before`` is the CPU that was reserved until ``resized_at``, in millicore-nanoseconds;
+    ``restarts`` is how often it was killed for want of memory.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     terminated_at: int = -1
     resized_at: int = -1
     cpu_before: int = 0
+    restarts: int = 0
 
 
 class Replaced(NamedTuple):

@@ -180,7 +180,7 @@ class _Partition:
             requests=self._shared_requests(pod),
             labels=_LABELS,
             phase="Pending" if launching else "Running",
-            ready="False" if launching else "True",
+            ready="False" if launching or pod.state == PodState.OOM_KILLED else "True",
             ready_since=long_ago if self._faithful else pod.last_transition,
             started=long_ago if self._faithful else created,
         )

@@ -57,6 +57,8 @@ class Partition:
         self._measured: set[str] = set()
         self._latest: dict[str, int] = {}
         self._attempts = Attempts()
+        self._active_since: dict[str, int] = {}
+        self._killed: dict[str, list[JsonObject]] = {}
 
     def pod_event(self, request: EventRequest, pod: Pod) -> None:
         known = self._pods.get(pod.name)
@@ -67,8 +69,12 @@ class Partition:
         elif known is None:
             raise ConfigurationError(f"there is no pod {pod.name!r}")
         elif request.type is EventType.UPDATE:
+            if pod.state == PodState.OOM_KILLED:
+                self._note_kill(pod, request.time)
             self._set_pod(pod, known["status"]["startTime"], request.time)
         else:
+            self._killed.pop(pod.name, None)
+            self._active_since.pop(pod.name, None)
             del self._pods[pod.name]
             self._latest.pop(pod.name, None)
             self._attempts.first_seen.pop(pod.name, None)
@@ -113,8 +119,24 @@ class Partition:
             details=_details(recommendation, done),
         )
 
+    def _note_kill(self, pod: Pod, now: int) -> None:
+        """A kill raises the peak of its container; the updater looks for it in the status."""
+        if self.recommender.usage.add_oom(pod.name, CONTAINER, pod.memory_request, now):
+            self._measured.add(MEMORY)
+        began = self._active_since.get(pod.name, now)
+        ended = {
+            "reason": "OOMKilled",
+            "startedAt": format_time(began),
+            "finishedAt": format_time(now),
+        }
+        self._killed[pod.name] = [{"name": CONTAINER, "lastState": {"terminated": ended}}]
+
     def _set_pod(self, pod: Pod, started: str, now: int) -> None:
-        self._pods[pod.name] = _pod_object(pod, self._spec(pod), started)
+        found = self._pods[pod.name] = _pod_object(pod, self._spec(pod), started)
+        if pod.state == PodState.ACTIVE:
+            self._active_since[pod.name] = pod.last_transition
+        if pod.name in self._killed:
+            found["status"]["containerStatuses"] = self._killed[pod.name]
         if pod.state != PodState.LAUNCHING:
             self.recommender.usage.set_pod(
                 pod.name, labels=_LABELS, containers=(CONTAINER,), now=now

@@ -10,7 +10,8 @@ from math import floor, log10
 from kubescene.clock import SECOND
 from kubescene.markup import Markup, h
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1000, 56, 52, 10, 24
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1000, 56, 52, 24, 24
+MANY_MARKS = 40
 INNER = WIDTH - LEFT - RIGHT
 Point = tuple[float, float]
 
@@ -99,8 +100,9 @@ def grid(chart: Chart, highest: float) -> Iterator[Markup]:
     for value in ticks(highest):
         y = height_of(chart, value, highest)
         yield h("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid")
-        yield h("text", f"{value:g}", x=LEFT - 7, y=f"{float(y) + 4:.1f}", class_="left")
-    yield h("text", chart.unit, x=LEFT + 4, y=TOP + 11, class_="unit")
+        yield h("text", told_number(value), x=LEFT - 7, y=f"{float(y) + 4:.1f}", class_="left")
+    # Above the plot, where no line can hide them.
+    yield h("text", chart.unit, x=LEFT, y=TOP - 11, class_="unit")
     step = time_step(chart.end)
     at = 0.0
     while at <= chart.end:
@@ -112,8 +114,12 @@ def grid(chart: Chart, highest: float) -> Iterator[Markup]:
 def right_axis(chart: Chart, highest: float) -> Iterator[Markup]:
     for value in ticks(highest):
         y = f"{float(height_of(chart, value, highest)) + 4:.1f}"
-        yield h("text", f"{value:g}", x=WIDTH - RIGHT + 7, y=y, class_="right")
-    yield h("text", chart.right_unit, x=WIDTH - RIGHT - 4, y=TOP + 11, class_="unit end")
+        yield h("text", told_number(value), x=WIDTH - RIGHT + 7, y=y, class_="right")
+    yield h("text", chart.right_unit, x=WIDTH - RIGHT, y=TOP - 11, class_="unit end")
+
+
+def told_number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 
 def time_step(end: float) -> float:
@@ -163,7 +169,8 @@ def path(chart: Chart, line: Line, highest: float) -> Iterator[str]:
 
 def marked(chart: Chart, mark: Mark, highest: float) -> Markup:
     x, y = place_of(chart, mark.at), height_of(chart, mark.level, highest)
-    dot = h("circle", h("title", mark.title), cx=x, cy=y, r=5, class_=f"mark {mark.tone}")
+    radius = 5 if len(chart.marks) <= MANY_MARKS else 3
+    dot = h("circle", h("title", mark.title), cx=x, cy=y, r=radius, class_=f"mark {mark.tone}")
     return h("a", dot, href=mark.href, aria_label=mark.title)
 
 

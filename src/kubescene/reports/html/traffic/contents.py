@@ -42,27 +42,21 @@ def replicas(result: TrafficResult) -> Chart:
 
 
 def requests(result: TrafficResult) -> Chart:
-    """The second: requests inside replicas, and all that failed so far."""
+    """The second: requests inside replicas."""
     columns = result.requests
     inside = columns.outcome != Outcome.REFUSED
     left = inside & (columns.outcome != Outcome.OPEN)
-    failed = np.isin(columns.outcome, FAILED)
-    none = columns.completed[:0]
-    lines = [
-        Line(
-            "processing",
-            _thinned(result, *levels(columns.arrived[inside], columns.completed[left])),
-            "info",
-        ),
-        Line(
-            "failed so far",
-            _thinned(result, *levels(columns.completed[failed], none)),
-            "bad",
-            steps=True,
-        ),
-        arrivals(result),
-    ]
+    there = levels(columns.arrived[inside], columns.completed[left])
+    lines = [Line("processing", _thinned(result, *there), "info"), arrivals(result)]
     return Chart("Requests over time", seconds(result.end), lines, 230, "requests", "requests/s")
+
+
+def failed_so_far(result: TrafficResult) -> Chart:
+    """Part of the second, too; by itself, since it only grows and would hide the others."""
+    columns = result.requests
+    failed = levels(columns.completed[columns.outcome >= FAILED[0]])
+    lines = [Line("failed so far", _thinned(result, *failed), "bad", steps=True)]
+    return Chart("Failed requests so far", seconds(result.end), lines, 140, "requests")
 
 
 def response_times(result: TrafficResult) -> Chart:
@@ -81,8 +75,10 @@ def percentiles(result: TrafficResult) -> Chart:
     ends, times = columns.completed[done], (columns.completed - columns.arrived)[done]
     step = _step(result, 120)
     rows: dict[int, list[Point]] = {50: [], 95: [], 99: []}
-    for place in np.unique(ends // step).tolist():
-        own = np.sort(times[ends // step == place])
+    order = np.argsort(ends, kind="stable")
+    places, firsts = np.unique(ends[order] // step, return_index=True)
+    parts = np.split(times[order], firsts[1:])
+    for place, own in zip(places.tolist(), map(np.sort, parts), strict=True):
         for percent, points in rows.items():
             points.append((seconds(place * step + step // 2), percentile_s(own, percent)))
     tones = {50: "good", 95: "wait", 99: "bad"}
@@ -99,18 +95,24 @@ def utilization(result: TrafficResult) -> Chart:
 
 
 def failures(result: TrafficResult) -> Chart:
-    """How many requests failed, by when and how."""
+    """How many requests failed, by when and how: bars that stand on each other."""
     columns = result.requests
     step = _step(result, 120)
-    lines = []
+    below = np.zeros(result.end // step + 1, dtype=np.int64)
+    lines: list[Line] = []
     for outcome, (name, tone) in FAILURES.items():
-        counts = np.bincount(columns.completed[columns.outcome == outcome] // step).tolist()
-        if any(counts):
+        places = columns.completed[columns.outcome == outcome] // step
+        if len(places):
+            own = np.bincount(places, minlength=len(below))
+            below = below + own
             points = [
-                (seconds(place * step + step // 2), count) for place, count in enumerate(counts)
+                (seconds(place * step + step // 2), int(below[place]))
+                for place in np.flatnonzero(own).tolist()
             ]
             lines.append(Line(name, points, tone, shape="bars"))
-    return Chart("Failed requests", seconds(result.end), lines, 160, f"in {seconds(step):g} s")
+    # The highest first: those below are drawn over its lower part.
+    unit = f"requests in {seconds(step):g} s"
+    return Chart("Failed requests", seconds(result.end), lines[::-1], 160, unit)
 
 
 def arrivals(result: TrafficResult) -> Line:

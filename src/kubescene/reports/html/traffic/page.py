@@ -43,7 +43,7 @@ def traffic_page(result: TrafficResult) -> str:
 def body_of(result: TrafficResult) -> Iterator[Markup]:
     titled = [
         ("replicas", "Replicas", drawn(contents.replicas(result))),
-        ("requests", "Requests", drawn(contents.requests(result))),
+        ("requests", "Requests", requests(result)),
         ("responses", "Response time", responses(result)),
         ("cpu", "CPU", drawn(contents.utilization(result))),
         ("failures", "Failed requests", failures(result)),
@@ -117,6 +117,8 @@ def figures(result: TrafficResult) -> Markup:
             "",
         ),
     ]
+    if told.oom_kills:
+        shown.append(("Out of memory", f"{told.oom_kills:,}", "replicas killed", "bad"))
     boxes = (
         h(
             "div",
@@ -132,6 +134,11 @@ def figures(result: TrafficResult) -> Markup:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f} %" if whole else "no requests"
+
+
+def requests(result: TrafficResult) -> Markup:
+    failed = drawn(contents.failed_so_far(result)) if result.summary.failed else None
+    return h("div", drawn(contents.requests(result)), failed)
 
 
 def responses(result: TrafficResult) -> Markup | None:
