@@ -17,6 +17,7 @@ from kubescene.autoscalers.vertical.controlling import (
     controlled_pods,
     controlling,
 )
+from kubescene.autoscalers.vertical.kills import Kill, kills, kills_of_eviction
 from kubescene.autoscalers.vertical.limit_ranges import limit_ranges
 from kubescene.autoscalers.vertical.objects import (
     VerticalPodAutoscaler,
@@ -40,6 +41,7 @@ __all__ = [
     "BackTest",
     "Candidate",
     "CheckpointError",
+    "Kill",
     "Recommendation",
     "Recommender",
     "RecommenderOptions",
@@ -53,6 +55,8 @@ __all__ = [
     "checkpoint_object",
     "controlled_pods",
     "controlling",
+    "kills",
+    "kills_of_eviction",
     "limit_ranges",
     "pod_patches",
     "read_vpa",

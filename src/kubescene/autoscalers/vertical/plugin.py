@@ -28,6 +28,9 @@ from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOp
 from kubescene.autoscalers.vertical.partitions import Partition, Rule
 from kubescene.autoscalers.vertical.recommender import DEFAULT_OPTIONS, Recommender
 from kubescene.autoscalers.vertical.validation import read_vpa
+from kubescene.errors import ConfigurationError
+
+DEFAULT_RECOMMENDER = "default"
 
 
 class VerticalPlugin(PartitionedPlugin[Partition]):
@@ -69,4 +72,11 @@ class VerticalPlugin(PartitionedPlugin[Partition]):
         partition.recommender.vpa = self._read(autoscaler)
 
     def _read(self, autoscaler: Autoscaler) -> VerticalPodAutoscaler:
-        return read_vpa(autoscaler.yaml, in_place=self._updater.in_place)
+        vpa = read_vpa(autoscaler.yaml, in_place=self._updater.in_place)
+        for each in vpa.spec.recommenders or ():
+            if each.name != DEFAULT_RECOMMENDER:
+                raise ConfigurationError(
+                    f"spec.recommenders[0].name: there is no recommender {each.name!r} here, only "
+                    f"{DEFAULT_RECOMMENDER!r}; leave the field out, or take an autoscaler plugin"
+                )
+        return vpa
