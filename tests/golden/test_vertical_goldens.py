@@ -184,3 +184,19 @@ def test_a_large_weight_is_compared_as_the_number_that_it_is() -> None:
     tally = Tally("large", "steps")
     replay(Golden(case, {"steps": [{}, {}, {"checkpoints": {"c": status}}]}), tally)
     assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+
+
+def test_times_may_have_fractions() -> None:
+    golden = next(each for each in read_goldens(DATA / "constant.jsonl.gz"))
+    case, result = deepcopy(golden.case), deepcopy(golden.result)
+    for op in case["ops"]:
+        [(name, told)] = op.items()
+        if name == "samples":
+            told["t"] += 0.25
+    for step in result["steps"]:
+        for container in step.get("containers", ()):
+            container |= {each: container[each] + 0.25 for each in ("firstSample", "lastSample")}
+    tally = Tally("fractions", "steps")
+    replay(Golden(case, result), tally)
+    assert tally.compared[VerticalAspect.HISTORY] > 0
+    assert tally.equal[VerticalAspect.HISTORY] == tally.compared[VerticalAspect.HISTORY]

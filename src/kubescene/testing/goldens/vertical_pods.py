@@ -26,7 +26,7 @@ def replay_updater(golden: Golden, comparison: Comparison) -> None:
     case, result = golden.case, golden.result
     vpa, ranges = _given(case)
     options = updater_options(case.get("config") or {})
-    now = parse_time(case["start"]) + case.get("now", 0) * SECOND
+    now = parse_time(case["start"]) + round(case.get("now", 0) * SECOND)
     for pod, theirs in zip(case["pods"], result["pods"], strict=True):
         comparison.at = f"pod {theirs['name']}"
         ours = assess(vpa, pod, now, options, ranges)
@@ -57,7 +57,7 @@ def replay_loops(golden: Golden, comparison: Comparison, tally: Tally) -> None:
         tally.attempts += 1
         vpa = decode_vpa(loop["vpa"]) if "vpa" in loop else vpa
         replicas |= loop.get("replicas") or {}
-        now, refused = start + loop["now"] * SECOND, loop.get("resizeErrors") or ()
+        now, refused = start + round(loop["now"] * SECOND), loop.get("resizeErrors") or ()
         ours = update(vpa, loop["pods"], replicas, now, options, ranges, attempts, refused)
         comparison.equal(VerticalAspect.EVICTED, list(ours.evicted), theirs["evicted"])
         comparison.equal(VerticalAspect.RESIZED, list(ours.resized), theirs["resized"])
