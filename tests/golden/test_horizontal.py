@@ -25,6 +25,7 @@ CASES = {
     "multi-metric": 30,
     "object-metric": 30,
     "pods-metric": 30,
+    "random": 100,
     "resource-utilization": 30,
     "resource-value": 30,
     "tolerance": 30,
@@ -193,3 +194,15 @@ def test_what_is_no_golden_exits_2(
     spoil(golden)
     assert main([written(tmp_path / "g.jsonl.gz", golden)]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_conflicts_do_not_matter_to_a_target_that_cannot_be_scaled() -> None:
+    golden = next(goldens("lifecycle"))
+    case = deepcopy(golden.case)
+    case["hpa"]["spec"]["scaleTargetRef"] = {"apiVersion": "batch/v1", "kind": "Job", "name": "web"}
+    world = HorizontalWorld(case)
+    entry = {"t": 15, "currentReplicas": 3, "pods": [], "scaleUpdateConflicts": 6}
+    world.apply(entry)
+    result = world.run(entry)
+    assert result is not None
+    assert [each.reason for each in result.events] == ["FailedGetScale"]

@@ -23,11 +23,15 @@ CASES = {
     "constant": 10,
     "diurnal": 8,
     "few-samples": 30,
+    "in-place": 150,
     "lifecycle": 10,
     "long-history": 8,
     "memory-oom": 15,
     "policies": 8,
     "ramp": 8,
+    "random-admission": 120,
+    "random-recommender": 100,
+    "random-updater": 120,
     "spikes": 10,
     "updater": 60,
 }
@@ -49,6 +53,7 @@ ALTERED = {
     VerticalAspect.PRIORITY: ("updater", "pods/*/scaleUp"),
     VerticalAspect.ACCEPTED: ("updater", "pods/*/accepted"),
     VerticalAspect.EVICTED: ("updater", "evicted"),
+    VerticalAspect.RESIZED: ("in-place", "loops/*/resized"),
     VerticalAspect.EVENTS: ("updater", "events"),
     VerticalAspect.RESOURCES: ("admission", "pods/*/resources/*/Requests/memory"),
     VerticalAspect.PATCHES: ("admission", "pods/*/patches/*/value"),
@@ -143,3 +148,55 @@ def test_one_case_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     document = json.loads(capsys.readouterr().out)
     assert document["equal"]
     assert document["families"]["few-samples"]["cases"] == 1
+
+
+def test_a_large_weight_is_compared_as_the_number_that_it_is() -> None:
+    """JSON of the recorder shows 1.4e17 as a whole number of which a float cannot hold all."""
+    ops = [{"samples": {"pod": "p", "container": "c", "t": 0, "every": 3600, "cpu": [1] * 60}}]
+    spec = {"targetRef": {"kind": "Deployment", "name": "web"}}
+    case: dict[str, Any] = {
+        "id": "large",
+        "start": "2026-03-01T00:00:00Z",
+        "config": {"cpuHistogramDecayHalfLife": 3600},
+        "vpa": {
+            "apiVersion": "autoscaling.k8s.io/v1",
+            "kind": "VerticalPodAutoscaler",
+            "metadata": {"name": "web"},
+            "spec": spec,
+        },
+        "selector": "",
+        "ops": [{"pod": {"name": "p", "containers": [{"name": "c"}]}}, *ops, {"restart": 216000}],
+    }
+    histogram = {
+        "referenceTimestamp": "2026-03-01T00:00:00Z",
+        "bucketWeights": {"0": 10000},
+        "totalWeight": 115292150460684700,
+    }
+    status = {
+        "lastUpdateTime": "2026-03-03T12:00:00Z",
+        "version": "v3",
+        "cpuHistogram": histogram,
+        "memoryHistogram": {"referenceTimestamp": None},
+        "firstSampleStart": "2026-03-01T00:00:00Z",
+        "lastSampleStart": "2026-03-03T11:00:00Z",
+        "totalSamplesCount": 60,
+    }
+    tally = Tally("large", "steps")
+    replay(Golden(case, {"steps": [{}, {}, {"checkpoints": {"c": status}}]}), tally)
+    assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+
+
+def test_times_may_have_fractions() -> None:
+    golden = next(each for each in read_goldens(DATA / "constant.jsonl.gz"))
+    case, result = deepcopy(golden.case), deepcopy(golden.result)
+    for op in case["ops"]:
+        [(name, told)] = op.items()
+        if name == "samples":
+            told["t"] += 0.25
+    for step in result["steps"]:
+        for container in step.get("containers", ()):
+            container |= {each: container[each] + 0.25 for each in ("firstSample", "lastSample")}
+    tally = Tally("fractions", "steps")
+    replay(Golden(case, result), tally)
+    assert tally.compared[VerticalAspect.HISTORY] > 0
+    assert tally.equal[VerticalAspect.HISTORY] == tally.compared[VerticalAspect.HISTORY]

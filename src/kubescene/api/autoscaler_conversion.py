@@ -74,6 +74,8 @@ def to_v2(autoscaler: JsonObject) -> JsonObject:
         new_spec["behavior"] = behavior
     new_status: JsonObject = {"desiredReplicas": 0}
     new_status |= _picked(status, _SHARED_STATUS)
+    if not new_status.get("currentReplicas"):
+        new_status.pop("currentReplicas", None)  # version 2 leaves a zero out, version 1 does not
     if current := _current_metrics(carried.get(CURRENT_METRICS), status):
         new_status["currentMetrics"] = current
     if conditions := _decode(carried.get(CONDITIONS), list):

@@ -106,6 +106,7 @@ def played(how: str, *, call_s: float = 30.0) -> TrafficResult:
         ("raises", "RuntimeError: no idea (its last words:"),
         ("negative", "-1 is no number of pods (its last words: asked for a number)"),
         ("nan", "ValueError: rec is nan, not a whole number (its last words:"),
+        ("bare", "TypeError: the answer is no HorizontalRecommendationResponse but 1 (its last"),
         ("wire-nan", "field rec of HorizontalRecommendationResponse is of another type"),
         ("dies-at-create", "at Event CREATE Autoscaler: it exited with code 4 (it said nothing)"),
     ],

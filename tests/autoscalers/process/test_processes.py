@@ -7,21 +7,19 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 
 import pytest
 
 from kubescene.autoscalers import (
     Autoscaler,
     Capability,
-    EventType,
-    Pod,
-    PodState,
     ProcessAutoscaler,
 )
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.traffic import run
+from kubescene.types import JsonObject
 from plugin_commands import PROGRAMS, program
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "traffic"
@@ -61,26 +59,60 @@ def test_an_object_is_refused_in_the_same_words() -> None:
     assert told[0] == told[1]
 
 
-def test_two_hundred_runs_at_once_are_kept_apart() -> None:
-    plugin = ProcessAutoscaler(program("behaving", "well"))
-    dispatcher = Dispatcher([plugin])
+def small_run(number: int) -> JsonObject:
+    """A minute of traffic; no two of the first forty are alike."""
+    resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    spec = {
+        "maxReplicas": 3 + number % 8,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [{"type": "Resource", "resource": resource}],
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 10 * (number % 5)}},
+    }
+    hpa = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "hpa"},
+        "spec": spec,
+    }
+    return {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "TrafficRun",
+        "metadata": {"name": "small"},
+        "spec": {
+            "duration": "60s",
+            "seed": number,
+            "horizontalInterval": "10s",
+            "traffic": {"pattern": "constant", "constant": {"rps": 1 + number % 5}},
+            "request": {"cpuTime": "300ms", "ioTime": "0s"},
+            "replicas": {"initial": 1 + number % 3, "launchDelay": "2s"},
+            "autoscalers": [{"object": hpa}],
+        },
+    }
 
-    def play(pods: int) -> list[int]:
-        told = []
-        with dispatcher.partition([OBJECT]) as partition:
-            partition.begin(0)
-            for number in range(pods):
-                partition.pod(number, EventType.CREATE, Pod(f"p{number}", PodState.ACTIVE))
-                found = partition.horizontal(number)
-                assert found is not None
-                told.append(found[1].rec)
-        return told
 
-    wanted = [number % 7 for number in range(200)]
-    with ThreadPoolExecutor(200) as pool:
-        found = list(pool.map(play, wanted))
+def test_two_hundred_runs_at_once_are_kept_apart(tmp_path: Path) -> None:
+    """Simulated in as many threads, all asking one process; each as if it were alone."""
+    numbers = [number % 40 for number in range(200)]
+    plugin = ProcessAutoscaler(program("served", "horizontal"))
+    dispatcher, pid = Dispatcher([plugin]), plugin.connection.child.pid
+    everybody = Barrier(len(numbers))
+
+    def play(number: int, folder: Path) -> None:
+        everybody.wait()
+        run(small_run(number), dispatcher=dispatcher).save(folder)
+
+    folders = [tmp_path / f"{at}" for at in range(len(numbers))]
+    with ThreadPoolExecutor(len(numbers)) as pool:
+        list(pool.map(play, numbers, folders))
+    assert plugin.connection.child.pid == pid, "one process served all"
     dispatcher.close()
-    assert found == [list(range(1, pods + 1)) for pods in wanted]
+    alone = {}
+    for number in range(40):
+        run(small_run(number)).save(tmp_path / f"alone-{number}")
+        alone[number] = files(tmp_path / f"alone-{number}")
+    assert len({str(each) for each in alone.values()}) == 40
+    for number, folder in zip(numbers, folders, strict=True):
+        assert files(folder) == alone[number], number
 
 
 def test_one_process_serves_one_run_after_the_other() -> None:

@@ -238,3 +238,22 @@ def test_what_cannot_be_is_refused() -> None:
         run.event(EventType.CREATE, Autoscaler(VPA_V1, run.yaml))
     with pytest.raises(ConfigurationError, match=r"spec\.targetRef: Required value"):
         Run(run.plugin, {"targetRef": None}, partition="2")
+
+
+def test_a_vpa_of_another_recommender_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"spec.recommenders\[0\].name: .* 'custom' here"):
+        Run(VerticalPlugin(), {"recommenders": [{"name": "custom"}]})
+    Run(VerticalPlugin(), {"recommenders": [{"name": "default"}]})
+
+
+def test_mode_in_place_is_served_where_its_gate_is_on() -> None:
+    with pytest.raises(ConfigurationError, match="feature gate InPlace is disabled"):
+        Run(VerticalPlugin(), in_mode("InPlace"))
+    plugin = VerticalPlugin(updater=UpdaterOptions(in_place=True))
+    run = Run(plugin, in_mode("InPlace")).pods("a", "b", "c", "d", cpu=10_000)
+    for minute in range(60 * 48):
+        told = Stat(minute * MINUTE, "a", MetricType.CPU_MILLIS, 100)
+        plugin.stat(StatRequest("1", (told,)))
+    answer = plugin.vertical_recommendation(VerticalRecommendationRequest("1", 48 * HOUR))
+    assert (answer.resize, answer.evict) == (("a", "b", "c", "d"), ())
+    assert run.plugin is plugin

@@ -303,3 +303,45 @@ def test_a_broken_checkpoint_is_refused_whole(change: dict[str, Any], said: str)
         recommender.load({"good": good, "app": good | change}, START)
     assert str(refusal.value).startswith(said)
     assert not recommender.recommend(START).recommended
+
+
+def with_two_label_sets() -> Recommender:
+    recommender = Recommender(make_vpa())
+    for name in ("a", "b"):
+        add_pod(recommender, name, {"app": "web", "v": name})
+    return recommender
+
+
+def test_a_recommendation_does_not_depend_on_the_order_of_histories() -> None:
+    """Two label sets, one silent for a month: upstream's maps have no order either."""
+    first, second = with_two_label_sets(), with_two_label_sets()
+    for recommender, old, young in ((first, "a", "b"), (second, "b", "a")):
+        recommender.usage.add_cpu(old, "app", 1000, START)
+        recommender.recommend(START)
+        recommender.usage.add_cpu(young, "app", 36000, START + 31 * DAY)
+    found = [each.histories(START + 31 * DAY)["app"].cpu for each in (first, second)]
+    assert [each.percentile(0.0) for each in found] == [found[0].percentile(0.0)] * 2
+    assert found[0].percentile(0.0) < 2, "what was seen a month ago has not vanished"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "left"), [(-1, -1, 0), (0, -1, 1), (-1, 0, 1)], ids=["none", "cpu", "memory"]
+)
+def test_only_samples_that_are_taken_revive_a_collected_history(
+    cpu: int, memory: int, left: int
+) -> None:
+    recommender = make_recommender()
+    recommender.collect_garbage(START + 9 * DAY)
+    assert not recommender.usage.aggregates
+    recommender.usage.add_cpu("pod", "app", cpu, START + 9 * DAY)
+    recommender.usage.add_memory("pod", "app", memory, START + 9 * DAY)
+    assert len(recommender.usage.aggregates) == left
+
+
+def test_a_kill_that_is_refused_revives_a_collected_history() -> None:
+    recommender = make_recommender()
+    recommender.usage.add_memory("pod", "app", 1, START + 9 * DAY)
+    recommender.collect_garbage(START + 20 * DAY)
+    assert not recommender.usage.aggregates
+    assert not recommender.usage.add_oom("pod", "app", 1, START)
+    assert len(recommender.usage.aggregates) == 1

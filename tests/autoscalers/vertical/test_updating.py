@@ -14,8 +14,10 @@ from autoscalers.vertical.vertical_worlds import (
 )
 from kubescene.autoscalers.vertical import UpdaterOptions, limit_ranges, seed_rule, update
 from kubescene.autoscalers.vertical.assessing import assess
+from kubescene.autoscalers.vertical.attempts import Attempts
 from kubescene.autoscalers.vertical.limit_ranges import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
+from kubescene.autoscalers.vertical.update_loops import Update
 from kubescene.clock import MINUTE, format_time
 
 UP = {"app": ranged("2", "1500m", "3")}
@@ -70,6 +72,13 @@ def test_controllers_whose_count_nobody_told(kind: str, expected: int) -> None:
 @pytest.mark.parametrize("mode", ["Off", "Initial"])
 def test_some_modes_never_touch_a_pod(mode: str) -> None:
     assert evicted(make_vpa(in_mode(mode), UP), pods(4), 4) == []
+
+
+def test_pods_without_a_controller_are_never_managed() -> None:
+    orphan = make_pod("web-0", phase="Pending")
+    orphan["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "web-rs"}]
+    vpa = make_vpa(recommended=UP)
+    assert evicted(vpa, [orphan, *pods(3)[1:]], 2) == ["web-1"]
 
 
 def test_pods_being_deleted_are_left_out() -> None:
@@ -218,21 +227,86 @@ def test_a_resize_that_does_not_come_about_ends_in_an_eviction(
     live = [make_pod("web-0", conditions=resizing(kind, reason)), make_pod("web-1")]
     vpa = make_vpa(IN_PLACE, UP)
     seen = {"web-0": START - waited}
-    found = update(vpa, live, {"web-rs": 2}, START, first_seen=seen)
+    found = update(vpa, live, {"web-rs": 2}, START, attempts=Attempts(dict(seen)))
     # The budget is for one: who is resized first is not evicted any more.
     assert ("web-0" in found.evicted) is (goes and "web-1" not in found.resized)
-    alone = update(vpa, live[:1] * 2, {"web-rs": 2}, START, first_seen=dict(seen))
+    alone = update(vpa, live[:1] * 2, {"web-rs": 2}, START, attempts=Attempts(dict(seen)))
     assert bool(alone.evicted) is goes
 
 
 def test_the_first_sight_of_a_resize_is_remembered() -> None:
-    seen: dict[str, int] = {}
+    attempts = Attempts()
     live = pods(2, conditions=resizing("PodResizePending", "Deferred"))
     vpa = make_vpa(IN_PLACE, UP)
-    update(vpa, live, {"web-rs": 2}, START, first_seen=seen)
-    assert seen == {"web-0": START, "web-1": START}
-    found = update(vpa, live, {"web-rs": 2}, START + 6 * MINUTE, first_seen=seen)
+    update(vpa, live, {"web-rs": 2}, START, attempts=attempts)
+    assert attempts.first_seen == {"web-0": START, "web-1": START}
+    found = update(vpa, live, {"web-rs": 2}, START + 6 * MINUTE, attempts=attempts)
     assert found.evicted == ("web-0",)
+
+
+def test_a_resize_that_the_api_refuses_ends_in_an_eviction() -> None:
+    vpa = make_vpa(IN_PLACE, UP)
+    found = update(vpa, pods(4), {"web-rs": 4}, START, refused=("web-0",))
+    assert found.resized == ("web-1", "web-2")
+    assert found.evicted == (), "the budget went to the resizes"
+    alone = update(vpa, pods(2), {"web-rs": 2}, START, refused=("web-0", "web-1"))
+    assert (alone.resized, alone.evicted) == ((), ("web-0",))
+
+
+ONLY_IN_PLACE = in_mode("InPlace")
+GATED = UpdaterOptions(in_place=True)
+LESS = {"app": ranged("1900m", "1500m", "3")}
+
+
+def resized(vpa: Any, live: list[dict[str, Any]], attempts: Attempts | None = None) -> list[str]:
+    found = update(vpa, live, {"web-rs": len(live)}, START, GATED, attempts=attempts)
+    assert found.evicted == (), "mode InPlace never evicts"
+    return list(found.resized)
+
+
+def test_mode_in_place_needs_its_feature_gate() -> None:
+    assert update(make_vpa(ONLY_IN_PLACE, UP), pods(4), {"web-rs": 4}, START) == Update()
+
+
+def test_mode_in_place_resizes_beyond_the_budget() -> None:
+    """Upstream tries deferred pods, and without budget a pod is deferred."""
+    assert resized(make_vpa(ONLY_IN_PLACE, UP), pods(4)) == ["web-0", "web-1", "web-2", "web-3"]
+
+
+@pytest.mark.parametrize("reason", ["Deferred", "Infeasible", "Strange"])
+def test_mode_in_place_tries_again_whatever_the_node_says(reason: str) -> None:
+    live = pods(2, conditions=resizing("PodResizePending", reason))
+    assert resized(make_vpa(ONLY_IN_PLACE, UP), live) == ["web-0", "web-1"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [resizing("PodResizePending", "Infeasible"), resizing("PodResizeInProgress", "Error")],
+    ids=["infeasible", "error"],
+)
+def test_what_was_infeasible_is_tried_again_only_when_less_is_recommended(condition: Any) -> None:
+    live, attempts = pods(2, conditions=condition), Attempts()
+    assert resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts) == ["web-0", "web-1"]
+    assert resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts) == []
+    assert resized(make_vpa(ONLY_IN_PLACE, LESS), live, attempts) == ["web-0", "web-1"]
+    found = update(
+        make_vpa(ONLY_IN_PLACE, UP), live, {"web-rs": 2}, START, GATED, attempts=attempts
+    )
+    assert "nothing that is recommended now is lower" in found.reasons["web-0"]
+
+
+def test_what_was_infeasible_is_forgotten_with_the_pod() -> None:
+    live, attempts = pods(2, conditions=resizing("PodResizePending", "Infeasible")), Attempts()
+    resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts)
+    resized(make_vpa(ONLY_IN_PLACE, UP), live[:1] * 2, attempts)
+    assert list(attempts.infeasible) == ["web-0"]
+
+
+def test_mode_in_place_leaves_a_pod_whose_resize_is_refused() -> None:
+    vpa = make_vpa(ONLY_IN_PLACE, UP)
+    found = update(vpa, pods(2), {"web-rs": 2}, START, GATED, refused=("web-0",))
+    assert (found.resized, found.evicted) == (("web-1",), ())
+    assert found.reasons["web-0"] == "the API refused the resize"
 
 
 @pytest.mark.parametrize(("restart", "resized"), [("NotRequired", 1), ("RestartContainer", 0)])

@@ -17,7 +17,8 @@ to an autoscaler. Nothing here reads a clock or changes what it is given.
 from kubescene.autoscalers.horizontal.accepting import accepted
 from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler
 from kubescene.autoscalers.horizontal.back_testing import BackTest, BackTestRow, back_test
-from kubescene.autoscalers.horizontal.deciding import Decision, decide
+from kubescene.autoscalers.horizontal.deciding import decide
+from kubescene.autoscalers.horizontal.decisions import Decision
 from kubescene.autoscalers.horizontal.explaining import Explanation
 from kubescene.autoscalers.horizontal.history import History, Recommendation, ScaleEvent
 from kubescene.autoscalers.horizontal.observing import (

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kubescene.autoscalers.horizontal.measuring import Measurement, MetricFailure
+from kubescene.autoscalers.horizontal.measuring import Measurement
+from kubescene.autoscalers.horizontal.metric_failures import MetricFailure
 
 
 class Combined(Struct, frozen=True):

@@ -7,23 +7,21 @@ it is known how the write went.
 from collections.abc import Iterator
 
 import msgspec
-from msgspec import Struct
 
 from kubescene.autoscalers.horizontal.combining import Combined, combined
+from kubescene.autoscalers.horizontal.decisions import (
+    ABOVE_MAXIMUM,
+    BELOW_MINIMUM,
+    FAILED_COMPUTE,
+    MESSAGES,
+    WARNING,
+    Decision,
+)
 from kubescene.autoscalers.horizontal.explaining import Explanation
 from kubescene.autoscalers.horizontal.history import History
-from kubescene.autoscalers.horizontal.limiting import (
-    DOWN_LIMIT,
-    TOO_FEW,
-    TOO_MANY,
-    UP_LIMIT,
-    WITHIN_RANGE,
-    Limited,
-    limited,
-    limited_down,
-    limited_up,
-)
 from kubescene.autoscalers.horizontal.measuring import Measurement, Measuring
+from kubescene.autoscalers.horizontal.measuring_context import MeasuringContext
+from kubescene.autoscalers.horizontal.normalizing import Normalizing
 from kubescene.autoscalers.horizontal.observing import (
     Observation,
     Scale,
@@ -32,70 +30,17 @@ from kubescene.autoscalers.horizontal.observing import (
 )
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.selecting import Refusal, selected, usable_selector
-from kubescene.autoscalers.horizontal.specs import Behavior, HorizontalSpec
-from kubescene.autoscalers.horizontal.stabilizing import (
-    DOWN_STABILIZED,
-    READY,
-    UP_STABILIZED,
-    Stabilization,
-    stabilized,
-    stabilized_by_behavior,
-)
+from kubescene.autoscalers.horizontal.specs import HorizontalSpec
 from kubescene.autoscalers.horizontal.statuses import (
     ABLE_TO_SCALE,
     SCALED_TO_ZERO,
     SCALING_ACTIVE,
     SCALING_LIMITED,
-    Condition,
     ConditionList,
     HorizontalStatus,
     Notice,
 )
-from kubescene.clock.timestamps import SECOND
-from kubescene.types import JsonObject, Nanoseconds
-
-NORMAL, WARNING = "Normal", "Warning"
-ABOVE_MAXIMUM = "Current number of replicas above Spec.MaxReplicas"
-BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
-FAILED_COMPUTE = "FailedComputeMetricsReplicas"
-
-MESSAGES = {
-    READY: "recommended size matches current size",
-    UP_STABILIZED: "recent recommendations were lower than current one, "
-    "applying the lowest recent recommendation",
-    DOWN_STABILIZED: "recent recommendations were higher than current one, "
-    "applying the highest recent recommendation",
-    WITHIN_RANGE: "the desired count is within the acceptable range",
-    TOO_FEW: "the desired replica count is less than the minimum replica count",
-    TOO_MANY: "the desired replica count is more than the maximum replica count",
-    UP_LIMIT: "the desired replica count is increasing faster than the maximum scale rate",
-    DOWN_LIMIT: "the desired replica count is decreasing faster than the maximum scale rate",
-}
-
-
-class Decision(Struct, frozen=True):
-    """What a pass wants, before it is written.
-
-    ``wanted`` is the count to write to the scale, None if it shall stay. ``error`` is the error
-    of the pass so far; ``ended``: it cannot go on, only the status is written. ``last`` are events
-    that follow the write of the status.
-    """
-
-    spec: HorizontalSpec
-    before: HorizontalStatus
-    now: Nanoseconds
-    current: int | None
-    wanted: int | None
-    reason: str
-    conditions: tuple[Condition, ...]
-    events: tuple[Notice, ...]
-    history: History
-    metrics: tuple[JsonObject, ...]
-    explanation: Explanation
-    options: HorizontalOptions
-    last: tuple[Notice, ...] = ()
-    error: str = ""
-    ended: bool = False
+from kubescene.types import Nanoseconds
 
 
 def decide(
@@ -207,23 +152,24 @@ class _Pass:
         if len(ours) < len(pods):
             unselected = frozenset(pod.name for pod in pods) - {pod.name for pod in ours}
         status = scale.replicas if scale.status_replicas is None else scale.status_replicas
-        measuring = Measuring(
+        context = MeasuringContext(
             self._spec,
             self._observation.metrics,
             ours,
-            unselected=unselected,
-            replicas=scale.replicas,
-            status_replicas=status,
-            options=self._options,
-            now=self._now,
+            unselected,
+            scale.replicas,
+            status,
+            self._options,
+            self._now,
         )
-        return map(measuring.measure, self._spec.metrics)
+        return map(Measuring(context).measure, self._spec.metrics)
 
     def _by_proposal(self, current: int, proposal: int, found: Combined) -> Decision:
-        held = self._stabilized(current, proposal)
+        normalizing = Normalizing(self._spec, self._options, self._now)
+        held = normalizing.stabilized(proposal, self._history, current=current)
         self._history = held.history
         self._conditions.set(ABLE_TO_SCALE, True, held.reason, MESSAGES[held.reason])
-        within = self._limited(current, held.replicas)
+        within = normalizing.limited(held.replicas, self._history, current=current)
         is_limited = within.replicas != held.replicas
         text = MESSAGES[within.reason]
         self._conditions.set(SCALING_LIMITED, is_limited, within.reason, text)
@@ -242,37 +188,6 @@ class _Pass:
         )
         wanted = None if desired == current else desired
         return self._decision(current, wanted, reason, explanation, error=found.error)
-
-    def _stabilized(self, current: int, proposal: int) -> Stabilization:
-        window = self._options.downscale_stabilization
-        behavior = self._spec.behavior
-        if behavior is None:
-            return stabilized(proposal, self._history, window=window, now=self._now)
-        down = behavior.scale_down.window
-        return stabilized_by_behavior(
-            proposal,
-            self._history,
-            current=current,
-            up_window=behavior.scale_up.window or 0,
-            down_window=window // SECOND * SECOND if down is None else down,
-            now=self._now,
-        )
-
-    def _limited(self, current: int, desired: int) -> Limited:
-        spec = self._spec
-        if spec.behavior is None:
-            return limited(desired, current=current, minimum=spec.minimum, maximum=spec.maximum)
-        return self._limited_by(spec.behavior, current, desired)
-
-    def _limited_by(self, behavior: Behavior, current: int, desired: int) -> Limited:
-        now, history = self._now, self._history
-        if desired > current:
-            up, maximum = behavior.scale_up, self._spec.maximum
-            return limited_up(desired, up, history, current=current, maximum=maximum, now=now)
-        if desired < current:
-            down, minimum = behavior.scale_down, self._spec.minimum
-            return limited_down(desired, down, history, current=current, minimum=minimum, now=now)
-        return Limited(desired, WITHIN_RANGE)
 
     # -- what comes of it --------------------------------------------------------------------
 

@@ -6,7 +6,8 @@
 
 from msgspec import Struct
 
-from kubescene.autoscalers.horizontal.deciding import NORMAL, WARNING, Decision, decide
+from kubescene.autoscalers.horizontal.deciding import decide
+from kubescene.autoscalers.horizontal.decisions import NORMAL, WARNING, Decision
 from kubescene.autoscalers.horizontal.explaining import Explanation
 from kubescene.autoscalers.horizontal.history import History
 from kubescene.autoscalers.horizontal.observing import Observation

@@ -97,6 +97,7 @@ def stats_of(got: Any) -> StatRequest:
 
 
 def horizontal_message(answer: HorizontalRecommendationResponse) -> Any:
+    _check_response(answer, HorizontalRecommendationResponse)
     return _Horizontal(
         rec=_whole(answer.rec, "rec"), reason=answer.reason, details=_json(answer.details)
     )
@@ -107,6 +108,7 @@ def horizontal_of(got: Any) -> HorizontalRecommendationResponse:
 
 
 def vertical_message(answer: VerticalRecommendationResponse) -> Any:
+    _check_response(answer, VerticalRecommendationResponse)
     made = _Vertical(
         rec=[_resources_message(each) for each in answer.rec],
         resize=answer.resize,
@@ -161,6 +163,11 @@ def _resources_message(each: RecommendedPodResources) -> Any:
         target=_whole(each.target, "target"),
         resource_name=each.resource_name,
     )
+
+
+def _check_response(answer: Any, wanted: type) -> None:
+    if not isinstance(answer, wanted):
+        raise TypeError(f"the answer is no {wanted.__name__} but {answer!r}")
 
 
 def _whole(value: Any, name: str) -> int:

@@ -1,15 +1,23 @@
 """The vertical pod autoscaler of release 1.7.1 as a function of what it is told.
 
 `Recommender` takes pods, samples and kills and makes recommendations, each with an explanation;
-`update` says which pods are replaced or resized to get them, `pod_patches` what a new pod gets.
+`update` says which pods are replaced or resized to get them, `pod_patches` what a new pod gets, and
+`controlling` which of several objects has the say over a pod.
 `back_test` runs a series of samples through the recommender, and `VerticalPlugin` is all of it
 behind the autoscaler interface. Nothing here reads a clock, and no state is kept but in the values
 that a caller holds.
 """
 
 from kubescene.autoscalers.vertical.admission import pod_patches
+from kubescene.autoscalers.vertical.attempts import Attempts
 from kubescene.autoscalers.vertical.back_testing import BackTest, back_test
 from kubescene.autoscalers.vertical.checkpoints import CheckpointError, checkpoint_object
+from kubescene.autoscalers.vertical.controlling import (
+    Candidate,
+    controlled_pods,
+    controlling,
+)
+from kubescene.autoscalers.vertical.kills import Kill, kills, kills_of_eviction
 from kubescene.autoscalers.vertical.limit_ranges import limit_ranges
 from kubescene.autoscalers.vertical.objects import (
     VerticalPodAutoscaler,
@@ -29,8 +37,11 @@ from kubescene.autoscalers.vertical.updating import seed_rule, update
 from kubescene.autoscalers.vertical.validation import read_vpa
 
 __all__ = [
+    "Attempts",
     "BackTest",
+    "Candidate",
     "CheckpointError",
+    "Kill",
     "Recommendation",
     "Recommender",
     "RecommenderOptions",
@@ -42,6 +53,10 @@ __all__ = [
     "VerticalPodAutoscalerError",
     "back_test",
     "checkpoint_object",
+    "controlled_pods",
+    "controlling",
+    "kills",
+    "kills_of_eviction",
     "limit_ranges",
     "pod_patches",
     "read_vpa",

@@ -41,12 +41,20 @@ class ContainerUsage:
         """Whether a memory sample is neither negative nor older than the last."""
         return size >= 0 and (self.last_memory is None or time >= self.last_memory)
 
-    def add_cpu(self, aggregate: Aggregate, millicores: int, time: int) -> None:
+    def add_cpu(self, aggregate: Aggregate, millicores: int, time: int) -> bool:
+        """Take a CPU sample in; False if it is not accepted."""
+        if not self.accepts_cpu(millicores, time):
+            return False
         aggregate.add_cpu(millicores, time)
         self.last_cpu = time
+        return True
 
-    def add_memory(self, aggregate: Aggregate, size: int, time: int, interval: int) -> None:
+    def add_memory(self, aggregate: Aggregate, size: int, time: int, interval: int) -> bool:
+        """Take a memory sample in; False if it is not accepted."""
+        if not self.accepts_memory(size, time):
+            return False
         self._add_memory(aggregate, size, time, interval, is_oom=False)
+        return True
 
     def add_oom(
         self, aggregate: Aggregate, requested: int, time: int, options: RecommenderOptions

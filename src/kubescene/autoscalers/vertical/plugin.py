@@ -17,23 +17,23 @@ one sample at every request for a recommendation, memory is 1 MiB, and the updat
 from kubescene.autoscalers.interfaces import (
     VPA_TYPES,
     Autoscaler,
-    AutoscalerPlugin,
     Capability,
-    EventRequest,
-    EventType,
-    StatRequest,
     VerticalRecommendationRequest,
     VerticalRecommendationResponse,
 )
+from kubescene.autoscalers.partitioned import PartitionedPlugin
 from kubescene.autoscalers.vertical.assessing import DEFAULT_OPTIONS as DEFAULT_UPDATER
+from kubescene.autoscalers.vertical.objects import VerticalPodAutoscaler
 from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOptions
 from kubescene.autoscalers.vertical.partitions import Partition, Rule
 from kubescene.autoscalers.vertical.recommender import DEFAULT_OPTIONS, Recommender
 from kubescene.autoscalers.vertical.validation import read_vpa
 from kubescene.errors import ConfigurationError
 
+DEFAULT_RECOMMENDER = "default"
 
-class VerticalPlugin(AutoscalerPlugin):
+
+class VerticalPlugin(PartitionedPlugin[Partition]):
     """Any number of runs, each in its partition."""
 
     types = VPA_TYPES
@@ -49,22 +49,11 @@ class VerticalPlugin(AutoscalerPlugin):
         rule: Rule = "updater",
         faithful: bool = False,
     ) -> None:
+        super().__init__()
         self._options = options
         self._updater = updater
         self._rule: Rule = "seed" if faithful else rule
         self._faithful = faithful
-        self._partitions: dict[str, Partition] = {}
-
-    def event(self, request: EventRequest) -> None:
-        if isinstance(request.object, Autoscaler):
-            self._autoscaler_event(request, request.object)
-        else:
-            self._partition(request.partition).pod_event(request, request.object)
-
-    def stat(self, request: StatRequest) -> None:
-        partition = self._partition(request.partition)
-        for stat in request.stat:
-            partition.stat(stat)
 
     def vertical_recommendation(
         self, request: VerticalRecommendationRequest
@@ -75,24 +64,19 @@ class VerticalPlugin(AutoscalerPlugin):
         """The recommender of a run, to look at its history."""
         return self._partition(partition).recommender
 
-    def _partition(self, name: str) -> Partition:
-        try:
-            return self._partitions[name]
-        except KeyError:
-            raise ConfigurationError(f"no autoscaler was created in partition {name!r}") from None
+    def _created(self, autoscaler: Autoscaler) -> Partition:
+        recommender = Recommender(self._read(autoscaler), self._options)
+        return Partition(recommender, self._updater, rule=self._rule, faithful=self._faithful)
 
-    def _autoscaler_event(self, request: EventRequest, autoscaler: Autoscaler) -> None:
-        if request.type is EventType.DELETE:
-            self._partition(request.partition)
-            del self._partitions[request.partition]
-            return
+    def _changed(self, partition: Partition, autoscaler: Autoscaler) -> None:
+        partition.recommender.vpa = self._read(autoscaler)
+
+    def _read(self, autoscaler: Autoscaler) -> VerticalPodAutoscaler:
         vpa = read_vpa(autoscaler.yaml, in_place=self._updater.in_place)
-        if request.type is EventType.UPDATE:
-            self._partition(request.partition).recommender.vpa = vpa
-            return
-        if request.partition in self._partitions:
-            raise ConfigurationError(f"partition {request.partition!r} has an autoscaler already")
-        recommender = Recommender(vpa, self._options)
-        self._partitions[request.partition] = Partition(
-            recommender, self._updater, rule=self._rule, faithful=self._faithful
-        )
+        for each in vpa.spec.recommenders or ():
+            if each.name != DEFAULT_RECOMMENDER:
+                raise ConfigurationError(
+                    f"spec.recommenders[0].name: there is no recommender {each.name!r} here, only "
+                    f"{DEFAULT_RECOMMENDER!r}; leave the field out, or take an autoscaler plugin"
+                )
+        return vpa

@@ -74,7 +74,7 @@ class UpdateLoop:
         vpa, _, now, options, ranges, *_ = self._world
         assessor = Assessor(vpa, now, options, ranges)
         assessed = [assessor.assess(pod) for pod in candidates]
-        self._reasons = {each.name: each.verdict.reason for each in assessed}
+        self._reasons |= {each.name: each.verdict.reason for each in assessed}
         accepted = [each for each in assessed if each.verdict.accepted and self._may_try(each)]
         return [each for each in in_order(accepted) if self._meets_requirements(each)]
 

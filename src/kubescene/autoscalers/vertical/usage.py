@@ -78,11 +78,11 @@ class Usage:
     def add_cpu(self, pod: str, container: str, millicores: int, time: int) -> bool:
         """Take a CPU sample in; False if it is refused: unknown container, negative, not newer."""
         found = self._find(pod, container)
+        # Asked first: a sample that is refused does not revive what was garbage-collected.
         if found is None or not found[0].accepts_cpu(millicores, time):
             return False
         usage, of = found
-        usage.add_cpu(usage.pinned or self._aggregate(of, container, time), millicores, time)
-        return True
+        return usage.add_cpu(usage.pinned or self._aggregate(of, container, time), millicores, time)
 
     def add_memory(self, pod: str, container: str, size: int, time: int) -> bool:
         """Take a memory sample in; False if it is refused: unknown container, negative, older."""
@@ -91,8 +91,7 @@ class Usage:
             return False
         usage, of = found
         aggregate = usage.pinned or self._aggregate(of, container, time)
-        usage.add_memory(aggregate, size, time, self.options.memory_aggregation_interval)
-        return True
+        return usage.add_memory(aggregate, size, time, self.options.memory_aggregation_interval)
 
     def add_oom(self, pod: str, container: str, requested: int, time: int) -> bool:
         """Take an out-of-memory kill in; False if it is refused: unknown container, too old."""

@@ -22,6 +22,7 @@ class VerticalAspect(StrEnum):
     PRIORITY = "priority"
     ACCEPTED = "accepted"
     EVICTED = "evicted"
+    RESIZED = "resized"
     EVENTS = "events"
     RESOURCES = "resources"
     PATCHES = "patches"

@@ -4,6 +4,7 @@ from typing import Any
 
 from kubescene.autoscalers.vertical.admission import admitted, resource_patches
 from kubescene.autoscalers.vertical.assessing import assess
+from kubescene.autoscalers.vertical.attempts import Attempts
 from kubescene.autoscalers.vertical.capping import Capped, capped
 from kubescene.autoscalers.vertical.limit_ranges import LimitRanges, limit_ranges
 from kubescene.autoscalers.vertical.objects import (
@@ -14,7 +15,7 @@ from kubescene.autoscalers.vertical.objects import (
 from kubescene.autoscalers.vertical.options import updater_options
 from kubescene.autoscalers.vertical.updating import update
 from kubescene.clock import SECOND, parse_time
-from kubescene.testing.goldens.comparing import Comparison
+from kubescene.testing.goldens.comparing import Comparison, Tally
 from kubescene.testing.goldens.recordings import Golden
 from kubescene.testing.goldens.vertical_aspects import VerticalAspect
 from kubescene.types import JsonObject
@@ -25,7 +26,7 @@ def replay_updater(golden: Golden, comparison: Comparison) -> None:
     case, result = golden.case, golden.result
     vpa, ranges = _given(case)
     options = updater_options(case.get("config") or {})
-    now = parse_time(case["start"]) + case.get("now", 0) * SECOND
+    now = parse_time(case["start"]) + round(case.get("now", 0) * SECOND)
     for pod, theirs in zip(case["pods"], result["pods"], strict=True):
         comparison.at = f"pod {theirs['name']}"
         ours = assess(vpa, pod, now, options, ranges)
@@ -40,6 +41,27 @@ def replay_updater(golden: Golden, comparison: Comparison) -> None:
         loop = update(vpa, case["pods"], case.get("replicas") or {}, now, options, ranges)
         comparison.equal(VerticalAspect.EVICTED, list(loop.evicted), result["evicted"])
         comparison.equal(VerticalAspect.EVENTS, list(loop.events), result["events"])
+
+
+def replay_loops(golden: Golden, comparison: Comparison, tally: Tally) -> None:
+    """Several loops of one updater, feature gate InPlace on: what it remembers is between them."""
+    case = golden.case
+    vpa, ranges = _given(case)
+    options = updater_options({**(case.get("config") or {}), "inPlace": True})
+    start, attempts = parse_time(case["start"]), Attempts()
+    replicas: dict[str, int] = {}
+    for number, (loop, theirs) in enumerate(
+        zip(case["loops"], golden.result["loops"], strict=True)
+    ):
+        comparison.at = f"loop {number}"
+        tally.attempts += 1
+        vpa = decode_vpa(loop["vpa"]) if "vpa" in loop else vpa
+        replicas |= loop.get("replicas") or {}
+        now, refused = start + round(loop["now"] * SECOND), loop.get("resizeErrors") or ()
+        ours = update(vpa, loop["pods"], replicas, now, options, ranges, attempts, refused)
+        comparison.equal(VerticalAspect.EVICTED, list(ours.evicted), theirs["evicted"])
+        comparison.equal(VerticalAspect.RESIZED, list(ours.resized), theirs["resized"])
+        comparison.equal(VerticalAspect.EVENTS, list(ours.events), theirs["events"])
 
 
 _PRIORITY = ("outsideRecommendedRange", "scaleUp", "resourceDiff")

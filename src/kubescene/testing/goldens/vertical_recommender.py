@@ -70,8 +70,8 @@ class RecommenderReplay:
             case "recommend":
                 self._recommend(argument, theirs)
 
-    def _at(self, seconds: int) -> int:
-        self._now = self._start + seconds * SECOND
+    def _at(self, seconds: float) -> int:
+        self._now = self._start + round(seconds * SECOND)
         return self._now
 
     def _set_pod(self, pod: JsonObject) -> None:
@@ -105,12 +105,12 @@ class RecommenderReplay:
             VerticalAspect.OOM_REJECTED, not taken, theirs.get("oomRejected", False)
         )
 
-    def _collect(self, seconds: int, theirs: JsonObject) -> None:
+    def _collect(self, seconds: float, theirs: JsonObject) -> None:
         self._recommender.collect_garbage(self._at(seconds))
         ours = len(self._recommender.usage.aggregates)
         self._comparison.equal(VerticalAspect.AGGREGATES, ours, theirs.get("aggregates", 0))
 
-    def _restart(self, seconds: int, theirs: JsonObject) -> None:
+    def _restart(self, seconds: float, theirs: JsonObject) -> None:
         now, old = self._at(seconds), self._recommender
         saved = old.checkpoints(now)
         recorded = {name: _as_read(each) for name, each in theirs.get("checkpoints", {}).items()}
@@ -118,7 +118,7 @@ class RecommenderReplay:
         self._recommender = Recommender(old.vpa, old.options, old.selector)
         self._recommender.load(saved, now)
 
-    def _recommend(self, seconds: int, theirs: JsonObject) -> None:
+    def _recommend(self, seconds: float, theirs: JsonObject) -> None:
         now = self._at(seconds)
         recommendation = self._recommender.recommend(now)
         self._compare_containers(recommendation, theirs.get("containers") or [])
