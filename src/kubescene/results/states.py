@@ -9,6 +9,8 @@ from typing import TypeAlias, TypeVar
 import msgspec
 import orjson
 
+from kubescene.api.owner_references import controller_name, owner_references
+from kubescene.api.records import Record
 from kubescene.api.resource_requests import node_allocatable
 from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources, stored_spec
 from kubescene.timeline.object_facts import ObjectState
@@ -126,6 +128,16 @@ class States:
         references = pod.metadata.owner_references
         owner = _owner(references) if references else ""
         return PodState(pod.spec.node_name, pod.status.phase, self._ask(pod.spec), owner)
+
+    def new_pod(self, pod: ObjectState) -> PodState:
+        """A pod from its record, with its owner; decoded only if need be."""
+        references = owner_references(pod) if isinstance(pod, Record) else None
+        if references is None:
+            return self.pod(pod.unversioned_data)
+        state = self.stored_pod(pod)
+        if not references:
+            return state
+        return PodState(state.node, state.phase, state.ask, controller_name(references))
 
     def stored_pod(self, pod: ObjectState) -> PodState:
         """The same from a record; its owner is left out, since it never changes."""
