@@ -125,8 +125,10 @@ class Creation:
         # Without a count, $(INDEX) is a variable of the author's container.
         counted = "count" in operation.body
         self._template = Template(self._objects[0]) if counted else None
-        if self._template is not None and operation.instances > 1:
-            self._options = structs.replace(self._options, blueprint=self._template.blueprint)
+        if self._template is not None:
+            # Instances are ours, and nobody changes them.
+            shared = self._template.blueprint if operation.instances > 1 else None
+            self._options = structs.replace(self._options, blueprint=shared, is_lasting=True)
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""
