@@ -540,9 +540,9 @@ def test_graph_forgets_what_has_gone() -> None:
         "metadata": {"name": "o", "uid": "u"},
     }
     for name in ("a", "b"):
-        graph.put(config_map(name, owner, owner, blocks=True, uid=name))
+        graph.put(graph.decoded(config_map(name, owner, owner, blocks=True, uid=name)))
     assert graph.owners["u"].blocking == 2
-    graph.put(config_map("a", owner, uid="a"))
+    graph.put(graph.decoded(config_map("a", owner, uid="a")))
     assert graph.owners["u"].blocking == 1
     assert [it.name for it in graph.dependents_of("u")] == ["a", "b"]
     for name in ("a", "b"):

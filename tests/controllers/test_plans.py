@@ -10,6 +10,7 @@ from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
+from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.reconcile import (
     NOTHING,
@@ -143,3 +144,55 @@ def test_nobody_listens_unless_asked_to() -> None:
     carry_out(world, Plan((Delete(A, notice=notice(world, "deleted")),)))
     assert world.list("pods") == []
     assert world.list("events") == []
+
+
+class Patient:
+    """Looks at a pod whenever it changes, and wants to do so again at a certain instant."""
+
+    name = "patient"
+    kinds: Sequence[GroupVersionKind] = (POD,)
+
+    def __init__(self) -> None:
+        self.due = 0
+        self.looked: list[int] = []
+
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
+        return (ObjectKey(change.record.namespace, change.record.name),)
+
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        self.looked.append(now)
+        return Plan(requeue_after=self.due - now) if self.due > now else NOTHING
+
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        raise error
+
+
+def test_however_often_a_plan_asks_for_an_instant_it_comes_once(world: Cluster) -> None:
+    patient = Patient()
+    start = world.clock.now()
+    controller = ReconcilerController(patient, world.context(Actor("patient")))
+    world.create(make_pod("a"))
+    for label, due in (("1", 5), ("2", 5), ("3", 9), ("4", 5), ("5", 9)):
+        patient.due = start + due * SECOND
+        world.patch("pods", "a", {"metadata": {"labels": {"n": label}}})
+        controller.run_once()
+    patient.looked.clear()
+    waiting = []
+    while (instant := world.event_queue.peek()) is not None and instant < start + 20 * SECOND:
+        waiting.append(world.event_queue.run_until(instant))
+        controller.run_once()
+    assert waiting == [1, 1]
+    assert patient.looked == [start + 5 * SECOND, start + 9 * SECOND]
+
+
+def test_an_instant_that_has_passed_may_come_again(world: Cluster) -> None:
+    patient = Patient()
+    start = world.clock.now()
+    controller = ReconcilerController(patient, world.context(Actor("patient")))
+    world.create(make_pod("a"))
+    for due in (5, 8):
+        patient.due = start + due * SECOND
+        controller.run_once()
+        world.event_queue.run_until(patient.due)
+    controller.run_once()
+    assert patient.looked == [start, start + 5 * SECOND, start + 8 * SECOND]

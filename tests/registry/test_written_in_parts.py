@@ -12,8 +12,10 @@ from kubescene.registry.binding import Bindings
 from kubescene.registry.status_reports import Reports
 from kubescene.registry.status_writes import StatusWrites
 from kubescene.scenario import ScenarioBuilder
-from kubescene.testing import make_node, make_pod
+from kubescene.store import Store
+from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.testing.builders import PodBuilder
+from kubescene.types import JsonObject
 
 PODS: dict[str, Callable[[], PodBuilder]] = {
     "plain": lambda: make_pod("p-$(INDEX)").cpu("1"),
@@ -39,6 +41,20 @@ def outcome(pod: PodBuilder) -> tuple[bytes, list[str], list[object]]:
     return run.cluster.export(), [repr(fact) for fact in run.log], hot
 
 
+def outcome_of_a_deployment() -> tuple[bytes, list[str]]:
+    """The same of a Deployment that is scaled and rolled out."""
+    web = ("apps/v1", "Deployment", "web")
+    image = {"template": {"spec": {"containers": [{"name": "c", "image": "a:2"}]}}}
+    built = ScenarioBuilder("parts").create(make_node("n-$(INDEX)").cpu("8"), count=2).step(2)
+    built.create(make_deployment("web").replicas(5)).step(3)
+    built.patch(*web, {"spec": {"replicas": 7}}, namespace="default").step(40)
+    built.patch(*web, {"spec": image}, namespace="default").step(90)
+    built.patch(*web, {"spec": {"replicas": 1}}, namespace="default")
+    run = kubescene.run(built.done())
+    assert run.ok, run.message
+    return run.cluster.export(), [repr(fact) for fact in run.log]
+
+
 def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bindings, "are_quick", lambda *_: False)
     monkeypatch.setattr(Reports, "find", lambda *_: None)
@@ -51,6 +67,23 @@ def test_parts_give_what_the_long_way_gives(shape: str, monkeypatch: pytest.Monk
     in_parts = outcome(PODS[shape]())
     the_long_way(monkeypatch)
     assert outcome(PODS[shape]()) == in_parts
+
+
+def test_so_does_the_status_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    restate = Store.restate
+
+    def noted(store: Store, current: Record, status: JsonObject) -> Record:
+        written.append(current.resource.resource)
+        return restate(store, current, status)
+
+    monkeypatch.setattr(Store, "restate", noted)
+    in_parts = outcome_of_a_deployment()
+    assert min(written.count("deployments"), written.count("replicasets")) > 10
+    the_long_way(monkeypatch)
+    written.clear()
+    assert outcome_of_a_deployment() == in_parts
+    assert not written
 
 
 def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from kubescene.api.defaulting.sharing import Defaulter
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.types import JsonObject
 
-__all__ = ["apply_defaults", "drop_nulls"]
+__all__ = ["apply_defaults", "default_metadata", "drop_nulls"]
 
 
 def apply_defaults(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
@@ -38,6 +38,12 @@ def apply_defaults(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
     done = obj if default is None else default(obj)
     zeros = ALWAYS_PRESENT.get(gvk)
     return done if zeros is None else completed(done, zeros)
+
+
+def default_metadata(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
+    """`apply_defaults` for an object whose other parts have their defaults already."""
+    default = _OF_METADATA.get(gvk)
+    return obj if default is None else default(obj)
 
 
 _FAMILIES = (
@@ -56,3 +62,9 @@ _FAMILIES = (
 _DEFAULTERS: dict[GroupVersionKind, Defaulter] = {
     gvk: default for family in _FAMILIES for gvk, default in family.DEFAULTERS.items()
 }
+_OF_METADATA: dict[GroupVersionKind, Defaulter] = {
+    gvk: default
+    for family in (cluster, jobs, pods, workloads)
+    for gvk, default in family.OF_METADATA.items()
+}
+"""A namespace is labelled with its name, a job as its pods are."""

@@ -66,7 +66,9 @@ def read_json(text: str | bytes, bounds: Bounds | None = None) -> Document:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise ReadingError(str(error)) from None
-    check_depth(value, (bounds or Bounds()).depth)
+    depth = MAX_DEPTH if bounds is None else bounds.depth
+    if not _is_surely_shallow(text, depth):
+        check_depth(value, depth)
     return Document(value, _duplicates(text))
 
 
@@ -78,6 +80,12 @@ def check_depth(value: JsonValue, limit: int = MAX_DEPTH) -> None:
         if not level:
             return
     raise ReadingError(f"nested deeper than {limit} levels")
+
+
+def _is_surely_shallow(text: str | bytes, limit: int) -> bool:
+    """Few opening brackets leave no room for depth; most texts have few."""
+    brackets: tuple[Any, Any] = ("{", "[") if isinstance(text, str) else (b"{", b"[")
+    return text.count(brackets[0]) + text.count(brackets[1]) <= limit
 
 
 def _containers(value: JsonValue) -> "Iterator[JsonValue] | tuple[()]":

@@ -49,7 +49,12 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     @property
     def data(self) -> bytes:
         """The whole object as JSON, ``resourceVersion`` included."""
-        return joined(self.payload)
+        payload = self.payload
+        if not isinstance(payload, Sections):
+            return joined(payload)
+        # Every watcher asks; most of them find it joined.
+        whole = payload.joined
+        return payload.data if whole is None else whole
 
     @property
     def unversioned_data(self) -> bytes:

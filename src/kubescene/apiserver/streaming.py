@@ -270,7 +270,9 @@ class WatchStream:
             return False
         if changes:
             self._seen = changes[-1].revision
-            large = any(is_large(change.record) for change in changes)
+            # Built-in kinds have no large parts.
+            may_be = self._encoder.is_of_custom_kind
+            large = may_be and any(is_large(change.record) for change in changes)
             await self._send_frames(self._encoder.frames(changes), large=large)
         if feed is not None:
             feed.note_sent(len(changes))
@@ -292,23 +294,17 @@ class WatchStream:
 
         A ``large`` object is encoded on another thread: the other clients need not wait for it.
         """
-        piece: list[bytes] = []
-        size = 0
+        pieces = _pieces(frames)
         while True:
-            frame = await asyncio.to_thread(next, frames, None) if large else next(frames, None)
-            if frame is None:
-                break
-            piece.append(frame)
-            size += len(frame)
-            if size >= CHUNK_BYTES:
-                await _chunk(self._send, b"".join(piece))
-                # A client that reads fast never lets `send` wait: give the others a turn.
-                await asyncio.sleep(0)
-                if self._sleeper.ended:
-                    return
-                piece, size = [], 0
-        if size:
-            await _chunk(self._send, b"".join(piece))
+            piece = await asyncio.to_thread(next, pieces, b"") if large else next(pieces, b"")
+            if piece:
+                await _chunk(self._send, piece)
+            if len(piece) < CHUNK_BYTES:
+                return
+            # A client that reads fast never lets `send` wait: give the others a turn.
+            await asyncio.sleep(0)
+            if self._sleeper.ended:
+                return
 
     def _wake_at(self) -> float:
         return self._next_bookmark if self._options.bookmarks else self._deadline
@@ -332,6 +328,20 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
     except Exception:
         # The head of the reply is out, no other can follow: the client sees the stream break off.
         _log.exception("a watch failed and was ended")
+
+
+def _pieces(frames: Iterator[bytes]) -> Iterator[bytes]:
+    """Frames put together; all pieces but the last have the size of a chunk, or more."""
+    piece: list[bytes] = []
+    size = 0
+    for frame in frames:
+        piece.append(frame)
+        size += len(frame)
+        if size >= CHUNK_BYTES:
+            yield b"".join(piece)
+            piece, size = [], 0
+    if size:
+        yield b"".join(piece)
 
 
 async def _start(send: Send) -> None:

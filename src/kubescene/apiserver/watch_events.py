@@ -50,6 +50,10 @@ class EventEncoder:
         self._first_table = True
         self._encode = renderer.encoder(resource_type) if form.is_plain else self._transformed
 
+    @property
+    def is_of_custom_kind(self) -> bool:
+        return self._resource_type.custom
+
     def added(self, records: Iterable[Record]) -> Iterator[bytes]:
         """Frames of objects that exist when the watch begins, encoded as they are asked for."""
         encode = self._encode

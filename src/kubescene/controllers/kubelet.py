@@ -20,7 +20,7 @@ from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
-from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.traits import DELETING, PLACED
@@ -155,7 +155,8 @@ class KubeletReconciler:
         if any(condition.get("type") == READY for condition in conditions):
             return NOTHING
         status = {"conditions": [*conditions, ready_node(format_time(now))]}
-        return Plan((Patch(ref, {"status": status}, subresource="status"),))
+        write = Patch(ref, {"status": status}, subresource="status", options=LASTING)
+        return Plan((write,))
 
     def _start(self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int) -> Plan:
         node = pod["spec"]["nodeName"]

@@ -36,8 +36,8 @@ class ReconcilerController:
         self._queue = WorkQueue()
         self._refused = WorkQueue()
         self._written: Record | None = None
-        self._due: dict[ObjectKey, int] = {}
-        """When a key is to be looked at again, if it is."""
+        self._due: set[tuple[ObjectKey, int]] = set()
+        """Which keys are to be looked at again, and when."""
         traits = reconciler.pod_traits if isinstance(reconciler, Selective) else EVERYTHING
         for kind in self._watched(reconciler.kinds):
             self._client.watch(kind, self._changed, quiet=True, traits=traits)
@@ -104,15 +104,14 @@ class ReconcilerController:
 
     def _look_again(self, key: ObjectKey, due: int) -> None:
         """Put a key into the queue at an instant; once, however many passes ask for it."""
-        if self._due.get(key) == due:
+        if (key, due) in self._due:
             return
-        self._due[key] = due
+        self._due.add((key, due))
         name = f"{self.name} {key.namespace}/{key.name}"
         self._context.timers.at(due, self._is_due, key, due, name=name)
 
     def _is_due(self, key: ObjectKey, due: int) -> None:
-        if self._due.get(key) == due:
-            del self._due[key]
+        self._due.discard((key, due))
         self._queue.add(key)
 
 

@@ -77,25 +77,28 @@ class Correlator:
 
     def observe(self, notice: Notice, name: str, now: int) -> Observation | None:
         """What to write; ``name`` is for a new Event. None: too much has been said."""
-        combined = self._is_combined(notice, now)
+        speaker = spam_key(notice)
+        key: Key = (*speaker, notice.reason)
+        combined = self._is_combined(key, notice.message, now)
         if combined:
             message = COMBINED + notice.message
             notice = msgspec.structs.replace(notice, message=message)
-        key = similar_key(notice) if combined else same_key(notice)
+        else:
+            key = (*key, notice.about.get("fieldPath", ""), notice.message)
         before = self._counted.get(key) or Counted(name, 0, now)
         counted = Counted(before.name, before.count + 1, before.first)
         self._counted.put(key, counted)
-        if not self._may_speak(notice, now):
+        if not self._may_speak(speaker, now):
             return None
         return Observation(notice, counted.name, counted.count, counted.first, combined)
 
-    def _is_combined(self, notice: Notice, now: int) -> bool:
-        key = similar_key(notice)
+    def _is_combined(self, key: Key, message: str, now: int) -> bool:
+        """Whether so much like it was said, for the same reason, that it is said in one Event."""
         similar = self._similar.get(key)
         if similar is None or now - similar.last > SIMILAR_FOR:
             similar = Similar()
         similar.last = now
-        similar.messages.setdefault(notice.message)
+        similar.messages.setdefault(message)
         self._similar.put(key, similar)
         if len(similar.messages) < MAX_SIMILAR:
             return False
@@ -103,8 +106,7 @@ class Correlator:
         del similar.messages[next(iter(similar.messages))]
         return True
 
-    def _may_speak(self, notice: Notice, now: int) -> bool:
-        key = spam_key(notice)
+    def _may_speak(self, key: Key, now: int) -> bool:
         allowance = self._allowances.get(key)
         if allowance is None:
             allowance = Allowance(SPAM_BURST * SPAM_REFILL, now)
@@ -113,14 +115,15 @@ class Correlator:
 
 
 def spam_key(notice: Notice) -> Key:
-    about = notice.about
-    parts = ("kind", "namespace", "name", "uid", "apiVersion")
-    return (notice.reporter, notice.host, notice.type, *(about.get(it, "") for it in parts))
-
-
-def similar_key(notice: Notice) -> Key:
-    return (*spam_key(notice), notice.reason)
-
-
-def same_key(notice: Notice) -> Key:
-    return (*similar_key(notice), notice.about.get("fieldPath", ""), notice.message)
+    """Who speaks about what."""
+    about = notice.about.get
+    return (
+        notice.reporter,
+        notice.host,
+        notice.type,
+        about("kind", ""),
+        about("namespace", ""),
+        about("name", ""),
+        about("uid", ""),
+        about("apiVersion", ""),
+    )

@@ -4,7 +4,8 @@ Such Events differ in their name, in what they are about, in their message and i
 registry checks the first of a form and makes the others like it; see `kubescene.api.blueprints`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.types import JsonObject, ReadOnlyObject
@@ -35,9 +36,16 @@ class EventForm(Blueprint):
 
     def covers(self, obj: ReadOnlyObject) -> bool:
         body = self.body
-        return obj.keys() == body.keys() and all(
-            _is_alike(name, value, body[name]) for name, value in obj.items()
-        )
+        if obj.keys() != body.keys():
+            return False
+        for name, value in obj.items():
+            known = body[name]
+            if value is known or name in _FREE:
+                continue
+            rule = _RULES.get(name)
+            if not (value == known if rule is None else rule(value, known)):
+                return False
+        return True
 
     def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
         own = {_STORED_AS[name]: value for name, value in obj.items() if name in _STORED_AS}
@@ -67,20 +75,32 @@ class EventForms:
         return form
 
 
-def _is_alike(name: str, one: object, other: object) -> bool:
-    if name in ("message", "note"):
-        return len(str(one)) <= _LONGEST_MESSAGE
-    if name == "reportingInstance":
-        return len(str(one)) <= _LONGEST_HOST and bool(one) is bool(other)
-    if name in ("metadata", "involvedObject", "regarding"):
-        return _same_members(one, other, "namespace")
-    if name == "source":
-        return _same_members(one, other, "component")
-    return name in _STORED_AS or one == other
+def _is_short(one: Any, other: Any) -> bool:
+    return len(str(one)) <= _LONGEST_MESSAGE
 
 
-def _same_members(one: object, other: object, equal: str) -> bool:
-    """Whether two objects have the same members, and the same value in one of them."""
-    assert isinstance(one, Mapping)
-    assert isinstance(other, Mapping)
-    return one.keys() == other.keys() and one.get(equal) == other.get(equal)
+def _is_host(one: Any, other: Any) -> bool:
+    return len(str(one)) <= _LONGEST_HOST and bool(one) is bool(other)
+
+
+def _is_there(one: Any, other: Any) -> bool:
+    """Whether two objects have the same members, and are in the same namespace."""
+    return bool(one.keys() == other.keys() and one.get("namespace") == other.get("namespace"))
+
+
+def _is_of(one: Any, other: Any) -> bool:
+    """The same of the component that speaks."""
+    return bool(one.keys() == other.keys() and one.get("component") == other.get("component"))
+
+
+_RULES: Mapping[str, Callable[[Any, Any], bool]] = {
+    "message": _is_short,
+    "note": _is_short,
+    "reportingInstance": _is_host,
+    "metadata": _is_there,
+    "involvedObject": _is_there,
+    "regarding": _is_there,
+    "source": _is_of,
+}
+"""When two Events are alike in what may differ; in all else they have to be the same."""
+_FREE = frozenset(_STORED_AS.keys() - _RULES.keys())

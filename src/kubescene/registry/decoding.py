@@ -75,8 +75,7 @@ def typed_body(obj: JsonObject, served: ResourceType) -> JsonObject:
         return complete
     metadata = checked({"kind": served.kind, "metadata": obj.get("metadata")}, served)
     complete = {**remembered, "metadata": metadata.get("metadata") or {}}
-    # Metadata have defaults, too: a namespace is labelled with its name, a job as its pods are.
-    return defaults.apply_defaults(complete, served.gvk)
+    return defaults.default_metadata(complete, served.gvk)
 
 
 def typed_change(obj: JsonObject, known: JsonObject, served: ResourceType) -> JsonObject:

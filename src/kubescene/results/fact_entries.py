@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kubescene.api.kinds import NODE, POD
-from kubescene.api.records import Record
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import NodeState, PodState, States, taken_apart
+from kubescene.results.states import NodeState, States, taken_apart
 from kubescene.timeline import (
     Advanced,
     Done,
@@ -76,16 +75,11 @@ class FactEntries:
         ledger = self.ledger
         ledger.wrote(asked=fact.origin is not None)
         if fact.gvk == POD:
-            ledger.pod_created(fact.namespace, fact.name, fact.uid, self._new_pod(fact))
+            ledger.pod_created(
+                fact.namespace, fact.name, fact.uid, self._states.new_pod(fact.record)
+            )
         elif fact.gvk == NODE:
             ledger.node_written(fact.name, self._node(fact))
-
-    def _new_pod(self, fact: ObjectCreated) -> PodState:
-        """A pod with its owner; records say whether there is one."""
-        record = fact.record
-        if isinstance(record, Record) and not record.owner:
-            return self._states.stored_pod(record)
-        return self._states.pod(taken_apart(record.unversioned_data))
 
     def _node(self, fact: ObjectCreated | ObjectPatched) -> NodeState:
         return self._states.node(taken_apart(fact.record.unversioned_data))

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 import orjson
 
+from kubescene.api.owner_references import controller_name, owner_references
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import node_allocatable
 from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources, stored_spec
@@ -137,6 +138,17 @@ class States:
         owners = pod.metadata.owner_references
         owner = self._owner(bytes(owners)) if owners is not NOTHING else ""
         return PodState(node, phase_of(pod), ask, owner, self.labels(pod))
+
+    def new_pod(self, pod: ObjectState) -> PodState:
+        """A pod from its record, with its owner; decoded only if need be."""
+        references = owner_references(pod) if isinstance(pod, Record) else None
+        if references is None:
+            return self.pod(taken_apart(pod.unversioned_data))
+        state = self.stored_pod(pod)
+        if not references:
+            return state
+        owner = controller_name(references)
+        return PodState(state.node, state.phase, state.ask, owner, state.labels)
 
     def stored_pod(self, pod: ObjectState) -> PodState:
         """The same from a record, whose owner is left out, since it never changes."""

@@ -130,8 +130,11 @@ class Creation:
         counted = "count" in operation.body
         self._template = Template(self._objects[0]) if counted else None
         self._blueprint: Blueprint | None = None
-        if self._template is not None and operation.instances > 1:
-            self._blueprint = self._template.blueprint
+        if self._template is not None:
+            # Instances are ours, and nobody changes them.
+            self._options = structs.replace(self._options, is_lasting=True)
+            if operation.instances > 1:
+                self._blueprint = self._template.blueprint
 
     def instance(self, index: int) -> tuple[JsonObject, WriteOptions]:
         """The object to create, and the options that say where it comes from."""

@@ -53,6 +53,7 @@ class History:
         self._most_bytes = most_bytes
         self._floor = 0
         self._logs: dict[GroupResource, Log] = {}
+        self._newest: dict[GroupResource, int] = {}
 
     @property
     def compacted(self) -> int:
@@ -66,10 +67,7 @@ class History:
 
     def newest_of(self, resource: GroupResource) -> int:
         """The newest change of a resource, forgotten or not."""
-        log = self._logs.get(resource)
-        if log is None:
-            return self._floor
-        return log.changes[-1].revision if log.changes else log.compacted
+        return self._newest.get(resource, self._floor)
 
     def resources(self) -> tuple[GroupResource, ...]:
         """Those that something is known of, in order of their first change."""
@@ -82,6 +80,7 @@ class History:
             log = self._logs[resource] = Log(self._floor)
         size = change.kept_alive()
         log.changes.append(change)
+        self._newest[resource] = change.record.revision
         log.sizes.append(size)
         log.bytes += size
         while len(log.changes) > self.window or log.bytes > self._most_bytes:
@@ -91,6 +90,7 @@ class History:
         """Start where an earlier history ended: nothing before ``revision`` is known."""
         self._floor = revision
         self._logs.clear()
+        self._newest.clear()
 
     def since(self, revision: int, resources: Iterable[GroupResource] | None = None) -> Changes:
         """Changes (of ``resources``) after ``revision``, oldest first."""
@@ -105,6 +105,7 @@ class History:
         """The same history for another store, which decodes what it holds."""
         copy = History(self.window, self._most_bytes)
         copy._floor = self._floor
+        copy._newest.update(self._newest)
         for resource, log in self._logs.items():
             twin = copy._logs[resource] = Log(log.compacted)
             twin.changes.extend([change.read_by(decoder) for change in log.changes])

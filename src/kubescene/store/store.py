@@ -116,6 +116,8 @@ class Store:
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._subscriptions: Subscriptions = []
         self._routes: dict[tuple[GroupResource, int], Route] = {}
+        self._looks_for_traits = False
+        """Whether somebody is told only of changes with certain traits."""
         self._notifying: Change | None = None
         self._owner: int | None = None
         self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
@@ -425,15 +427,19 @@ class Store:
         copied = goes_with_fork and not isinstance(handler, FunctionType)
         subscription = Subscription(self, handler, wanted, copied, patient, traits)
         self._subscriptions.append(subscription)
-        self._routes.clear()
-        self._followed.clear()
+        self._reroute()
         return subscription
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
-            self._routes.clear()
-            self._followed.clear()
+            self._reroute()
+
+    def _reroute(self) -> None:
+        """Those who listen are others now."""
+        self._routes.clear()
+        self._followed.clear()
+        self._looks_for_traits = any(it.traits != EVERYTHING for it in self._subscriptions)
 
     def add_index(self, resource: GroupResource, name: str, key: KeyFunction) -> None:
         """Keep records findable by ``key(record)``; adding the same index again does nothing."""
@@ -570,7 +576,7 @@ class Store:
         failures: list[Exception] = []
         self._notifying = change
         resource = change.record.resource
-        traits = traits_of(change) if resource == PODS else EVERYTHING
+        traits = traits_of(change) if self._looks_for_traits and resource == PODS else EVERYTHING
         try:
             for handler in self._routes.get((resource, traits)) or self._route(resource, traits):
                 try:
@@ -617,6 +623,7 @@ class Store:
         twin._subscriptions += [
             deepcopy(it, memo) for it in self._subscriptions if it.goes_with_fork
         ]
+        twin._reroute()
         return twin
 
     def _keys(self, resource: GroupResource, objects: dict[tuple[str, str], Record]) -> Keys:

@@ -121,3 +121,6 @@ DEFAULTERS: dict[GroupVersionKind, Defaulter] = {
     GroupVersionKind("node.k8s.io", "v1", "RuntimeClass"): default_runtime_class,
     GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass"): default_priority_class,
 }
+OF_METADATA: dict[GroupVersionKind, Defaulter] = {
+    GroupVersionKind("", "v1", "Namespace"): default_namespace,
+}

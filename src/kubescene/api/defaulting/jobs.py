@@ -82,3 +82,6 @@ DEFAULTERS: dict[GroupVersionKind, Defaulter] = {
     GroupVersionKind("batch", "v1", "CronJob"): default_cron_job,
     GroupVersionKind("batch", "v1", "Job"): default_job,
 }
+OF_METADATA: dict[GroupVersionKind, Defaulter] = {
+    GroupVersionKind("batch", "v1", "Job"): default_job,
+}

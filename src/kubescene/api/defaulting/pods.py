@@ -50,6 +50,11 @@ def default_pod(pod: JsonObject) -> JsonObject:
     return {**pod, **changes} if changes else pod
 
 
+def default_pod_metadata(pod: JsonObject) -> JsonObject:
+    """A pod all of which is as the server stores it, but perhaps its metadata."""
+    return within(pod, "metadata", _without_old_annotations)
+
+
 def default_template(template: JsonObject) -> JsonObject:
     """The pod template of a workload."""
     spec = template.get("spec") or {}
@@ -164,4 +169,7 @@ _PARTS = (
 
 DEFAULTERS: dict[GroupVersionKind, Defaulter] = {
     GroupVersionKind("", "v1", "Pod"): default_pod,
+}
+OF_METADATA: dict[GroupVersionKind, Defaulter] = {
+    GroupVersionKind("", "v1", "Pod"): default_pod_metadata,
 }

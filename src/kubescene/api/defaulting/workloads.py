@@ -113,3 +113,6 @@ DEFAULTERS: dict[GroupVersionKind, Defaulter] = {
     GroupVersionKind("apps", "v1", "ReplicaSet"): default_replica_set,
     GroupVersionKind("apps", "v1", "StatefulSet"): default_stateful_set,
 }
+OF_METADATA: dict[GroupVersionKind, Defaulter] = {
+    GroupVersionKind("", "v1", "ReplicationController"): default_replication_controller,
+}

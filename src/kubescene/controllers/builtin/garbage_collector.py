@@ -126,11 +126,12 @@ class GarbageCollector:
 
     def _relate(self, change: Change, before: Dependent | None) -> None:
         """The owners of an object are new, or have changed."""
-        obj = change.object
         if change.record.resource == EVENTS:
             return
-        if obj["metadata"].get("ownerReferences"):
-            self._examine(self._graph.put(obj))
+        dependent = self._graph.read(change)
+        if dependent.references:
+            self._graph.put(dependent)
+            self._examine(dependent)
         else:
             self._graph.drop(change.record.uid)
         if before is not None:

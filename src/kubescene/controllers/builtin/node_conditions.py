@@ -28,6 +28,12 @@ _KEPT_IN_STEP = frozenset(
 """Keys of taints with the effect NoSchedule that are there if, and only if, a condition is."""
 
 
+_ZONE_LABELS = tuple(
+    (f"failure-domain.beta.kubernetes.io/{name}", f"{TOPOLOGY}/{name}")
+    for name in ("region", "zone")
+)
+
+
 class Zone(NamedTuple):
     """Where a node is; nodes without labels are all in one."""
 
@@ -37,13 +43,7 @@ class Zone(NamedTuple):
 
 def zone_of(node: JsonObject) -> Zone:
     labels = node["metadata"].get("labels") or {}
-    region, zone = (
-        labels.get(
-            f"failure-domain.beta.kubernetes.io/{name}", labels.get(f"{TOPOLOGY}/{name}", "")
-        )
-        for name in ("region", "zone")
-    )
-    return Zone(region, zone)
+    return Zone(*(labels.get(old, labels.get(new, "")) for old, new in _ZONE_LABELS))
 
 
 def readiness(node: JsonObject) -> str:
@@ -66,6 +66,8 @@ def has_taint(node: JsonObject, key: str, effect: str) -> bool:
 def in_step(node: JsonObject, now: str) -> list[JsonObject]:
     """The taints of a node with those of the effect NoSchedule that its conditions call for."""
     wanted = dict.fromkeys(_wanted(node))
+    if not wanted and not taints_of(node):
+        return []
     kept = [each for each in taints_of(node) if not _is_out_of_step(each, wanted)]
     there = {each["key"] for each in kept if each["effect"] == NO_SCHEDULE}
     return [*kept, *(taint(key, NO_SCHEDULE, now) for key in wanted if key not in there)]

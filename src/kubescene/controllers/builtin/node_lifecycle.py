@@ -148,14 +148,18 @@ class NodeLifecycleReconciler:
 
 def verdict_of(node: JsonObject) -> str:
     """The key of the taint that drives pods away from a node that is not ready, if it has one."""
+    if not taints_of(node):
+        return ""
     keys = READY_TAINTS.values()
     return next((key for key in keys if has_taint(node, key, NO_EXECUTE)), "")
 
 
 def settled_taints(node: JsonObject, now: str) -> list[JsonObject] | None:
     """The taints that a node should have at once; None if it has them."""
-    before, ready = taints_of(node), readiness(node)
-    taints = in_step(node, now)
+    before, taints = taints_of(node), in_step(node, now)
+    if not taints and not before:
+        return None
+    ready = readiness(node)
     if ready == READY:
         taints = without_verdict(taints)
     elif (verdict := verdict_of(node)) and ready in READY_TAINTS and verdict != READY_TAINTS[ready]:

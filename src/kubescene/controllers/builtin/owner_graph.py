@@ -5,33 +5,26 @@ An owner has an entry because somebody names it, whether it exists or not.
 """
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import msgspec
+import orjson
 
+from kubescene.api.changes import Change
+from kubescene.api.owner_references import OwnerReference, References, owner_references
+from kubescene.api.parts import Sections
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.types import JsonObject
 
 
-class Reference(NamedTuple):
-    """An owner reference. ``blocks``: the owner waits for this dependent to go first."""
-
-    uid: str
-    api_version: str
-    kind: str
-    name: str
-    blocks: bool
-
-
 class Dependent(msgspec.Struct, frozen=True, gc=False):
-    """An object that names owners. ``gc=False`` is sound: strings, and tuples of strings."""
+    """An object that names owners. ``gc=False`` is sound: strings, and structs of strings."""
 
     gvk: GroupVersionKind
     namespace: str
     name: str
     uid: str
-    references: tuple[Reference, ...]
+    references: References
 
     @property
     def ref(self) -> ObjectRef:
@@ -60,7 +53,7 @@ class Owner:
         self.dependents: dict[str, Dependent] = {}
         self.blocking = 0
         self.gone_from: str | None = None
-        self.trusted: tuple[str, Reference] | None = None
+        self.trusted: tuple[str, OwnerReference] | None = None
 
     def put(self, dependent: Dependent, own_uid: str) -> None:
         """A dependent that is known already keeps its place."""
@@ -78,18 +71,33 @@ class OwnerGraph:
     def __init__(self) -> None:
         self.dependents: dict[str, Dependent] = {}
         self.owners: dict[str, Owner] = {}
-        self._kinds: dict[tuple[str, str], GroupVersionKind] = {}
+        self._kinds: dict[bytes, GroupVersionKind] = {}
 
-    def put(self, obj: JsonObject) -> Dependent:
+    def read(self, change: Change) -> Dependent:
+        """An object with its owners, of which there may be none; decoded only if need be."""
+        record = change.record
+        references = owner_references(record)
+        if references is None or not isinstance(record.payload, Sections):
+            return self.decoded(change.object)
+        head = record.payload.head
+        gvk = self._kinds.get(head)
+        if gvk is None:
+            opening = orjson.loads(head + b"}}")
+            gvk = GroupVersionKind.of(opening["apiVersion"], opening["kind"])
+            self._kinds[head] = gvk
+        return Dependent(gvk, record.namespace, record.name, record.uid, references)
+
+    def put(self, dependent: Dependent) -> None:
         """Take up an object with owners, or what has become of them."""
-        dependent = self._dependent(obj)
         uid = dependent.uid
         if before := self.dependents.get(uid):
             self._detach(before, kept=[it.uid for it in dependent.references])
         self.dependents[uid] = dependent
         for reference in dependent.references:
-            self.owners[reference.uid].put(dependent, reference.uid)
-        return dependent
+            owner = self.owners.get(reference.uid)
+            if owner is None:
+                owner = self.owners[reference.uid] = Owner()
+            owner.put(dependent, reference.uid)
 
     def drop(self, uid: str) -> None:
         """Forget a dependent, if it is known."""
@@ -110,32 +118,22 @@ class OwnerGraph:
             if not owner.dependents:
                 del self.owners[reference.uid]
 
-    def _dependent(self, obj: JsonObject) -> Dependent:
-        metadata, kind = obj["metadata"], (obj["apiVersion"], obj["kind"])
-        gvk = self._kinds.get(kind)
-        if gvk is None:
-            gvk = self._kinds[kind] = GroupVersionKind.of(*kind)
+    def decoded(self, obj: JsonObject) -> Dependent:
+        """The same of an object that is decoded anyway."""
+        metadata = obj["metadata"]
         return Dependent(
-            gvk,
+            GroupVersionKind.of(obj["apiVersion"], obj["kind"]),
             metadata.get("namespace", ""),
             metadata["name"],
             metadata["uid"],
-            tuple([self._reference(it) for it in metadata["ownerReferences"]]),
+            tuple([self._reference(it) for it in metadata.get("ownerReferences") or ()]),
         )
 
-    def _reference(self, reference: JsonObject) -> Reference:
-        """The reference, sharing its strings with others that say the same."""
-        made = Reference(
-            reference["uid"],
-            reference["apiVersion"],
-            reference["kind"],
-            reference["name"],
-            bool(reference.get("blockOwnerDeletion")),
-        )
+    def _reference(self, reference: JsonObject) -> OwnerReference:
+        """The reference, the very same as that of others who say so."""
+        made = msgspec.convert(reference, OwnerReference)
         owner = self.owners.get(made.uid)
-        if owner is None:
-            owner = self.owners[made.uid] = Owner()
-        trusted = owner.trusted
+        trusted = None if owner is None else owner.trusted
         return trusted[1] if trusted is not None and trusted[1] == made else made
 
 

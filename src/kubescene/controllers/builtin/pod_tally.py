@@ -105,11 +105,10 @@ class PodTally:
     def put(self, key: ObjectKey, pod: OwnedPod) -> None:
         old = self.pods.pop(key, None)
         self.pods[key] = pod
-        if old is not None:
-            if counts_alike(old, pod):
-                return
-            self._count(old, -1)
-        self._count(pod, 1)
+        if old is None:
+            self._count(pod, 1)
+        elif old != pod and not counts_alike(old, pod):
+            self._recount(old, pod)
 
     def remove(self, key: ObjectKey) -> None:
         if (pod := self.pods.pop(key, None)) is not None:
@@ -120,6 +119,15 @@ class PodTally:
         pairs = wanted.items()
         groups = self.active_labels.items()
         return sum([count for labels, count in groups if pairs <= dict(labels).items()])
+
+    def _recount(self, old: OwnedPod, new: OwnedPod) -> None:
+        """A pod has changed; most of them become ready, and that is all."""
+        if old.active and new.active and old.labels == new.labels:
+            self.changes += 1
+            self.ready += (new.ready_since is not None) - (old.ready_since is not None)
+        else:
+            self._count(old, -1)
+            self._count(new, 1)
 
     def _count(self, pod: OwnedPod, by: int) -> None:
         self.changes += 1

@@ -81,7 +81,10 @@ class Zones:
         self.all_down = False
 
     def __getitem__(self, zone: Zone) -> ZoneHealth:
-        return self._zones.setdefault(zone, ZoneHealth())
+        health = self._zones.get(zone)
+        if health is None:
+            health = self._zones[zone] = ZoneHealth()
+        return health
 
     def put(self, node: str, zone: Zone, ready: str) -> bool:
         """Note how a node is: one of which nobody has said anything is no sign of trouble.

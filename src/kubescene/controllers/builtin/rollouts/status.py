@@ -4,12 +4,12 @@ Progress is judged by comparing the counts with those of the stored status: if n
 ``progressDeadlineSeconds`` since the last progress, the rollout is called stuck.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.controllers.builtin.rollouts.rollout import Rollout
-from kubescene.controllers.builtin.rollouts.sets import MAX_INT32, OwnedSet
+from kubescene.controllers.builtin.rollouts.sets import MAX_INT32
 from kubescene.types import JsonObject
 
 AVAILABLE = "Available"
@@ -31,6 +31,7 @@ _NOT_ENOUGH = (
     "MinimumReplicasUnavailable",
     "Deployment does not have minimum availability.",
 )
+_MEMBERS = {"type", "status", "lastUpdateTime", "lastTransitionTime", "reason", "message"}
 _WHOLE = ("updatedReplicas", "replicas", "availableReplicas")
 _PROGRESS = ("updatedReplicas", "readyReplicas", "availableReplicas")
 
@@ -80,6 +81,17 @@ def is_told(conditions: Conditions, kind: str, status: str, reason: str) -> bool
     return old is not None and old["status"] == status and old.get("reason") == reason
 
 
+def is_fresh(current: JsonObject, reason: str, message: str, now: int) -> bool:
+    """Whether a condition was told with this reason within the second."""
+    return (
+        current.get("reason") == reason
+        and current.get("lastUpdateTime") == format_time(now)
+        and current.get("message") == message
+        and current["status"] == "True"
+        and current.keys() == _MEMBERS
+    )
+
+
 def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
     """Add or replace in any case; the transition is as old as the status."""
     old = find(conditions, new["type"])
@@ -95,12 +107,11 @@ def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
 
 def counted_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonObject:
     """Counts and availability; what is said of progress stays as it is."""
-    counts = counts_of(rollout)
+    counts, terminating = counts_of(rollout)
     status: JsonObject = {"observedGeneration": rollout.deployment["metadata"].get("generation", 1)}
     for name, count in counts.items():
         if count:
             status[name] = count
-    terminating = terminating_replicas(rollout.sets)
     if terminating is not None:
         status["terminatingReplicas"] = terminating
     if "collisionCount" in rollout.status:
@@ -118,27 +129,28 @@ def rollout_status(rollout: Rollout, conditions: Conditions, now: int) -> JsonOb
     return {**status, "conditions": told}
 
 
-def counts_of(rollout: Rollout) -> dict[str, int]:
+def counts_of(rollout: Rollout) -> tuple[dict[str, int], int | None]:
+    """The counts, and how many pods are terminating: unknown if a set does not say."""
     replicas = ready = available = size = 0
+    terminating: int | None = 0
     for it in rollout.sets:
-        replicas += it.counted("replicas")
-        ready += it.counted("readyReplicas")
+        told = it.obj.get("status") or {}
+        replicas += told.get("replicas") or 0
+        ready += told.get("readyReplicas") or 0
         available += it.available
         size += it.size
-    return {
+        # Sets that nobody has looked after yet have none.
+        if terminating is not None and told.get("observedGeneration"):
+            its = told.get("terminatingReplicas")
+            terminating = None if its is None else terminating + its
+    counts = {
         "replicas": replicas,
         "updatedReplicas": rollout.new.counted("replicas") if rollout.new else 0,
         "readyReplicas": ready,
         "availableReplicas": available,
         "unavailableReplicas": max(size - available, 0),
     }
-
-
-def terminating_replicas(sets: Iterable[OwnedSet]) -> int | None:
-    """Unknown if a set that was looked after does not say; sets not yet seen have none."""
-    seen = [it.obj.get("status") or {} for it in sets]
-    counts = [it.get("terminatingReplicas") for it in seen if it.get("observedGeneration")]
-    return None if None in counts else sum(filter(None, counts))
+    return counts, terminating
 
 
 def with_availability(conditions: Conditions, *, enough: bool, now: int) -> Conditions:
@@ -218,6 +230,8 @@ def with_progress(rollout: Rollout, status: JsonObject, now: int) -> Conditions:
         return with_condition(conditions, progressing("True", COMPLETE, message, now))
     if has_progressed(rollout.status, status):
         message = f"{subject} is progressing."
+        if is_fresh(current, UPDATED, message, now) and current is conditions[-1]:
+            return conditions
         return refreshed(conditions, progressing("True", UPDATED, message, now))
     if is_timed_out(deployment, conditions, now):
         message = f"{subject} has timed out progressing."
