@@ -337,6 +337,37 @@ def test_a_cancelled_loop_stops_waiting_and_lets_the_next_one_in(desk: Desk) -> 
     assert log == ["a", "c"]
 
 
+def test_a_cancelled_loop_leaves_nothing_behind(desk: Desk) -> None:
+    desk.release.clear()
+
+    @in_steps("my-operator", desk.url)
+    async def reconcile() -> None: ...
+
+    async def play() -> list[threading.Thread]:
+        task = asyncio.create_task(reconcile())
+        await asyncio.to_thread(desk.asked.wait)
+        waiting = [each for each in threading.enumerate() if each.name == "parked my-operator"]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return waiting
+
+    (thread,) = asyncio.run(play())
+    assert thread.daemon, "it would keep the program from ending"
+    thread.join(timeout=30)
+    assert not thread.is_alive(), "it still waits for the server"
+
+
+def test_a_ticket_that_was_granted_and_given_back_goes_to_the_next() -> None:
+    gate = parking._Gate()
+    first, second, third = gate.ask(), gate.ask(), gate.ask()
+    gate.withdraw(first)
+    assert second.done()
+    gate.withdraw(third)
+    gate.leave()
+    assert gate.ask().done()
+
+
 def test_a_loop_that_is_cancelled_in_its_work_does_not_park(desk: Desk) -> None:
     @in_steps("my-operator", desk.url)
     async def reconcile() -> None:

@@ -326,7 +326,9 @@ class _Loops:
     async def _park_async(self) -> None:
         # A thread of its own: the executor's would keep a cancelled program from ending.
         report, outcome = self._report(), Future[Turn]()
-        threading.Thread(target=_settle, args=(report, outcome), daemon=True).start()
+        threading.Thread(
+            target=_settle, args=(report, outcome), name=f"parked {self._name}", daemon=True
+        ).start()
         try:
             await asyncio.wrap_future(outcome)
         except ParkingError as error:
