@@ -196,7 +196,7 @@ FAULTS = [
     pytest.param(
         waited(conditions=[{**CONDITION, "expression": "objects_.spec == 1"}]),
         "waiter.conditions[0].expression",
-        "did you mean 'object'?",
+        "did you mean 'objects'?",
         id="unknown variable",
     ),
     pytest.param(
