@@ -194,9 +194,9 @@ FAULTS = [
         id="no expression",
     ),
     pytest.param(
-        waited(conditions=[{**CONDITION, "expression": "objekt.spec == 1"}]),
+        waited(conditions=[{**CONDITION, "expression": "objects_.spec == 1"}]),
         "waiter.conditions[0].expression",
-        "did you mean 'object'?",
+        "did you mean 'objects'?",
         id="unknown variable",
     ),
     pytest.param(
