@@ -29,6 +29,8 @@ from kubescene.types import JsonObject
 from outside.api_servers import ApiServer, client_of, make_disposable
 from outside.players import Stage, staged
 
+pytestmark = pytest.mark.xdist_group("real-api-server")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLAYED = (
     "01-first-scenario",
