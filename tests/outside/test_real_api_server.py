@@ -12,10 +12,12 @@ import pytest
 
 import kubescene
 from client.worlds import PATIENCE_S
+from kubescene.actors import ENGINE, Actor
+from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import LEASE, NAMESPACE, NODE, POD, SCENARIO
 from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
-from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, ScaledClock
@@ -154,6 +156,8 @@ def mixed() -> JsonObject:
     gated["spec"]["schedulerName"] = "nobody"
     team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     held = make_pod("held").namespace("team").cpu("1").build()
+    stays = make_pod("stays").cpu("1").build()
+    stays["metadata"]["finalizers"] = ["example.com/never"]
     node = named("Node", "n1")
     settings = (
         '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s"}, "data": {"k": "v"}}'
@@ -170,6 +174,7 @@ def mixed() -> JsonObject:
         create(1, budget),
         create(1, team),
         create(1, gated),
+        create(1, stays),
         create(2, held),
         create(2, binding),
         patch(2, named("ConfigMap", "s", namespace="default"), settings, **apply),
@@ -183,8 +188,10 @@ def mixed() -> JsonObject:
         patch(3, node, '{"metadata": {"labels": {"disk": "ssd"}}}'),  # changes nothing
         create(3, eviction),
         delete(3, named("Namespace", "team")),
+        delete(3, named("Pod", "stays")),
         patch(3, named("Node", "n2"), unready, subresource="status"),
         delete(4, named("Deployment", "web", "apps/v1")),
+        delete(4, named("Pod", "stays")),  # which is going already
         done(4),
     )
 
@@ -199,6 +206,33 @@ def test_everything_that_operations_do_happens_as_in_the_embedded_world(stage: S
     assert run is not None
     assert placements(run.log) == placements(expected.log)
     assert told(run.log) == told(expected.log)
+
+
+class Counting(OpenGate):
+    """Lets everything through, and counts."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
+        del actor, resource_type, subresource, name
+        self.asked += 1
+
+
+def test_what_changes_nothing_asks_no_gate(stage: Stage) -> None:
+    cluster, gate = stage.cluster, Counting()
+    stage.play(scenario("still", create(1, NODE_1), done(1)))
+    cluster.guard(gate)
+    node = cluster.get("nodes", "n1")
+    client = cluster.client(ENGINE)
+    client.patch(ObjectRef(NODE, "n1"), {"metadata": {"name": "n1"}})
+    client.update(dict(node))
+    client.update(dict(node), subresource="status")
+    assert gate.asked == 0
+    client.patch(ObjectRef(NODE, "n1"), {"metadata": {"labels": {"a": "b"}}})
+    assert gate.asked == 1
 
 
 def test_what_an_object_says_of_time_is_the_scenario_s(stage: Stage) -> None:

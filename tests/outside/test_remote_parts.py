@@ -122,6 +122,25 @@ def test_the_grace_of_a_deletion_begins_when_it_was_heard_of() -> None:
     assert told == format_time(clock.now() + 1 * SECOND)
 
 
+def test_a_pod_was_bound_when_it_was_heard_of() -> None:
+    clock = VirtualClock()
+    times = ScenarioTimes(clock)
+    pod = obj()
+    times.note_created(pod)
+
+    def told(stamped: str) -> str:
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamped}
+        shown = times.retimed({**pod, "status": {"conditions": [condition]}})
+        return str(shown["status"]["conditions"][0]["lastTransitionTime"])
+
+    bound = format_time(clock.now())
+    assert told("2026-01-01T00:00:00Z") == bound
+    clock.wait_until(clock.now() + 60 * SECOND)
+    assert told("2026-01-01T00:00:00Z") == bound
+    assert told(bound) == bound  # as a kubelet sends it back
+    assert told("2024-07-01T00:00:00Z") == "2024-07-01T00:00:00Z"  # somebody says otherwise
+
+
 def test_the_server_s_own_objects_keep_their_times() -> None:
     times = ScenarioTimes(VirtualClock())
     lease = {**obj(creationTimestamp="2026-01-01T00:00:00Z"), "kind": "Lease"}

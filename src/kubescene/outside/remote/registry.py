@@ -280,8 +280,9 @@ class RemoteRegistry(Registry):
         self.consequences.removed(last)
 
     def _unchanged(self, request: WriteRequest, current: Record) -> Record:
-        if request.options.origin and not request.options.dry_run:
-            # An operation that changes nothing has happened all the same.
+        is_told = request.verb != "delete" and not request.options.dry_run
+        if request.options.origin and is_told:
+            # An operation that changes nothing has happened all the same; a deletion had before.
             self.tell(request, current, current)
         return current
 
