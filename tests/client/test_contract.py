@@ -13,7 +13,7 @@ from client.worlds import DirectWorld, HttpWorld, World
 from kubescene.actors import Actor
 from kubescene.api.changes import Change
 from kubescene.api.gates import OpenGate
-from kubescene.api.kinds import NODE, POD
+from kubescene.api.kinds import NAMESPACE, NODE, POD
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType
@@ -367,6 +367,20 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(client: Client) -> N
     assert client.find(ref) is not None
     client.patch(ref, {"metadata": {"finalizers": None}})
     assert client.find(ref) is None
+
+
+def test_a_namespace_is_seen_to_be_going_and_to_be_gone(client: Client) -> None:
+    """What holds it stands in its spec, and its end is the answer to a change."""
+    seen: list[Change] = []
+    ref = ObjectRef(NAMESPACE, "team")
+    client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    client.watch(NAMESPACE, seen.append)
+    client.wait_seen(client.delete(ref).revision)
+    assert seen[-1].record.deleting
+    going = client.get(ref)
+    done = client.update({**going, "spec": {}}, subresource="finalize")
+    client.wait_seen(done.revision)
+    assert seen[-1].type == "DELETED"
 
 
 def test_a_deletion_can_be_bound_to_uid_and_version(client: Client) -> None:

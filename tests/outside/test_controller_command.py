@@ -20,6 +20,8 @@ from kubescene.clock import SECOND, ScaledClock
 from kubescene.testing import make_node, make_pod
 from outside.api_servers import ApiServer, client_of, free_port, make_disposable
 
+pytestmark = pytest.mark.xdist_group("real-api-server")
+
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:

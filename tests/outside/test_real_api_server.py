@@ -12,10 +12,12 @@ import pytest
 
 import kubescene
 from client.worlds import PATIENCE_S
+from kubescene.actors import ENGINE, Actor
+from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import LEASE, NAMESPACE, NODE, POD, SCENARIO
 from kubescene.api.options import WriteOptions
 from kubescene.api.patches import PatchType
-from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, ScaledClock
@@ -23,11 +25,13 @@ from kubescene.errors import ForbiddenError, InternalError, InvalidError
 from kubescene.outside.remote.webhook.certificates import make_certificate
 from kubescene.results import open_run
 from kubescene.scenario.phases import ResultsStrategy
-from kubescene.testing import make_node, make_pod
+from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.timeline import PodScheduled, TimelineLog
 from kubescene.types import JsonObject
 from outside.api_servers import ApiServer, client_of, make_disposable
 from outside.players import Stage, staged
+
+pytestmark = pytest.mark.xdist_group("real-api-server")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLAYED = (
@@ -114,6 +118,121 @@ def test_a_scenario_places_pods_as_in_the_embedded_world(stage: Stage, example: 
     assert played["status"]["scenarioResult"]["timeline"].keys() == (
         expected.scenario["status"]["scenarioResult"]["timeline"].keys()
     )
+
+
+def named(kind: str, name: str, api_version: str = "v1", namespace: str = "") -> JsonObject:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"typeMeta": {"apiVersion": api_version, "kind": kind}, "objectMeta": metadata}
+
+
+def patch(step: int, target: JsonObject, text: str, **more: Any) -> JsonObject:
+    id_ = f"{step}-patch-{target['objectMeta']['name']}"
+    return {"id": id_, "step": step, "patchOperation": {**target, "patch": text, **more}}
+
+
+def delete(step: int, target: JsonObject) -> JsonObject:
+    id_ = f"{step}-delete-{target['objectMeta']['name']}"
+    return {"id": id_, "step": step, "deleteOperation": target}
+
+
+def mixed() -> JsonObject:
+    """One of nearly everything that an operation can do."""
+    web = make_deployment("web").replicas(2).template(make_pod("").cpu("100m")).build()
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 0, "selector": {"matchLabels": {"budgeted": "yes"}}},
+    }
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "b"}}
+    guarded = make_pod("b").cpu("100m").label(budgeted="yes").build()
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "by-hand"},
+        "target": {"kind": "Node", "name": "n1"},
+    }
+    gated = make_pod("by-hand").cpu("1").build()
+    gated["spec"]["schedulerName"] = "nobody"
+    team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    held = make_pod("held").namespace("team").cpu("1").build()
+    stays = make_pod("stays").cpu("1").build()
+    stays["metadata"]["finalizers"] = ["example.com/never"]
+    node = named("Node", "n1")
+    settings = (
+        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s"}, "data": {"k": "v"}}'
+    )
+    apply = {"patchType": "application/apply-patch+yaml"}
+    unready = '{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}'
+    return scenario(
+        "mixed",
+        create(1, NODE_1),
+        create(1, make_node("n2").cpu("2").memory("4Gi").build()),
+        create(1, POD_A),
+        create(1, web),
+        create(1, guarded),
+        create(1, budget),
+        create(1, team),
+        create(1, gated),
+        create(1, stays),
+        create(2, held),
+        create(2, binding),
+        patch(2, named("ConfigMap", "s", namespace="default"), settings, **apply),
+        patch(
+            2,
+            named("Deployment", "web", "apps/v1"),
+            '{"spec": {"replicas": 4}}',
+            subresource="scale",
+        ),
+        patch(2, node, '{"metadata": {"labels": {"disk": "ssd"}}}'),
+        patch(3, node, '{"metadata": {"labels": {"disk": "ssd"}}}'),  # changes nothing
+        create(3, eviction),
+        delete(3, named("Namespace", "team")),
+        delete(3, named("Pod", "stays")),
+        patch(3, named("Node", "n2"), unready, subresource="status"),
+        delete(4, named("Deployment", "web", "apps/v1")),
+        delete(4, named("Pod", "stays")),  # which is going already
+        done(4),
+    )
+
+
+def test_everything_that_operations_do_happens_as_in_the_embedded_world(stage: Stage) -> None:
+    asked = mixed()
+    expected = kubescene.run(asked)
+    assert expected.phase == "Succeeded", expected.message
+    played = stage.play(asked)
+    assert played["status"]["phase"] == "Succeeded", played["status"].get("message")
+    run = stage.player.scenarios.run_named("mixed")
+    assert run is not None
+    assert placements(run.log) == placements(expected.log)
+    assert told(run.log) == told(expected.log)
+
+
+class Counting(OpenGate):
+    """Lets everything through, and counts."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def before_write(
+        self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
+    ) -> None:
+        del actor, resource_type, subresource, name
+        self.asked += 1
+
+
+def test_what_changes_nothing_asks_no_gate(stage: Stage) -> None:
+    cluster, gate = stage.cluster, Counting()
+    stage.play(scenario("still", create(1, NODE_1), done(1)))
+    cluster.guard(gate)
+    node = cluster.get("nodes", "n1")
+    client = cluster.client(ENGINE)
+    client.patch(ObjectRef(NODE, "n1"), {"metadata": {"name": "n1"}})
+    client.update(dict(node))
+    client.update(dict(node), subresource="status")
+    assert gate.asked == 0
+    client.patch(ObjectRef(NODE, "n1"), {"metadata": {"labels": {"a": "b"}}})
+    assert gate.asked == 1
 
 
 def test_what_an_object_says_of_time_is_the_scenario_s(stage: Stage) -> None:

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.records import make_record, versioned
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupResource
+from kubescene.client.http.records import DecodedObjects
 from kubescene.clock import SECOND, VirtualClock, format_time
 from kubescene.errors import ScenarioError
+from kubescene.outside.remote.intruders import Intruders
 from kubescene.outside.remote.mirror import node_last
 from kubescene.outside.remote.times import ScenarioTimes
 from kubescene.outside.remote.wiping import check_disposable, order_of_wipe, survives
+from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.store import Store
 from kubescene.types import JsonObject
 
@@ -118,11 +122,120 @@ def test_the_grace_of_a_deletion_begins_when_it_was_heard_of() -> None:
     assert told == format_time(clock.now() + 1 * SECOND)
 
 
+def test_a_pod_was_bound_when_it_was_heard_of() -> None:
+    clock = VirtualClock()
+    times = ScenarioTimes(clock)
+    pod = obj()
+    times.note_created(pod)
+
+    def told(stamped: str) -> str:
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamped}
+        shown = times.retimed({**pod, "status": {"conditions": [condition]}})
+        return str(shown["status"]["conditions"][0]["lastTransitionTime"])
+
+    bound = format_time(clock.now())
+    assert told("2026-01-01T00:00:00Z") == bound
+    clock.wait_until(clock.now() + 60 * SECOND)
+    assert told("2026-01-01T00:00:00Z") == bound
+    assert told(bound) == bound  # as a kubelet sends it back
+    assert told("2024-07-01T00:00:00Z") == "2024-07-01T00:00:00Z"  # somebody says otherwise
+
+
 def test_the_server_s_own_objects_keep_their_times() -> None:
     times = ScenarioTimes(VirtualClock())
     lease = {**obj(creationTimestamp="2026-01-01T00:00:00Z"), "kind": "Lease"}
     times.note_created(lease)
     assert times.retimed(lease) is lease
+
+
+# -- intruders -------------------------------------------------------------------------------------
+
+
+class Heard:
+    """A server whose changes are heard, and a finder of intruders that is told what was ours."""
+
+    def __init__(self) -> None:
+        self.finder = Intruders({"scenario-engine", "kubelet"})
+        self.finder.look()
+        self._decoder = DecodedObjects()
+        self._last: dict[str, Record] = {}
+
+    def record(self, resource: GroupResource, made: JsonObject, revision: int) -> Record:
+        return make_record(resource, versioned(made, revision), revision)
+
+    def hear(
+        self, made: JsonObject, revision: int, resource: GroupResource = PODS, *, ends: bool = False
+    ) -> str:
+        record = self.record(resource, made, revision)
+        before = self._last.get(record.name)
+        kind = ChangeType.ADDED if before is None else ChangeType.MODIFIED
+        kind = ChangeType.DELETED if ends else kind
+        self._last[record.name] = record
+        self.finder.heard(Change(kind, record, before, self._decoder))
+        return self.finder.found
+
+
+def managed(*managers: tuple[str, str]) -> list[JsonObject]:
+    return [{"manager": name, "time": time} for name, time in managers]
+
+
+def test_what_was_answered_to_us_is_ours() -> None:
+    heard = Heard()
+    heard.finder.answered("create", heard.record(PODS, obj(), 7))
+    assert heard.hear(obj(), 7) == ""
+    heard.finder.answered("evict", heard.record(PODS, obj(), 12))
+    assert heard.hear(obj(), 11) == ""  # what the server wrote on the way
+    assert heard.hear(obj(), 12) == ""
+    assert heard.hear(obj(), 15, ends=True) == ""
+
+
+def test_what_is_newer_than_any_answer_is_somebody_else_s() -> None:
+    heard = Heard()
+    heard.finder.answered("create", heard.record(PODS, obj(), 7))
+    heard.hear(obj(), 7)
+    entries = managed(("kubelet", "2026-01-02"), ("kubectl-edit", "2026-01-01"), ("a", "2025"))
+    found = heard.hear(obj(managedFields=entries), 8)
+    assert found == 'pods "a" was changed by kubectl-edit'
+    heard.hear(obj("b"), 9)
+    assert heard.finder.found == found
+
+
+def test_a_deletion_that_nobody_asked_for_is_somebody_else_s() -> None:
+    heard = Heard()
+    heard.finder.answered("patch", heard.record(PODS, obj(), 7))
+    heard.hear(obj(), 7)
+    assert heard.hear(obj(), 8, ends=True) == 'pods "a" was deleted by somebody'
+
+
+@pytest.mark.parametrize(
+    ("resource", "made"),
+    [
+        (GroupResource("", "events"), obj()),
+        (GroupResource("coordination.k8s.io", "leases"), obj()),
+        (CONFIG_MAPS, obj(namespace="kube-system")),
+        (GroupResource("", "serviceaccounts"), obj("default")),
+        (GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas"), obj("exempt", "")),
+    ],
+)
+def test_what_means_nothing_to_a_scenario_is_not_looked_at(
+    resource: GroupResource, made: JsonObject
+) -> None:
+    assert Heard().hear(made, 3, resource) == ""
+
+
+def test_objects_go_with_their_definition() -> None:
+    heard = Heard()
+    definition = heard.record(DEFINITIONS, obj("widgets.example.com", ""), 5)
+    heard.finder.answered("delete", definition)
+    widgets = GroupResource("example.com", "widgets")
+    assert heard.hear(obj("w"), 6, widgets, ends=True) == ""
+
+
+def test_between_scenarios_nobody_looks() -> None:
+    heard = Heard()
+    heard.hear(obj(), 3)
+    heard.finder.look_away()
+    assert heard.hear(obj("b"), 4) == ""
 
 
 # -- taking over -----------------------------------------------------------------------------------

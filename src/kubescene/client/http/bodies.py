@@ -81,11 +81,24 @@ def read_deleted(api: ApiResource, name: str, namespace: str, reply: Reply) -> t
 
 def is_gone(obj: JsonObject) -> bool:
     """Whether the object in the answer to a delete was removed rather than marked."""
-    metadata = obj.get("metadata") or {}
-    if not metadata.get("deletionTimestamp"):
+    return not (obj.get("metadata") or {}).get("deletionTimestamp") or not is_held(obj)
+
+
+def is_ended(record: Record) -> bool:
+    """Whether a change, as it was answered, took the last thing that held a marked object.
+
+    A server takes the object away then, whatever revision its answer names.
+    """
+    return record.deleting and not is_held(record.decode())
+
+
+def is_held(obj: JsonObject) -> bool:
+    """Whether grace or a finalizer keeps a marked object; a namespace has its own in its spec."""
+    metadata, spec = obj.get("metadata") or {}, obj.get("spec")
+    if metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers"):
         return True
-    waits = metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers")
-    return not waits
+    is_namespace = obj.get("kind") == "Namespace" and isinstance(spec, dict)
+    return bool(is_namespace and spec and spec.get("finalizers"))
 
 
 def bare_record(api: ApiResource, name: str, namespace: str, *, uid: str = "") -> Record:

@@ -321,7 +321,7 @@ class HttpClient:
     ) -> Record:
         request = self._request(method, path, body, options, patch_type)
         record = self._ask(request, partial(bodies.read_record, api.form))
-        return self._noted(record, is_dry=options.dry_run)
+        return self._noted(record, is_gone=bodies.is_ended(record), is_dry=options.dry_run)
 
     def _send(
         self,

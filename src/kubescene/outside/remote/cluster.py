@@ -21,9 +21,10 @@ from kubescene.clock import Clock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import AlreadyExistsError, ConfigurationError, NotFoundError
+from kubescene.outside.remote.consequences import is_in_force
 from kubescene.outside.remote.link import Announcement, Link
 from kubescene.outside.remote.mirror import PATIENCE_S, Mirror
-from kubescene.outside.remote.registry import RemoteRegistry, is_in_force
+from kubescene.outside.remote.registry import RemoteRegistry
 from kubescene.outside.remote.wiping import (
     NAMESPACES,
     SYSTEM,

@@ -15,10 +15,13 @@ from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.outside.remote.wiping import SYSTEM_NAMESPACES, is_of_server
+from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 
 UNKNOWN = "somebody"
+ACCOUNT = (SERVICE_ACCOUNTS, DEFAULT_ACCOUNT)
+"""Which a controller manager makes for every namespace, as we do."""
 ENDINGS = ("delete", "evict")
 
 
@@ -95,6 +98,7 @@ def is_aside(record: Record) -> bool:
         record.resource in BOOKKEEPING
         or record.resource == DEFINITIONS
         or record.namespace in SYSTEM_NAMESPACES
+        or (record.resource, record.name) == ACCOUNT
         or is_of_server(record)
     )
 

@@ -12,26 +12,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from kubescene.actors import Actor
 from kubescene.api.kinds import NODE, POD
-from kubescene.api.options import (
-    NO_OPTIONS,
-    PLAIN_DELETE,
-    DeleteOptions,
-    OperationOrigin,
-    WriteOptions,
-)
+from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
-from kubescene.errors import AlreadyExistsError, ApiError, KubesceneError
+from kubescene.errors import ApiError, KubesceneError
+from kubescene.outside.remote.consequences import RemoteConsequences
+from kubescene.outside.remote.evictions import RemoteEvictions
 from kubescene.outside.remote.link import Announcement, Link
-from kubescene.registry import Registry, deletion
-from kubescene.registry.consequences import Consequences
-from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.registry.definition_status import is_true
-from kubescene.registry.eviction import Evictions
+from kubescene.outside.remote.sending import is_same, named, plain, undated
+from kubescene.registry import Registry
 from kubescene.registry.metadata import free_name
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
@@ -39,13 +34,14 @@ from kubescene.registry.registry import BINDING
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 
+EVICT = "evict"
 FINALIZE = "finalize"
-DATES = ("creationTimestamp", "deletionTimestamp")
-"""Which nobody may change, and a server knows if they are left out."""
 
 
 class RemoteRegistry(Registry):
     """`connect` it before anybody writes."""
+
+    evictions: RemoteEvictions
 
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
@@ -197,7 +193,7 @@ class RemoteRegistry(Registry):
         write = WriteOptions(dry_run=options.dry_run, origin=origin)
         request = WriteRequest(actor, "delete", pods, options=write)
         ask = partial(self.link.client.evict, ObjectRef(POD, name, namespace), options=options)
-        return self._sent(request, namespace, name, ask, verb="evict")
+        return self._sent(request, namespace, name, ask, verb=EVICT)
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -223,11 +219,12 @@ class RemoteRegistry(Registry):
             name,
             request.subresource,
         )
+        budgets = self.evictions.budgets_of(before) if verb == EVICT else ()
         answered = self.link.send(write, ask)
         if request.verb == "create" and resource_type.gvk == NODE:
             self._untaint(request, answered)
-        if request.verb in ("update", "patch") and deletion.is_finished(answered.decode()):
-            self._wait_gone(answered)
+        if verb == EVICT and before is not None:
+            self.evictions.tell(request.actor, before, budgets)
         after = self.store.get(resource, namespace, name)
         return self._done(request, before, after, answered)
 
@@ -249,6 +246,9 @@ class RemoteRegistry(Registry):
         self, request: WriteRequest, before: Record | None, after: Record | None, answered: Record
     ) -> Record:
         """What the mirror shows of a write that was made."""
+        if before is None and request.patch_type == PatchType.APPLY.value:
+            # An apply that finds nothing creates, and is told so.
+            request = structs.replace(request, verb="create", patch_type="")
         if after is not None and (before is None or before.uid == after.uid):
             if after is before:
                 return self._unchanged(request, after)
@@ -280,8 +280,9 @@ class RemoteRegistry(Registry):
         self.consequences.removed(last)
 
     def _unchanged(self, request: WriteRequest, current: Record) -> Record:
-        if request.options.origin and not request.options.dry_run:
-            # An operation that changes nothing has happened all the same.
+        is_told = request.verb != "delete" and not request.options.dry_run
+        if request.options.origin and is_told:
+            # An operation that changes nothing has happened all the same; a deletion had before.
             self.tell(request, current, current)
         return current
 
@@ -305,7 +306,7 @@ class RemoteRegistry(Registry):
         except ApiError:
             return None
 
-    def _wait_gone(self, record: Record) -> None:
+    def wait_gone(self, record: Record) -> None:
         """A change that took the last thing which held an object ends it, a moment later."""
         self.link.mirror.wait_until(
             partial(self.is_gone, record),
@@ -315,94 +316,3 @@ class RemoteRegistry(Registry):
     def is_gone(self, record: Record) -> bool:
         found = self.store.get(record.resource, record.namespace, record.name)
         return found is None or found.uid != record.uid
-
-
-class RemoteConsequences(Consequences):
-    """What one write entails, as far as the server does not do it by itself.
-
-    A namespace gets its service account here, unless a controller manager was faster: without one
-    a server takes no pods. Definitions are waited for.
-    """
-
-    _registry: RemoteRegistry
-
-    def created(self, record: Record) -> None:
-        if record.resource == DEFINITIONS:
-            self._await_kind(record.name)
-        else:
-            super().created(record)
-
-    def updated(self, record: Record) -> None:
-        if record.resource == DEFINITIONS and record.deleting:
-            self._registry._wait_gone(record)
-
-    def removed(self, record: Record) -> None:
-        if record.resource != DEFINITIONS:
-            super().removed(record)
-
-    def _give_account(self, namespace: str) -> None:
-        try:
-            super()._give_account(namespace)
-        except AlreadyExistsError:
-            return
-
-    def _await_kind(self, definition: str) -> None:
-        registry = self._registry
-        registry.link.mirror.wait_until(
-            partial(is_in_force, registry, definition), f"that {definition} is in force"
-        )
-
-
-class RemoteEvictions(Evictions):
-    """Evicts by the server's own subresource."""
-
-    _registry: RemoteRegistry
-
-    def evict(
-        self,
-        actor: Actor,
-        namespace: str,
-        name: str,
-        *,
-        options: DeleteOptions = PLAIN_DELETE,
-        origin: OperationOrigin | None = None,
-    ) -> Record:
-        return self._registry.evict(actor, namespace, name, options=options, origin=origin)
-
-
-def is_in_force(registry: RemoteRegistry, definition: str) -> bool:
-    """Whether objects of a definition can be created, and are followed."""
-    record = registry.store.get(DEFINITIONS, "", definition)
-    if record is None or not is_true(registry.store.decoded(record), "Established"):
-        return False
-    kinds = registry.custom.kinds_of(definition)
-    client = registry.link.client
-    return all(client.is_following(kind.resource_type.group_resource) for kind in kinds)
-
-
-def plain(request: WriteRequest) -> WriteOptions:
-    """The options as they can be told over HTTP."""
-    options = request.options
-    return WriteOptions(
-        dry_run=options.dry_run,
-        field_manager=request.manager,
-        strict=options.strict,
-        force=options.force,
-    )
-
-
-def named(name: str, namespace: str) -> JsonObject:
-    """The metadata that say which object is meant."""
-    return {**({"name": name} if name else {}), **({"namespace": namespace} if namespace else {})}
-
-
-def undated(metadata: JsonObject) -> JsonObject:
-    """Metadata that can be sent back: dates are the scenario's here, and the server's there."""
-    return {name: value for name, value in metadata.items() if name not in DATES}
-
-
-def is_same(new: JsonObject, old: JsonObject, subresource: str) -> bool:
-    """Whether an update changes nothing, as far as can be told from here."""
-    if subresource == "status":
-        return bool(new.get("status") == old.get("status"))
-    return new == old
