@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-import msgspec
 import orjson
 
 from kubescene.api.reading import Bounds, ReadingError
@@ -28,6 +27,7 @@ from kubescene.results.output import RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
 from kubescene.results.sources import AttemptTold, RunSource
 from kubescene.timeline import Fact
 from kubescene.timeline.files import read_header
+from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.streaming import StreamReader
 from kubescene.types import JsonObject
 
@@ -90,7 +90,7 @@ class TimelineSource(RunSource):
         for number, line in enumerate(self.lines(), 2):
             try:
                 yield reader.read(line)
-            except msgspec.DecodeError as error:
+            except DAMAGED_LINE as error:
                 raise damaged(str(self.timeline), number, error) from error
 
     def told(self) -> Iterator[Known]:
