@@ -150,9 +150,11 @@ def read_spec(path: Path) -> JsonObject:
         document = next(iter(read_yaml(head, Bounds())), None)
     except ReadingError as error:
         raise ConfigurationError(f"{path}: {error}: {DAMAGED}") from error
-    if document is None or not isinstance(document.value, dict):
+    read = None if document is None else document.value
+    found = (read.get("spec") or {}) if isinstance(read, dict) else None
+    if not isinstance(found, dict):
         raise ConfigurationError(f"{path} is no Scenario: {DAMAGED}")
-    spec: JsonObject = document.value.get("spec") or {}
+    spec: JsonObject = found
     return spec | {"operations": operations} if operations else spec
 
 
