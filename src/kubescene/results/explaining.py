@@ -16,11 +16,10 @@ from kubescene.timeline import PodAttempt, TimelineLog
 from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 from kubescene.timeline.files import read_header
+from kubescene.timeline.lines import DAMAGED
 from kubescene.timeline.pod_facts import PodLine
 
 ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
-DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
-"""What a line with a wrong byte in it raises."""
 
 
 class NodeVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

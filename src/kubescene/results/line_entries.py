@@ -13,6 +13,7 @@ from kubescene.results.fact_entries import BINDING, STATUS
 from kubescene.results.ledger import Ledger
 from kubescene.results.states import ObjectText, States, node_of, phase_of
 from kubescene.timeline.facts import GENERATED_ID, Outcome
+from kubescene.timeline.lines import DAMAGED
 
 NODE = ("v1", "Node")
 POD = ("v1", "Pod")
@@ -144,7 +145,7 @@ def told(lines: Iterable[bytes], place: str) -> Iterator[Known]:
     for number, line in enumerate(lines, 2):
         try:
             yield _KNOWN.decode(line)
-        except msgspec.DecodeError as error:
+        except DAMAGED as error:
             if not is_other(line):
                 raise damaged(place, number, error) from error
 
@@ -153,7 +154,7 @@ def is_other(line: bytes) -> bool:
     """Whether a line that cannot be read is only of a kind that results know nothing of."""
     try:
         return _OTHER.decode(line).fact not in KINDS
-    except msgspec.DecodeError:
+    except DAMAGED:
         return False
 
 

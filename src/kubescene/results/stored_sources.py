@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-import msgspec
 import orjson
 
 from kubescene.api.reading import Bounds, ReadingError
@@ -28,6 +27,7 @@ from kubescene.results.output import RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
 from kubescene.results.sources import AttemptTold, RunSource
 from kubescene.timeline import Fact
 from kubescene.timeline.files import read_header
+from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.streaming import StreamReader
 from kubescene.types import JsonObject
 
@@ -90,7 +90,7 @@ class TimelineSource(RunSource):
         for number, line in enumerate(self.lines(), 2):
             try:
                 yield reader.read(line)
-            except msgspec.DecodeError as error:
+            except DAMAGED_LINE as error:
                 raise damaged(str(self.timeline), number, error) from error
 
     def told(self) -> Iterator[Known]:
@@ -150,9 +150,11 @@ def read_spec(path: Path) -> JsonObject:
         document = next(iter(read_yaml(head, Bounds())), None)
     except ReadingError as error:
         raise ConfigurationError(f"{path}: {error}: {DAMAGED}") from error
-    if document is None or not isinstance(document.value, dict):
+    read = None if document is None else document.value
+    found = (read.get("spec") or {}) if isinstance(read, dict) else None
+    if not isinstance(found, dict):
         raise ConfigurationError(f"{path} is no Scenario: {DAMAGED}")
-    spec: JsonObject = document.value.get("spec") or {}
+    spec: JsonObject = found
     return spec | {"operations": operations} if operations else spec
 
 

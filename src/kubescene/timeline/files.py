@@ -13,7 +13,7 @@ import msgspec
 
 from kubescene.errors import ConfigurationError
 from kubescene.timeline.facts import Fact
-from kubescene.timeline.lines import LineReader, LineWriter
+from kubescene.timeline.lines import DAMAGED, LineReader, LineWriter
 from kubescene.timeline.log import TimelineLog
 from kubescene.version import __version__
 
@@ -90,7 +90,7 @@ class TimelineFile(TimelineLog):
             return
         try:
             self.append(self._reader.read(line))
-        except msgspec.DecodeError as error:
+        except DAMAGED as error:
             raise ConfigurationError(f"{self.path}, line {self._line}: {error}") from error
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -101,7 +101,7 @@ def read_header(line: bytes, path: Path) -> Header:
     """The header of a timeline that this Kubescene can read."""
     try:
         seen = msgspec.json.decode(line, type=_Schema)
-    except msgspec.DecodeError:
+    except DAMAGED:
         seen = _Schema()
     if seen.schema != SCHEMA:
         raise ConfigurationError(f"{path}, line 1: this is no timeline: its schema is not {SCHEMA}")
@@ -112,7 +112,7 @@ def read_header(line: bytes, path: Path) -> Header:
         )
     try:
         return msgspec.json.decode(line, type=Header)
-    except msgspec.DecodeError as error:
+    except DAMAGED as error:
         raise ConfigurationError(f"{path}, line 1: {error}") from error
 
 

@@ -10,6 +10,8 @@ import msgspec
 
 from kubescene.timeline.facts import Fact, kind_of
 
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
+"""What a line with a wrong byte in it raises."""
 F = TypeVar("F", bound=Fact)
 
 

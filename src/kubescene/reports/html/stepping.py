@@ -8,11 +8,12 @@ from kubescene.reports.html.operations import operations_by_step, shortened
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
 from kubescene.results.sources import RunSource
+from kubescene.results.specs import sound_spec
 
 
 def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[Step, ...]:
     """One for each column, which stands for the steps since the column before."""
-    ledger, asked = source.ledger, operations_by_step(source.spec)
+    ledger, asked = source.ledger, operations_by_step(sound_spec(source))
     return tuple(
         told_step(
             entries, [each for entry in entries for each in asked.get(entry.major, ())], ledger

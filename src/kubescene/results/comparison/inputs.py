@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from kubescene.errors import ConfigurationError
 from kubescene.results.comparison.json_differences import Difference, differences, members, shown
 from kubescene.results.comparison.schedulers import scheduler_differences
 from kubescene.results.sources import RunSource
+from kubescene.results.specs import sound_spec
 from kubescene.types import JsonObject
 
 SCHEDULER_CONFIG = "schedulerConfig"
@@ -45,7 +45,7 @@ def inputs_of(a: RunSource, b: RunSource) -> Inputs:
         *differences(a.scenario, b.scenario, "scenario"),
         *differences(a.seed, b.seed, "seed"),
     ]
-    spec_a, spec_b = _spec_of(a), _spec_of(b)
+    spec_a, spec_b = sound_spec(a), sound_spec(b)
     if spec_a is None or spec_b is None:
         missing = [source.place for source in (a, b) if source.spec is None]
         warning = f"{' and '.join(missing)}: the scenario is not there, so it is not compared"
@@ -54,20 +54,6 @@ def inputs_of(a: RunSource, b: RunSource) -> Inputs:
     operations = [*operation_differences(given[0], given[1])]
     found += [*spec_differences(spec_a, spec_b), *operations]
     return Inputs(tuple(found), operations_differ=bool(operations))
-
-
-def _spec_of(source: RunSource) -> JsonObject | None:
-    """The spec of a run; raises for what a Scenario that was played cannot have been."""
-    spec = source.spec
-    shaped = isinstance(spec, dict) and all(
-        isinstance(spec.get(name) or shape(), shape)
-        for name, shape in (("simulation", dict), ("operations", list))
-    )
-    if spec is not None and not shaped:
-        raise ConfigurationError(
-            f"{source.place}: the spec of the Scenario beside it is damaged: play it again"
-        )
-    return spec
 
 
 def spec_differences(a: JsonObject, b: JsonObject) -> Iterator[Difference]:
