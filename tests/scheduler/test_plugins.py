@@ -13,8 +13,9 @@ from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import default_profile, default_registry
 from kubescene.scheduler.cluster_events import node_events, pod_events
-from kubescene.scheduler.cycle import Cycle, Decision, StartIndex
+from kubescene.scheduler.cycle import Cycle, StartIndex
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import Informer
 from kubescene.scheduler.interfaces import Action, ClusterEvent, Hint

@@ -16,7 +16,7 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
 from kubescene.scheduler import Scheduler, SchedulerOptions, default_profile, kube_scheduler
 from kubescene.scheduler.config import Profile
-from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.informers import KINDS, NODE, POD
 from kubescene.scheduler.interfaces import EventResource
 from kubescene.scheduler.plugins.pod_topology_spread.default_selectors import SERVICE

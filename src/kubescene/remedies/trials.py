@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
-from kubescene.scheduler.cycle import Decision
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.scheduler import Scheduler

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubescene.scheduler.annotation_texts import SELECTED_NODE, annotations
-from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.runtime import Framework

@@ -18,7 +18,7 @@ from kubescene.clock import MINUTE, Scheduled
 from kubescene.control.timers import Timers
 from kubescene.errors import PluginError
 from kubescene.scheduler.consulting import begun_wait, consultation, waits_ended, waits_with
-from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.extenders import ExtenderCall, Extenders, ExtenderVerb, PendingCall
 from kubescene.scheduler.interfaces import Awaited

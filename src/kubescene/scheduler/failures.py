@@ -1,6 +1,6 @@
 """What a failed attempt leaves behind: the pod's condition, and the words in it."""
 
-from kubescene.scheduler.cycle import UNSCHEDULABLE, Decision
+from kubescene.scheduler.decisions import UNSCHEDULABLE, Decision
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import Code, Status
 from kubescene.types import JsonObject

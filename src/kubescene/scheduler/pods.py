@@ -47,8 +47,8 @@ SPECS_KEPT = 1024
 NO_NAME = "*"
 NAMES = b'"claimName":'
 _NAMELESS = b'"claimName":"*"'
-_CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"([^"\\]*)"')
-"""Not within a text, where quotes are escaped."""
+_CLAIM_NAME = re.compile(rb'"claimName":"([^"\\]*)"')
+"""Within a text quotes are escaped, so it is a member wherever it stands."""
 _CLAIM = "persistentVolumeClaim"
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
 from kubescene.scheduler.runtime import Framework
 
 if TYPE_CHECKING:
-    from kubescene.scheduler.cycle import Decision
+    from kubescene.scheduler.decisions import Decision
 
 
 FAILURES_KEPT = 256

@@ -28,8 +28,9 @@ from kubescene.scheduler.annotating import annotated
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import Hints
 from kubescene.scheduler.config import Profile
-from kubescene.scheduler.cycle import Cycle, Deciding, Decision, StartIndex
+from kubescene.scheduler.cycle import Cycle, Deciding, StartIndex
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
 from kubescene.scheduler.failures import failure_patch, refuse

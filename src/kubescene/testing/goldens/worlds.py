@@ -14,7 +14,7 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
-from kubescene.scheduler.cycle import Decision
+from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.group_trials import GroupTrial, final_decision
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.pods import PodInfo
