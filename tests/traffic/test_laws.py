@@ -75,7 +75,11 @@ def test_one_at_a_time_with_random_demands_is_m_m_1(load: float) -> None:
     assert holds(1 / (1 - load), *simulate(load, 100_000, limit=1, drawn=True))
 
 
-@pytest.mark.parametrize(("servers", "load", "known"), [(2, 0.7, 1.9608), (4, 0.8, 1.7455)])
+@pytest.mark.parametrize(
+    ("servers", "load", "known"),
+    # Where servers are idle most of the time, the bounds are narrowest.
+    [(2, 0.7, 1.9608), (4, 0.8, 1.7455), (4, 0.4, 1.0378), (8, 0.5, 1.0148)],
+)
 def test_a_ceiling_for_each_request_is_m_m_c(servers: int, load: float, known: float) -> None:
     expected = 1 + erlang_c(servers, load * servers) / (servers * (1 - load))
     assert expected == pytest.approx(known, abs=1e-4)
