@@ -253,6 +253,30 @@ def test_a_resize_that_the_api_refuses_ends_in_an_eviction() -> None:
     assert (alone.resized, alone.evicted) == ((), ("web-0",))
 
 
+@pytest.mark.parametrize(
+    ("resources", "sent"), [({}, True), ({"requests": {"cpu": "1"}}, False)], ids=["none", "some"]
+)
+def test_a_resize_without_any_amount_is_sent_only_to_fill_in_resources(
+    resources: dict[str, Any], sent: bool
+) -> None:
+    """No resource is controlled; with a threshold of nothing an old pod is due anyway."""
+    live = pods(2, containers={"app": resources}, age=13 * HOUR)
+    vpa = make_vpa(IN_PLACE, {"app": {"target": {}}})
+    found = update(vpa, live, {"web-rs": 2}, START, UpdaterOptions(update_threshold=0.0))
+    assert (found.resized, found.evicted) == ((("web-0",), ()) if sent else ((), ("web-0",)))
+
+
+def test_every_pod_that_was_looked_at_has_a_reason() -> None:
+    live = [*pods(2), make_pod("web-2", {"app": {"requests": {"cpu": "2"}}}), make_pod("web-3")]
+    found = update(make_vpa(recommended=UP), live, {"web-rs": 4}, START)
+    assert found.reasons == {
+        "web-0": "its requests are outside of the recommended range",
+        "web-1": "its requests are outside of the recommended range",
+        "web-2": "within the recommended range and too young",
+        "web-3": "the disruption budget of its controller is used up",
+    }
+
+
 ONLY_IN_PLACE = in_mode("InPlace")
 GATED = UpdaterOptions(in_place=True)
 LESS = {"app": ranged("1900m", "1500m", "3")}
@@ -300,6 +324,13 @@ def test_what_was_infeasible_is_forgotten_with_the_pod() -> None:
     resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts)
     resized(make_vpa(ONLY_IN_PLACE, UP), live[:1] * 2, attempts)
     assert list(attempts.infeasible) == ["web-0"]
+
+
+def test_what_a_policy_makes_of_a_recommendation_has_to_be_lower_too() -> None:
+    live, attempts = pods(2, conditions=resizing("PodResizePending", "Infeasible")), Attempts()
+    resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts)
+    least = policies({"containerName": "app", "minAllowed": {"cpu": "2500m"}})
+    assert resized(make_vpa(ONLY_IN_PLACE | least, LESS), live, attempts) == []
 
 
 def test_mode_in_place_leaves_a_pod_whose_resize_is_refused() -> None:
