@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import orjson
+from msgspec import structs
 
 from kubescene.actors import ENGINE
 from kubescene.api.blueprints import Blueprint, ClaimingBlueprint
