@@ -112,6 +112,15 @@ def test_a_removed_record_is_the_last_state_at_a_new_revision(store: Store) -> N
     assert store.resources() == ()
 
 
+@pytest.mark.parametrize("namespace", ["a", "a-b", "ab", "b", "", "c"])
+def test_a_list_of_a_namespace_has_its_objects_and_no_others(store: Store, namespace: str) -> None:
+    places = [("ab", "x"), ("a", "z"), ("a-b", "y"), ("a", "b"), ("b", "a")]
+    for place, name in places:
+        store.create(PODS, {"metadata": {"namespace": place, "name": name}})
+    expected = sorted(it for it in places if not namespace or it[0] == namespace)
+    assert [record.key for record in store.list(PODS, namespace)] == expected
+
+
 def test_lists_are_ordered_by_namespace_and_name(store: Store) -> None:
     for namespace, name in (("b", "a"), ("a", "z"), ("a", "b"), ("b", "B")):
         store.create(PODS, pod(name, namespace))

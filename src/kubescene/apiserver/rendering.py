@@ -62,13 +62,17 @@ class Renderer:
 
         def encode(record: Record) -> bytes:
             data = record.data
-            if data.startswith(opening) and not resource_type.custom:
+            if data.startswith(opening):
                 return data
+            return orjson.dumps(self.decode(record, resource_type))
+
+        def encode_custom(record: Record) -> bytes:
+            data = record.data
             if data.startswith(opening) and self._custom.is_current(record, resource_type):
                 return data
             return orjson.dumps(self.decode(record, resource_type))
 
-        return encode
+        return encode_custom if resource_type.custom else encode
 
     def decode(self, record: Record, resource_type: ResourceType) -> JsonObject:
         """The object in the version of ``resource_type``; fresh, so anybody's."""
@@ -128,7 +132,8 @@ class Renderer:
         Each object is let go as soon as it is written: a list of all takes little more than its
         text.
         """
-        if any(map(is_large, records)) and (form.shape is Shape.OBJECT or include == "Object"):
+        shows_all = form.shape is Shape.OBJECT or include == "Object"
+        if resource_type.custom and shows_all and any(map(is_large, records)):
             whole = partial(self._whole_list, records, resource_type, form, meta, include)
             return await asyncio.to_thread(whole)
         if form.is_plain or form.media_type == "application/yaml":
@@ -224,7 +229,10 @@ class Renderer:
 
 
 def is_large(record: Record) -> bool:
-    """Whether writing the object takes so long that the event loop should not wait for it."""
+    """Whether writing the object takes so long that the event loop should not wait for it.
+
+    Built-in kinds have no large parts.
+    """
     return isinstance(record.payload, Composite) and record.payload.is_large
 
 

@@ -6,7 +6,7 @@
 subresources are called decides. A path that fits nothing has no target, and is 404.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kubescene.api.scheme import ResourceType, Scheme
 from kubescene.errors import NotFoundError
@@ -15,8 +15,7 @@ NAMESPACES = "namespaces"
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What a path names. Without ``name`` it is a collection."""
 
     resource_type: ResourceType

@@ -270,7 +270,6 @@ class WatchStream:
             return False
         if changes:
             self._seen = changes[-1].revision
-            # Built-in kinds have no large parts.
             may_be = self._encoder.is_of_custom_kind
             large = may_be and any(is_large(change.record) for change in changes)
             await self._send_frames(self._encoder.frames(changes), large=large)

@@ -39,10 +39,9 @@ class EventForm(Blueprint):
         if obj.keys() != body.keys():
             return False
         for name, value in obj.items():
-            known = body[name]
-            if value is known or name in _FREE:
+            if name in _FREE:
                 continue
-            rule = _RULES.get(name)
+            rule, known = _RULES.get(name), body[name]
             if not (value == known if rule is None else rule(value, known)):
                 return False
         return True

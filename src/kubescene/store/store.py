@@ -7,6 +7,7 @@ raises `ReentrantWriteError`. The thread that calls `own` is the only one that m
 on; other threads read.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from copy import deepcopy
@@ -155,11 +156,12 @@ class Store:
         objects = self._objects.get(resource)
         if not objects:
             return []
-        # Another thread may take objects away meanwhile: `consistent_list` misses none.
-        found = map(objects.get, self._keys(resource, objects))
+        keys = self._keys(resource, objects)
         if namespace:
-            return [record for record in found if record and record.namespace == namespace]
-        return [record for record in found if record]
+            start = bisect_left(keys, (namespace, ""))
+            keys = keys[start : bisect_left(keys, (namespace + "\0", ""), start)]
+        # Another thread may take objects away meanwhile: `consistent_list` misses none.
+        return [*filter(None, map(objects.get, keys))]
 
     def consistent_list(
         self, resource: GroupResource, namespace: str = ""
