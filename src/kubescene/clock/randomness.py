@@ -25,7 +25,7 @@ _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 NAME_SUFFIX_LENGTH = 5
 _LETTER_PAIRS = [one + other for other in _NAME_ALPHABET for one in _NAME_ALPHABET]
 _PAIRS = len(_LETTER_PAIRS)
-_NAMES = len(_NAME_ALPHABET) ** NAME_SUFFIX_LENGTH
+_NAMES: int = len(_NAME_ALPHABET) ** NAME_SUFFIX_LENGTH
 
 
 class Stream:

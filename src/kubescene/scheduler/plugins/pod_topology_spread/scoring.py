@@ -166,7 +166,7 @@ class _Part:
 @lru_cache(_TABLES_KEPT)
 def _scores_of(bits: int, weight: float, offset: float) -> Scores:
     """The scores of all counts of so many bits."""
-    rated: NDArray[np.float64] = np.arange(1 << bits) * weight + offset
+    rated = np.arange(1 << bits, dtype=np.float64) * weight + offset
     return _rounded(rated)
 
 
