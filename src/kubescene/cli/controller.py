@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kubescene.cli import options
 from kubescene.cli.serve import strategy_named
 from kubescene.errors import ApiError, ConfigurationError
 
@@ -56,20 +57,14 @@ def controller(
         Path | None,
         typer.Option(metavar="DIR", help="Where the run directory of each scenario goes."),
     ] = None,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
-    ] = None,
+    plugin: options.Plugins = None,
     user_controller: Annotated[
         list[str] | None,
         typer.Option(
             "--controller", help="A controller of yours, as module:Class. May be repeated."
         ),
     ] = None,
-    scheduler_config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
-    ] = None,
+    scheduler_config: options.SchedulerConfig = None,
     feature_gates: Annotated[
         str,
         typer.Option(metavar="NAME=true,...", help="Feature gates of the scheduler."),
@@ -77,14 +72,7 @@ def controller(
     allow_extenders: Annotated[
         bool, typer.Option(help="Let Scenarios bring extenders, which are then called.")
     ] = False,
-    results_strategy: Annotated[
-        str,
-        typer.Option(
-            help="When status.scenarioResult of a Scenario is brought up to date: "
-            "AtMovingNextStep, OnPause or OnDone.",
-            envvar="UPDATE_SCENARIO_RESULTS_STRATEGY",
-        ),
-    ] = "AtMovingNextStep",
+    results_strategy: options.Results = "AtMovingNextStep",
 ) -> None:
     """Play the Scenarios of a real API server, whose cluster must be disposable.
 

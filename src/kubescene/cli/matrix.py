@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from kubescene.cli import options
+
 
 def matrix(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario files.")],
@@ -51,24 +53,13 @@ def matrix(
             metavar="NAME", help="Show this measure, or MODULE:FUNCTION, one of yours. Repeatable."
         ),
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What nodes cost in an hour; without it no cost."),
-    ] = None,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
-    ] = None,
-    controller: Annotated[
-        list[str] | None,
-        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
-    ] = None,
+    prices: options.Prices = None,
+    plugin: options.Plugins = None,
+    controller: options.Controllers = None,
     feature_gates: Annotated[
         str, typer.Option(metavar="NAME=true,...", help="Feature gates of the scheduler.")
     ] = "",
-    strict: Annotated[
-        bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
-    ] = False,
+    strict: options.Strict = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print the table and errors only.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kubescene.cli import options
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -45,32 +46,12 @@ def serve(
             help="How time passes: wall, a rate such as 60x, or virtual (only when told to)."
         ),
     ] = "wall",
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
-    ] = None,
-    controller: Annotated[
-        list[str] | None,
-        typer.Option(help="A controller of yours, as module:Class. May be repeated."),
-    ] = None,
-    waiter: Annotated[
-        list[str] | None,
-        typer.Option(help="A ControllerWaiter of yours, as module:Class. May be repeated."),
-    ] = None,
-    scheduler_config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
-    ] = None,
-    feature_gates: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
-        ),
-    ] = "",
-    annotate: Annotated[
-        bool,
-        typer.Option("--annotate", help="Annotate pods with the results of every attempt."),
-    ] = False,
+    plugin: options.Plugins = None,
+    controller: options.Controllers = None,
+    waiter: options.Waiters = None,
+    scheduler_config: options.SchedulerConfig = None,
+    feature_gates: options.FeatureGates = "",
+    annotate: options.Annotate = False,
     allow_extenders: Annotated[
         bool,
         typer.Option(help="Let clients configure extenders, which this server then calls."),
@@ -89,14 +70,7 @@ def serve(
     max_runs: Annotated[
         int, typer.Option(min=1, max=64, help="Traffic runs that are simulated at once.")
     ] = 2,
-    results_strategy: Annotated[
-        str,
-        typer.Option(
-            help="When status.scenarioResult of a Scenario is brought up to date: "
-            "AtMovingNextStep, OnPause or OnDone.",
-            envvar="UPDATE_SCENARIO_RESULTS_STRATEGY",
-        ),
-    ] = "AtMovingNextStep",
+    results_strategy: options.Results = "AtMovingNextStep",
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 

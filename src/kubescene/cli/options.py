@@ -1,0 +1,55 @@
+"""Options that several commands have, each said once."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+Annotate: TypeAlias = Annotated[
+    bool, typer.Option("--annotate", help="Annotate pods with the results of every attempt.")
+]
+Controllers: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="A controller of yours, as module:Class. May be repeated.")
+]
+FeatureGates: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
+    ),
+]
+Plugins: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),
+]
+Prices: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What nodes cost in an hour; without it no cost."),
+]
+Results: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="When status.scenarioResult of a Scenario is brought up to date: "
+        "AtMovingNextStep, OnPause or OnDone.",
+        envvar="UPDATE_SCENARIO_RESULTS_STRATEGY",
+    ),
+]
+RunArgument: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="The --out directory of a run.")
+]
+ScenarioName: TypeAlias = Annotated[
+    str, typer.Option(help="With --server: which scenario, if there are several.")
+]
+SchedulerConfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration for the scheduler."),
+]
+Server: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="URL", help="A server that has played a scenario.")
+]
+Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+]
+Waiters: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="A ControllerWaiter of yours, as module:Class. May be repeated."),
+]
