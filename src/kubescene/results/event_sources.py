@@ -17,7 +17,6 @@ from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, qualifie
 from kubescene.results.ledger import Ledger
 from kubescene.results.line_entries import Known, LineEntries
 from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.results.states import taken_apart
 from kubescene.timeline import Fact, Outcome
 from kubescene.timeline.kep import PASSED
 from kubescene.types import JsonObject
@@ -178,7 +177,7 @@ def stored(obj: JsonObject) -> dict[str, Any]:
         "namespace": metadata.get("namespace", ""),
         "name": metadata["name"],
         "uid": metadata.get("uid", ""),
-        "object": taken_apart(orjson.dumps(obj)),
+        "object": msgspec.Raw(orjson.dumps(obj)),
     }
 
 

@@ -216,7 +216,9 @@ class Ledger:
         key = (namespace, name)
         pod = self._add_pod(key, uid)
         pod.came_with_node, pod.owner = bool(state.node), state.owner
-        self._take(pod, state)
+        pod.labels, pod.ask, pod.phase = state.labels, state.ask, state.phase
+        if state.node or state.phase in FINAL_PHASES:
+            self._take(pod, state)
 
     def pod_written(self, namespace: str, name: str, uid: str, state: PodState) -> None:
         """A pod was changed."""
@@ -277,9 +279,9 @@ class Ledger:
     def _occupy(self, pod: PodEntry, sign: int) -> None:
         """A pod takes its room, or leaves it."""
         node, requests = pod.node, pod.ask.requests
-        room = self._rooms.get(node) or self._room(node)
-        add_amounts(room.requested, requests, sign)
-        room.requested[PODS] += sign
+        room = (self._rooms.get(node) or self._room(node)).requested
+        add_amounts(room, requests, sign)
+        room[PODS] += sign
         if node in self._standing:
             self._changed[node] = None
             total = self.totals.requested

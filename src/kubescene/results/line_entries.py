@@ -11,7 +11,8 @@ from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.fact_entries import BINDING, STATUS
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import ObjectText, States, node_of, phase_of
+from kubescene.results.pod_resources import NOTHING
+from kubescene.results.states import States, bound_to, phase_of, taken_apart
 from kubescene.timeline.facts import GENERATED_ID, Outcome
 from kubescene.timeline.lines import DAMAGED
 
@@ -31,7 +32,7 @@ class ObjectCreated(Told, frozen=True):
     api_version: str
     kind: str
     name: str
-    object: ObjectText
+    object: msgspec.Raw
     namespace: str = ""
     uid: str = ""
 
@@ -42,6 +43,7 @@ class ObjectKept(ObjectCreated, frozen=True):
 
 class ObjectPatched(ObjectCreated, frozen=True):
     subresource: str = ""
+    body: msgspec.Raw = NOTHING
 
 
 class ObjectDeleted(Told, frozen=True):
@@ -195,7 +197,7 @@ class LineEntries:
         for number, line in enumerate(lines, 2):
             try:
                 add(decode(line))
-            except (msgspec.DecodeError, ValueError) as error:
+            except ValueError as error:
                 if not is_other(line):
                     raise damaged(place, number, error) from error
         self.ledger.close()
@@ -219,7 +221,8 @@ class LineEntries:
     def _patched(self, line: ObjectPatched) -> None:
         if line.subresource == BINDING:
             self.ledger.wrote(asked=is_asked(line))
-            self.ledger.pod_bound(line.namespace, line.name, node_of(line.object))
+            node = bound_to(bytes(line.body), line.object)
+            self.ledger.pod_bound(line.namespace, line.name, node)
         elif line.subresource != STATUS or not self._reported(line):
             self._written(line, self.ledger.pod_written)
 
@@ -228,8 +231,9 @@ class LineEntries:
         if line.kind != "Pod" or not self.ledger.has_pod(line.namespace, line.name, line.uid):
             return False
         self.ledger.wrote(asked=is_asked(line))
-        labels = self._states.labels(line.object)
-        self.ledger.pod_reported(line.namespace, line.name, phase_of(line.object), labels)
+        pod = taken_apart(line.object)
+        labels = self._states.labels(pod)
+        self.ledger.pod_reported(line.namespace, line.name, phase_of(pod), labels)
         return True
 
     def _written(self, line: ObjectCreated, write_pod: Callable[..., None]) -> None:
@@ -242,9 +246,10 @@ class LineEntries:
 
     def _enter_object(self, line: ObjectCreated, write_pod: Callable[..., None]) -> None:
         if line.kind == "Pod" and line.api_version == "v1":
-            write_pod(line.namespace, line.name, line.uid, self._states.pod(line.object))
+            state = self._states.told_pod(bytes(line.object))
+            write_pod(line.namespace, line.name, line.uid, state)
         elif line.kind == "Node" and line.api_version == "v1":
-            self.ledger.node_written(line.name, self._states.node(line.object))
+            self.ledger.node_written(line.name, self._states.node(taken_apart(line.object)))
 
     def _deleted(self, line: ObjectDeleted) -> None:
         self.ledger.wrote(asked=is_asked(line))

@@ -3,6 +3,7 @@
 Objects of one template say the same: what they ask for or offer is worked out once.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -22,6 +23,12 @@ Labels: TypeAlias = Mapping[str, str]
 
 NO_LABELS: Labels = {}
 EMPTY = msgspec.Raw(b"{}")
+POD_BEGINS = b'{"apiVersion":"v1","kind":"Pod","metadata":{'
+METADATA_AT = len(POD_BEGINS) - 1
+END_OF_METADATA = b'},"spec":'
+STATUS_BEGINS = b',"status":'
+SHARED_METADATA = re.compile(rb'"(?:labels|ownerReferences)":')
+BOUND = re.compile(rb'\{"spec":\{"nodeName":"([^"\\]*)"\}\}')
 KEPT = 1024
 """So many answers of each kind are remembered; pods of one template share one."""
 
@@ -112,6 +119,7 @@ class _PodSpecRead(NamedTuple):
     ask: PodAsk
 
 
+_METADATA = msgspec.json.Decoder(MetadataText)
 _OBJECT = msgspec.json.Decoder(ObjectText)
 _PLACE = msgspec.json.Decoder(_Place)
 _POD_SPEC = msgspec.json.Decoder(_PodSpec)
@@ -128,16 +136,40 @@ class States:
         self._requests = PodRequests()
         self._offered: dict[bytes, Amounts] = {}
         self._specs: dict[bytes, _PodSpecRead] = {}
+        self._pods: dict[bytes, PodState] = {}
         self._asks: dict[bytes, PodAsk] = {}
         self._labels: dict[bytes, Labels] = {}
         self._owners: dict[bytes, str] = {}
 
+    def told_pod(self, text: bytes) -> PodState:
+        """A pod from its text, most of which other pods of its template share.
+
+        A text that begins as ours do, with no status before, has everything but metadata behind its
+        first ``},"spec":``. It is JSON, so where two of them agree from there on, they agree about
+        spec and status.
+        """
+        cut = text.find(END_OF_METADATA) if text.startswith(POD_BEGINS) else -1
+        if cut < 0 or text.find(STATUS_BEGINS, 0, cut) >= 0:
+            return self.pod(taken_apart(text))
+        rest = text[cut:]
+        known = self._pods.get(rest)
+        if known is None:
+            known = self.pod(taken_apart(text))
+            _keep(self._pods, rest, msgspec.structs.replace(known, owner="", labels=NO_LABELS))
+            return known
+        if SHARED_METADATA.search(text, 0, cut) is None:
+            return known
+        metadata = _METADATA.decode(text[METADATA_AT : cut + 1])
+        return PodState(
+            known.node, known.phase, known.ask, self._owned(metadata), self._labelled(metadata)
+        )
+
     def pod(self, pod: ObjectText) -> PodState:
-        """A pod from its text."""
+        """A pod from its parts."""
         node, ask = self._spec(bytes(pod.spec))
-        owners = pod.metadata.owner_references
-        owner = self._owner(bytes(owners)) if owners is not NOTHING else ""
-        return PodState(node, phase_of(pod), ask, owner, self.labels(pod))
+        return PodState(
+            node, phase_of(pod), ask, self._owned(pod.metadata), self._labelled(pod.metadata)
+        )
 
     def new_pod(self, pod: ObjectState) -> PodState:
         """A pod from its record, with its owner; decoded only if need be."""
@@ -181,7 +213,8 @@ class States:
 
     def node(self, node: ObjectText) -> NodeState:
         status = _NODE_STATUS.decode(node.status)
-        return NodeState(self._allocatable(bytes(status.allocatable)), self.labels(node))
+        labels = self._labelled(node.metadata)
+        return NodeState(self._allocatable(bytes(status.allocatable)), labels)
 
     def _allocatable(self, text: bytes) -> Amounts:
         known = self._offered.get(text)
@@ -193,7 +226,10 @@ class States:
 
     def labels(self, obj: ObjectText) -> Labels:
         """The labels of an object."""
-        labels = obj.metadata.labels
+        return self._labelled(obj.metadata)
+
+    def _labelled(self, metadata: MetadataText) -> Labels:
+        labels = metadata.labels
         if labels is NOTHING:
             return NO_LABELS
         text = bytes(labels)
@@ -203,7 +239,12 @@ class States:
             _keep(self._labels, text, known)
         return known
 
-    def _owner(self, text: bytes) -> str:
+    def _owned(self, metadata: MetadataText) -> str:
+        """The controller that made an object."""
+        owners = metadata.owner_references
+        if owners is NOTHING:
+            return ""
+        text = bytes(owners)
         known = self._owners.get(text)
         if known is None:
             known = _controller(_OWNERS.decode(text) or ())
@@ -211,7 +252,7 @@ class States:
         return known
 
 
-def taken_apart(text: bytes) -> ObjectText:
+def taken_apart(text: bytes | msgspec.Raw) -> ObjectText:
     """An object from its text."""
     return _OBJECT.decode(text)
 
@@ -220,9 +261,11 @@ def phase_of(pod: ObjectText) -> str:
     return _POD_STATUS.decode(pod.status).phase
 
 
-def node_of(pod: ObjectText) -> str:
-    """The node that a pod is on, read without the rest."""
-    return _PLACE.decode(pod.spec).node
+def bound_to(body: bytes, pod: msgspec.Raw) -> str:
+    """The node of a pod that was just bound: that of the patch, or else of the pod after it."""
+    if (bound := BOUND.fullmatch(body)) is not None:
+        return bound[1].decode()
+    return _PLACE.decode(_OBJECT.decode(pod).spec).node
 
 
 def _keep(known: dict[bytes, T], text: bytes, value: T) -> None:

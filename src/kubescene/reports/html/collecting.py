@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.clock import format_micro_time
-from kubescene.reports.html.amounts import natural, percent, seconds, told_amount, told_duration
+from kubescene.reports.html.amounts import percent, seconds, told_amount, told_duration
 from kubescene.reports.html.choosing import decisions_of
 from kubescene.reports.html.contents import (
     Contents,
@@ -55,7 +55,7 @@ def contents_of(source: RunSource) -> Contents:
         expectations=expectations_of(source),
         steps=steps_of(source, heat.columns),
         heat=heat,
-        nodes=tuple(node_at_end(node, heat.resources) for node in fullest(nodes)),
+        nodes=tuple(node_at_end(node, heat.resources) for node in fullest(nodes, heat.nodes)),
         nodes_total=len(nodes),
         waiting=tuple(
             told_group(message, pods, explained.get(pods[0].pod))
@@ -143,11 +143,13 @@ def expectations_of(source: RunSource) -> tuple[Expectation, ...]:
     )
 
 
-def fullest(nodes: list[NodeEntry]) -> list[NodeEntry]:
-    """All of them by name if they are few, else those with the most asked of them."""
+def fullest(nodes: list[NodeEntry], order: Sequence[str]) -> list[NodeEntry]:
+    """All of them in order if they are few, else those with the most asked of them."""
+    places = {name: place for place, name in enumerate(order)}
+    ordered = sorted(nodes, key=lambda node: places[node.name])
     if len(nodes) <= NODES:
-        return sorted(nodes, key=lambda node: natural(node.name))
-    return sorted(nodes, key=lambda node: (-node_share(node, CPU), natural(node.name)))[:NODES]
+        return ordered
+    return sorted(ordered, key=lambda node: -node_share(node, CPU))[:NODES]
 
 
 def node_share(node: NodeEntry, resource: str) -> float:

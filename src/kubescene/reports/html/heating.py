@@ -5,6 +5,7 @@ for each node and writes it down column by column.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.reports.html.amounts import natural, percent, told_amount
@@ -77,14 +78,17 @@ def note(
             levels[places[name]] = ABSENT if use is None else level_of(use, resource)
 
 
-def level_of(use: NodeUse, resource: str) -> int:
-    return level(percent(use.requested.get(resource, 0), use.allocatable.get(resource, 0)))
+def level_of(use: NodeUse | Totals, resource: str) -> int:
+    return level_of_amounts(use.requested.get(resource, 0), use.allocatable.get(resource, 0))
+
+
+@lru_cache(maxsize=4096)  # nodes of one kind pass through the same few amounts
+def level_of_amounts(asked: int, offered: int) -> int:
+    return level(percent(asked, offered))
 
 
 def level_of_all(totals: Totals, resource: str) -> int:
-    if not totals.nodes:
-        return ABSENT
-    return level(percent(totals.requested.get(resource, 0), totals.allocatable.get(resource, 0)))
+    return level_of(totals, resource) if totals.nodes else ABSENT
 
 
 def level(share: float) -> int:

@@ -18,7 +18,8 @@ def deviation(values: list[float]) -> float | None:
 
 
 def over_nodes(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
-    return {name: deviation(by_node(ledger, name)) for name in names}
+    nodes = ledger.standing()
+    return {name: deviation(by_node(nodes, name)) for name in names}
 
 
 def within_nodes(ledger: Ledger) -> float | None:

@@ -6,14 +6,18 @@ from math import fsum
 
 from kubescene.api.resource_requests import PODS
 from kubescene.results.ledger import Ledger
-from kubescene.results.measures.measure import SHARE, Measure, ResourceMeasure, Value, share
+from kubescene.results.ledger_entries import NodeEntry
+from kubescene.results.measures.measure import SHARE, Measure, ResourceMeasure, Value
 
 
-def by_node(ledger: Ledger, resource: str) -> list[float]:
-    """The utilisation of every node that exists and offers the resource, by name."""
-    nodes = [(node.room.requested, node.allocatable) for node in ledger.standing()]
-    found = [share(asked.get(resource, 0), offered.get(resource, 0)) for asked, offered in nodes]
-    return [each for each in found if each is not None]
+def by_node(nodes: Sequence[NodeEntry], resource: str) -> list[float]:
+    """The utilisation of every one of these nodes that offers the resource."""
+    uses = [(node.room.requested, node.allocatable) for node in nodes]
+    return [
+        asked.get(resource, 0) / offered[resource]
+        for asked, offered in uses
+        if offered.get(resource)
+    ]
 
 
 def mean(values: Sequence[float]) -> float:
@@ -23,7 +27,8 @@ def mean(values: Sequence[float]) -> float:
 def of_nodes(
     ledger: Ledger, names: list[str], *, fold: Callable[[Sequence[float]], float]
 ) -> Mapping[str, Value]:
-    found = {name: by_node(ledger, name) for name in names}
+    nodes = ledger.standing()
+    found = {name: by_node(nodes, name) for name in names}
     return {name: fold(values) if values else None for name, values in found.items()}
 
 
