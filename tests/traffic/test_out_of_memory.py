@@ -9,6 +9,7 @@ from kubescene.autoscalers import (
     AutoscalerPlugin,
     Capability,
     EventRequest,
+    EventType,
     Pod,
     PodState,
 )
@@ -18,6 +19,7 @@ from kubescene.traffic import TrafficResult, run
 from kubescene.traffic.loading import run_of
 from kubescene.traffic.records import Outcome
 from kubescene.traffic.runs import objects_of, world_of
+from traffic.stubs import Scripted, cpu_between
 
 MEBIBYTE = 1 << 20
 
@@ -76,6 +78,8 @@ def test_those_that_only_wait_hold_memory_too() -> None:
     # The first one is gone just before the fourth comes.
     brief = {"cpuTime": "1s", "ioTime": "2s"}
     assert run(document([1, 2, 3, 4], request=brief)).summary.oom_kills == 0
+    longer = {"cpuTime": "1s", "ioTime": "2.000000001s"}
+    assert run(document([1, 2, 3, 4], request=longer)).summary.oom_kills == 1
 
 
 def test_without_a_limit_nobody_is_killed() -> None:
@@ -225,36 +229,28 @@ def test_a_vpa_bumps_the_memory_of_who_was_killed_and_replaces_it() -> None:
     assert bumped.summary.oom_kills < plain.summary.oom_kills
 
 
+MEMORY = {"request": "64Mi", "limit": "64Mi", "base": "32Mi", "perRequest": "10Mi"}
+
+
 def test_a_replica_that_is_starting_again_is_the_first_to_go() -> None:
-    result = run(
-        document(
-            [1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6],
-            replicas={
-                "initial": 2,
-                "launchDelay": "60s",
-                "memory": {
-                    "request": "64Mi",
-                    "limit": "64Mi",
-                    "base": "32Mi",
-                    "perRequest": "10Mi",
-                },
-            },
-            horizontalInterval="10s",
-            duration="30s",
-        ),
-        [ToOne()],
-    )
+    plugin = Scripted({0: 1})
+    replicas = {"initial": 2, "launchDelay": "60s", "memory": MEMORY}
+    arrivals = [1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    asked = document(arrivals, replicas=replicas, horizontalInterval="10s", duration="30s")
+    result = run(asked, [plugin])
     gone = [each for each in result.replicas if each.terminated_at >= 0]
     assert [each.restarts for each in gone] == [1]
     assert result.counts[-1].active == 1
+    deleted = [e.object for e in plugin.events if e.type is EventType.DELETE]
+    assert Pod(gone[0].name) in deleted
 
 
-class ToOne(AutoscalerPlugin):
-    types = ("one.example.com",)
-    capabilities = frozenset({Capability.HORIZONTAL_RECOMMENDATION})
-
-    def horizontal_recommendation(self, request: Any) -> Any:
-        from kubescene.autoscalers import HorizontalRecommendationResponse
-
-        del request
-        return HorizontalRecommendationResponse(rec=1)
+def test_a_replacement_takes_the_place_of_one_that_is_starting_again() -> None:
+    plugin = Scripted(None, {0: cpu_between(1500, 3000, 2000)})
+    replicas = {"launchDelay": "20s", "memory": MEMORY}
+    # Replaced from 15 s to 35 s, killed at 20.3 s: it would be there again at 40.3 s.
+    result = run(document([20, 20.1, 20.2, 20.3], replicas=replicas, duration="60s"), [plugin])
+    old, new = result.replicas
+    assert (old.restarts, new.activated_at) == (1, 35 * SECOND)
+    assert old.terminated_at == 36 * SECOND
+    assert result.counts[-1].active == 1
