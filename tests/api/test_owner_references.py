@@ -5,7 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubescene.api.owner_references import OwnerReference, controller_name, owner_references
+from kubescene.api.owner_references import (
+    OwnerReference,
+    controller_name,
+    may_have_owners,
+    owner_references,
+)
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store
@@ -45,6 +50,7 @@ def test_what_is_read_is_what_the_object_says(metadata: dict[str, Any]) -> None:
     record = stored(metadata)
     said = record.decode()["metadata"].get("ownerReferences") or ()
     assert owner_references(record) == tuple(msgspec.convert(it, OwnerReference) for it in said)
+    assert may_have_owners(record) or not said
 
 
 def test_a_bracket_in_a_name_asks_for_decoding() -> None:

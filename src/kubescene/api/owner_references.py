@@ -52,6 +52,14 @@ def owner_references(record: Record) -> References | None:
     return _references(text[start : text.find(b"]", start) + 1])
 
 
+def may_have_owners(record: Record) -> bool:
+    """Whether an object names owners; cheap, so it may not know."""
+    payload = record.payload
+    if isinstance(payload, Sections):
+        return _OPENING in payload.metadata
+    return record.mentions(_OPENING)
+
+
 @lru_cache(TEXTS_KEPT)
 def _references(text: bytes) -> References | None:
     """What a list says. There are no lists in it: cut short inside a text, it is not JSON."""

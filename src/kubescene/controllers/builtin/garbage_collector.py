@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.options import DeleteOptions
+from kubescene.api.owner_references import may_have_owners
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupResource
 from kubescene.api.traits import COMES_OR_GOES, DELETING, REWRITTEN
@@ -31,8 +32,6 @@ WORKERS = 20
 FOREGROUND_FINALIZER = "foregroundDeletion"
 ORPHAN_FINALIZER = "orphan"
 EVENTS = GroupResource("", "events")
-
-_OWNER_REFERENCES = b'"ownerReferences":'
 
 Keys: TypeAlias = OrderedDict[str, ObjectRef]
 """Objects by uid, first in, first out."""
@@ -109,7 +108,7 @@ class GarbageCollector:
             self._forget(record.uid, record.namespace)
             return
         else:
-            if record.owner or record.mentions(_OWNER_REFERENCES):
+            if record.owner or may_have_owners(record):
                 self._relate(change, None)
             if owner := self._graph.owners.get(record.uid):
                 owner.gone_from = None  # brought back by an import
@@ -118,7 +117,7 @@ class GarbageCollector:
 
     def _observe_metadata(self, change: Change) -> None:
         dependent = self._graph.dependents.get(change.record.uid)
-        if dependent is None and not change.record.mentions(_OWNER_REFERENCES):
+        if dependent is None and not may_have_owners(change.record):
             return
         references = change.object["metadata"].get("ownerReferences")
         if (references or dependent) and not is_known(references, dependent):
