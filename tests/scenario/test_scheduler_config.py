@@ -78,6 +78,6 @@ def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFix
     file, config = tmp_path / "scenario.yaml", tmp_path / "scheduler.yaml"
     file.write_text(dump_yaml(scenario(HEADER)))
     config.write_text(dump_yaml(PACK))
-    code = run_scenario(file, RunArguments(out=str(tmp_path / "out"), scheduler_config=config))
+    code = run_scenario(file, RunArguments(out=str(tmp_path / "out"), scheduler_configs=[config]))
     assert code == 0
     assert "used" in capsys.readouterr().out

@@ -21,12 +21,12 @@ from kubescene.scenario.outside import OutsideController
 from kubescene.scenario.spec import parse_spec
 
 
-def run_with_programs(path: Path, arguments: RunArguments, given: Sequence[str]) -> int:
+def run_with_programs(path: Path, arguments: RunArguments) -> int:
     """Play a file with the programs that its ``controllers.outside`` names."""
     refuse_elsewhere(arguments)
     out = output_path(arguments.out)
     forget_summary(out)
-    commands = dict(map(named_command, given))
+    commands = dict(map(named_command, arguments.outside))
     with told_to(arguments.junit, path) as junit:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)
         declared = declared_in(file, commands)

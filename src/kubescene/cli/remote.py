@@ -1,6 +1,5 @@
 """``kubescene run --server``: a file is played by a server, and looks as if it were played here."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +9,16 @@ from rich.console import Console
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import SCENARIO
-from kubescene.cli.files import ScenarioFile, complain, one_line
-from kubescene.cli.junit import NO_JUNIT, JunitFile
-from kubescene.cli.run import amounts_of, complain_of_unmet
+from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
+from kubescene.cli.junit import NO_JUNIT, JunitFile, told_to
+from kubescene.cli.run import (
+    RunArguments,
+    amounts_of,
+    complain_of_unmet,
+    forget_summary,
+    output_path,
+    with_annotations,
+)
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.client.http.rows import Row
@@ -134,8 +140,40 @@ def run_on_server(
         client.close()
 
 
-def check_local_options(given: Mapping[str, object]) -> None:
+def run_file_on_server(path: Path, arguments: RunArguments, url: str, *, delete: bool) -> int:
+    """Play a file there; returns the exit code."""
+    check_local_options(arguments)
+    out = output_path(arguments.out)
+    forget_summary(out)
+    with told_to(arguments.junit, path) as junit:
+        file = with_annotations(read_scenario(path), wanted=arguments.annotate)
+        return run_on_server(
+            file,
+            url,
+            out=out,
+            seed=arguments.seed,
+            quiet=arguments.quiet,
+            delete=delete,
+            junit=junit,
+        )
+
+
+def check_local_options(arguments: RunArguments) -> None:
     """Refuse what only works where the scenario is played."""
+    given = {
+        "--full-status": arguments.full_status,
+        "--plugin": arguments.plugins,
+        "--controller": arguments.controllers,
+        "--strict": arguments.strict,
+        "--interactive": arguments.interactive,
+        "--remedies": arguments.remedies,
+        "--scheduler-config": arguments.scheduler_configs,
+        "--feature-gates": arguments.feature_gates,
+        "--plugin-errors stop": arguments.plugin_errors == "stop",
+        "--report": arguments.report,
+        "--outside": arguments.outside,
+        "--waiter": arguments.waiters,
+    }
     if wrong := [name for name, value in given.items() if value]:
         raise ConfigurationError(
             f"{', '.join(wrong)} cannot be used with --server: the server plays with what it was "

@@ -43,7 +43,7 @@ class RunArguments:
     strict: bool = False
     plugins: Sequence[str] = ()
     controllers: Sequence[str] = ()
-    scheduler_config: Path | None = None
+    scheduler_configs: Sequence[Path] = ()
     feature_gates: str = ""
     interactive: bool = False
     plugin_errors: Literal["fail", "stop"] = "fail"
@@ -52,11 +52,12 @@ class RunArguments:
     junit: Path | None = None
     report: bool = False
     waiters: Sequence[str] = ()
+    outside: Sequence[str] = ()
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
             self.plugins,
-            self.scheduler_config,
+            self.scheduler_configs[0] if self.scheduler_configs else None,
             self.feature_gates,
             PluginErrors(self.plugin_errors),
         )

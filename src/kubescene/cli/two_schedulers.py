@@ -5,6 +5,7 @@ comparison.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,8 +36,9 @@ FOLDERS = ("a", "b")
 FILES = {"comparison.md": Format.MARKDOWN, "comparison.json": Format.JSON}
 
 
-def run_both(path: Path, arguments: RunArguments, configs: list[Path]) -> int:
+def run_both(path: Path, arguments: RunArguments) -> int:
     """Play a file with two configurations; returns the exit code of the comparison."""
+    configs = arguments.scheduler_configs
     check(arguments, configs)
     out = output_path(arguments.out)
     folders = [None if out is None else out / name for name in FOLDERS]
@@ -45,7 +47,7 @@ def run_both(path: Path, arguments: RunArguments, configs: list[Path]) -> int:
     file = with_annotations(read_scenario(path), wanted=arguments.annotate)
     results = []
     for config, folder in zip(configs, folders, strict=True):
-        result = play(file, replace(arguments, scheduler_config=config), folder)
+        result = play(file, replace(arguments, scheduler_configs=(config,)), folder)
         if isinstance(result, int):
             return result
         results.append(result)
@@ -54,7 +56,7 @@ def run_both(path: Path, arguments: RunArguments, configs: list[Path]) -> int:
     return show(compare(*runs, names=names), out, quiet=arguments.quiet)
 
 
-def check(arguments: RunArguments, configs: list[Path]) -> None:
+def check(arguments: RunArguments, configs: Sequence[Path]) -> None:
     """What makes no sense with two configurations."""
     if len(configs) > len(FOLDERS):
         raise ConfigurationError(
@@ -74,7 +76,7 @@ def check(arguments: RunArguments, configs: list[Path]) -> None:
 def play(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> RunResult | int:
     """One of the runs, or the exit code if it failed, which was told."""
     errors = Console(stderr=True, quiet=arguments.quiet)
-    errors.print(f"with {arguments.scheduler_config}", style="dim", highlight=False)
+    errors.print(f"with {arguments.scheduler_configs[0]}", style="dim", highlight=False)
     results = ResultsStrategy.of_environment(os.environ)
     progress = ProgressReporter(errors, amounts_of(file.scenario))
     try:
@@ -86,7 +88,9 @@ def play(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> RunRe
         complain([interrupted(progress, out)], "kubescene: ")
         return INTERRUPTED
     if result.summary.unmet:
-        complain([f"with {arguments.scheduler_config} expectations do not hold:"], "kubescene: ")
+        complain(
+            [f"with {arguments.scheduler_configs[0]} expectations do not hold:"], "kubescene: "
+        )
         complain_of_unmet(file, result.summary)
     if result.ok:
         return result.result
@@ -95,7 +99,7 @@ def play(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> RunRe
 
 
 def failed(file: ScenarioFile, arguments: RunArguments, error: ScenarioError, code: int) -> int:
-    complain([f"with {arguments.scheduler_config}: {file.line(error)}"], "kubescene: ")
+    complain([f"with {arguments.scheduler_configs[0]}: {file.line(error)}"], "kubescene: ")
     return code
 
 

@@ -1,6 +1,5 @@
 """What can be said to ``kubescene run``."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -87,29 +86,7 @@ def run(
 
     Example: kubescene run examples/01-first-scenario/scenario.yaml --out out/first
     """
-    if server is not None:
-        from kubescene.cli.files import read_scenario
-        from kubescene.cli.junit import told_to
-        from kubescene.cli.remote import check_local_options, run_on_server
-        from kubescene.cli.run import forget_summary, output_path, with_annotations
-
-        local: dict[str, object] = {
-            "--full-status": full_status,
-            "--plugin": plugin,
-            "--controller": controller,
-        }
-        local |= {"--strict": strict, "--interactive": interactive, "--remedies": remedies}
-        local |= {"--scheduler-config": scheduler_config, "--feature-gates": feature_gates}
-        local |= {"--plugin-errors stop": plugin_errors == "stop", "--report": report}
-        local |= {"--outside": outside, "--waiter": waiter}
-        check_local_options(local)
-        forget_summary(output_path(out))
-        with told_to(junit, file) as told:
-            asked = with_annotations(read_scenario(file), wanted=annotate)
-            play = partial(run_on_server, asked, server, out=output_path(out), junit=told)
-            code = play(seed=seed, quiet=quiet, delete=delete)
-        raise typer.Exit(code)
-    if delete:
+    if delete and server is None:
         raise ConfigurationError("--delete goes with --server: a run of its own leaves no Scenario")
     with uncollected():
         from kubescene.cli.run import RunArguments, run_scenario
@@ -122,7 +99,7 @@ def run(
         strict=strict,
         plugins=plugin or (),
         controllers=controller or (),
-        scheduler_config=scheduler_config[0] if scheduler_config else None,
+        scheduler_configs=scheduler_config or (),
         feature_gates=feature_gates,
         interactive=interactive,
         plugin_errors=plugin_errors,
@@ -131,13 +108,18 @@ def run(
         junit=junit,
         report=report,
         waiters=waiter or (),
+        outside=outside or (),
     )
+    if server is not None:
+        from kubescene.cli.remote import run_file_on_server
+
+        raise typer.Exit(run_file_on_server(file, arguments, server, delete=delete))
     if outside:
         from kubescene.cli.outside import run_with_programs
 
-        raise typer.Exit(run_with_programs(file, arguments, outside))
-    if scheduler_config is not None and len(scheduler_config) > 1:
+        raise typer.Exit(run_with_programs(file, arguments))
+    if len(arguments.scheduler_configs) > 1:
         from kubescene.cli.two_schedulers import run_both
 
-        raise typer.Exit(run_both(file, arguments, scheduler_config))
+        raise typer.Exit(run_both(file, arguments))
     raise typer.Exit(run_scenario(file, arguments))
