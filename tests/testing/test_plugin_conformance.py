@@ -31,6 +31,7 @@ from kubescene.scheduler import (
     Scores,
     Status,
 )
+from kubescene.testing import make_pod
 from kubescene.testing.plugins import CHECKS, ConformanceError, PluginConformance, conformance
 from kubescene.testing.plugins import fault_of as found_by
 from kubescene.testing.plugins.worlds import Subject, World
@@ -301,6 +302,17 @@ class ChangesItsMind(Base):
         return int(self._handle.nodes.requested("pods").sum()) % 2 == 0
 
 
+class LooksAtClaims(Base):
+    concerns_by_kind = True
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS
+
+    def concerns(self, signature: PodSignature) -> bool:
+        claims = [each.get("persistentVolumeClaim") or {} for each in signature.volumes]
+        return any(each.get("claimName") == "mine" for each in claims)
+
+
 class HasAClosure(Base):
     """Looks at the world that it was made in, also when that has been copied."""
 
@@ -400,6 +412,13 @@ class ForgetsToRemove(Counting):
 )
 def test_a_broken_promise_is_found(plugin: type, check: str, message: str) -> None:
     assert message in found_by(check, Subject(plugin))
+
+
+def test_names_of_claims_are_no_part_of_a_kind() -> None:
+    pod = make_pod("claiming").build()
+    pod["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "mine"}}]
+    subject = Subject(LooksAtClaims, pods=(pod,))
+    assert "concerns_by_kind, but concerns looks" in found_by("concerns_what_it_says", subject)
 
 
 def test_every_check_has_a_plugin_that_fails_it() -> None:

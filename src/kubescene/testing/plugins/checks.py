@@ -155,7 +155,8 @@ def prepares_by_class(subject: Subject, number: int) -> None:
 
 def concerns_what_it_says(subject: Subject, number: int) -> None:
     """Where ``concerns`` says no, PreFilter skips and Filter passes; where ``concerns_scoring``
-    does, PreScore skips or all scores are 0. Both stay while ``concern_version`` does.
+    does, PreScore skips or all scores are 0. Both stay while ``concern_version`` does, and with
+    ``concerns_by_kind`` whatever the names of claims are.
     """
     world = World(subject, number)
     said: dict[tuple[Any, ...], bool] = {}
@@ -176,6 +177,9 @@ def _concern(world: World, pod: PodInfo, said: dict[tuple[Any, ...], bool]) -> N
         assert isinstance(concerned, bool), f"{method} answered with {concerned!r}, not a bool"
         known = said.setdefault((method, pod.signature, version), concerned)
         assert known == concerned, f"{method} changed its mind, but concern_version stayed"
+        if getattr(plugin, "concerns_by_kind", False):
+            of_kind = getattr(plugin, method)(pod.signature.kind)
+            assert of_kind == concerned, f"concerns_by_kind, but {method} looks at names of claims"
         if not concerned and method == "concerns":
             _has_nothing_to_filter(world, pod)
         elif not concerned:
