@@ -20,7 +20,7 @@ from kubescene.autoscalers import (
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Partition
-from kubescene.clock import MINUTE, Streams
+from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
 from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.decisions import resource
@@ -28,6 +28,7 @@ from kubescene.traffic.entities import Entity, Kind, entity_name
 from kubescene.traffic.environment import OrderedSchedule
 from kubescene.traffic.flow import Flow, Station
 from kubescene.traffic.kernels import NEVER, Service
+from kubescene.traffic.memory import MemoryRules
 from kubescene.traffic.records import RequestColumns
 from kubescene.traffic.replicas import InMemoryReplicas, Replica, ReplicaTimes, Size
 from kubescene.traffic.routing import RandomRouting, RoundRobin, Router, Routing
@@ -43,9 +44,6 @@ from kubescene.traffic.worlds import (
     metrics_times,
     next_tick,
 )
-
-LONGEST_BACKOFF = 5 * MINUTE
-BACKOFF_FORGOTTEN = 10 * MINUTE
 
 
 class FixedWorld(World):
@@ -66,10 +64,10 @@ class FixedWorld(World):
             times=times if self._stats else None,
             halt=int(spec.duration),
         )
-        memory = self._memory = spec.replicas.memory
+        self._memory = MemoryRules(spec.replicas.memory)
         self.backend = InMemoryReplicas(
             self.environment,
-            Size(int(spec.replicas.cpu), 0 if memory is None else int(memory.request)),
+            Size(int(spec.replicas.cpu), self._memory.request),
             ReplicaTimes(int(spec.replicas.launch_delay), int(spec.replicas.terminate_delay)),
             spec.replicas.victims,
             self,
@@ -79,11 +77,10 @@ class FixedWorld(World):
         self._known: set[int] = set()
         self._samples: deque[Sample] = deque()
         self._read: dict[int, tuple[int, int]] = {}
-        self._kills: dict[int, int] = {}
         self._refused = self._refused_told = 0
 
     def run_until(self, instant: int) -> int:
-        if self._memory is None or not self._memory.limit:
+        if not self._memory.limited:
             return super().run_until(instant)
         environment, played = self.environment, 0
         while (due := environment.peek()) is not None and due <= instant:
@@ -141,7 +138,7 @@ class FixedWorld(World):
 
     def activated(self, replica: Replica) -> None:
         station = self.flow.join(replica.number, replica.size.cpu, self.now)
-        station.room = self._room(replica)
+        station.room = self._memory.room(replica.size.memory)
         self._stations[replica.number] = station
         known = replica.number in self._known
         self._tell(EventType.UPDATE if known else EventType.CREATE, replica, PodState.ACTIVE)
@@ -166,7 +163,7 @@ class FixedWorld(World):
     def resized(self, replica: Replica) -> None:
         station = self._stations[replica.number]
         self.flow.resize(station, replica.size.cpu, self.now)
-        station.room = self._room(replica)
+        station.room = self._memory.room(replica.size.memory)
         self._tell(EventType.UPDATE, replica, PodState.ACTIVE)
 
     def counted(self) -> None:
@@ -196,28 +193,11 @@ class FixedWorld(World):
             self._known.discard(replica.number)
             self.partition.pod(self.now, EventType.DELETE, Pod(replica.name))
 
-    # -- memory --------------------------------------------------------------------------------
-
-    def _room(self, replica: Replica) -> int:
-        """How many requests fit into the memory of a replica of this size."""
-        memory = self._memory
-        if memory is None or not memory.limit or not memory.per_request:
-            return NEVER
-        limit = int(memory.limit)
-        if memory.request:
-            limit = limit * replica.size.memory // memory.request
-        return max(limit - memory.base, 0) // memory.per_request
-
     def _kill(self, full: Station) -> None:
         """A station got one request more than it has memory for; the next instant it is gone."""
         [replica] = [each for each in self.backend.active if each.number == full.number]
-        assert self._memory is not None
-        instant, first = self.flow.now, int(self._memory.restart_backoff)
-        if instant - replica.activated_at >= BACKOFF_FORGOTTEN:
-            self._kills.pop(replica.number, None)
-        kills = self._kills.get(replica.number, 0)
-        self._kills[replica.number] = kills + 1
-        delay = min(first << min(kills - 1, 32), LONGEST_BACKOFF) if kills else 0
+        instant = self.flow.now
+        delay = self._memory.backoff(replica.number, instant - replica.activated_at)
         self.backend.restart(replica, instant, delay)
 
     # -- what autoscalers get ------------------------------------------------------------------
@@ -234,15 +214,14 @@ class FixedWorld(World):
             self.partition.stat(sample.instant + lag, self._stats_of(sample))
 
     def _stats_of(self, sample: Sample) -> tuple[Stat, ...]:
-        memory = self._memory
         name, at = entity_name(Kind.REPLICA, sample.replica), sample.instant
         stats = (
             Stat(at, name, MetricType.CONCURRENT_REQUESTS_MILLIS, sample.concurrent_millis),
             Stat(at, name, MetricType.CPU_MILLIS, sample.cpu_millis),
         )
-        if memory is None:
+        if not self._memory.modelled:
             return stats
-        used = memory.base + memory.per_request * sample.held
+        used = self._memory.used(sample.held)
         return (*stats, Stat(at, name, MetricType.MEMORY_BYTES, used))
 
     def _tell_of_refused(self, now: int) -> None:
@@ -308,7 +287,7 @@ class FixedWorld(World):
         )
 
     def _memory_of(self, answer: VerticalRecommendationResponse) -> RecommendedPodResources | None:
-        return None if self._memory is None else resource(answer, "memory")
+        return resource(answer, "memory") if self._memory.modelled else None
 
     def _misfits(self, answer: VerticalRecommendationResponse) -> list[Replica]:
         """Who is to be replaced: as the autoscaler says, or whoever is outside the bounds."""
