@@ -51,12 +51,14 @@ class ParkingPage:
         command = as_object(body.value)
         name, limit_s = name_of(command), wait_of(request)
         asked = Asked("park", GroupResource("", "park"), name=str(command.get("pod") or ""))
-        program = self._stage.program(name)
+        program = await self._engine.submit(partial(self._stage.program, name))
         try:
             arrive = partial(self._stage.park, program)
             await self._turnstile.wait(program, asked, arrive, request, limit_s)
         except TimeoutError:
             return json_response(await self._engine.submit(lambda: self._answer(go=False)))
+        finally:
+            self._engine.post(partial(self._stage.forget, program))
         request.afterwards.append(partial(self._engine.post, program.answered))
         return json_response(await self._engine.submit(lambda: self._answer(go=True)))
 

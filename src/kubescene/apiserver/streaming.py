@@ -21,6 +21,7 @@ from kubescene.apiserver.rendering import Renderer, check_include, is_large
 from kubescene.apiserver.requests import Receive, Request, Send
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import Selection, select
+from kubescene.apiserver.turnstile import product_of
 from kubescene.apiserver.versions import NOT_OLDER_THAN, invalid_options, parse_version, too_large
 from kubescene.apiserver.wakeups import Sleeper, Wakeups
 from kubescene.apiserver.watch_events import EventEncoder, error_frame
@@ -202,7 +203,7 @@ class WatchStreams:
     ) -> Registered:
         """The watch of a program that a scenario may call: it sees what it is given."""
         reader = request.actor.name
-        feed = self._stage.open_feed(reader, resource, sleeper.mark)
+        feed = self._stage.open_feed(reader, resource, sleeper.mark, product_of(request))
         watch = Watch(self._store, (resource,), since=since, backlog=HELD_BACKLOG, wake=feed.wake)
         feed.follow(watch)
         return Registered(watch, existing, since, feed, reader)

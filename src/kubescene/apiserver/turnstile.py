@@ -109,17 +109,16 @@ class Turnstile:
             await asyncio.wait(
                 (future, gone), return_when=asyncio.FIRST_COMPLETED, timeout=limit_s or None
             )
-        except asyncio.CancelledError:
+            if not future.done() and gone.done():
+                raise ClientGoneError
+            if not future.done() and await self._engine.submit(partial(program.drop, held)):
+                raise TimeoutError
+            return await future
+        except (ClientGoneError, asyncio.CancelledError):
             self._engine.post(partial(forget, program, held))
             raise
         finally:
             gone.cancel()
-        if not future.done() and gone.done() and not gone.cancelled():
-            self._engine.post(partial(forget, program, held))
-            raise ClientGoneError
-        if not future.done() and await self._engine.submit(partial(program.drop, held)):
-            raise TimeoutError
-        return await future
 
     def _after_what_is_in_hand(self, back: Callable[[], None]) -> None:
         """On the engine thread: have ``back`` run there after the loop's next few rounds."""

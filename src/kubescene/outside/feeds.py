@@ -22,9 +22,15 @@ class Feed:
     """What one watch is sent. ``mark`` tells the event loop that there is something to send."""
 
     def __init__(
-        self, resource: GroupResource, mark: Callable[[], None], heard: Callable[[], None]
+        self,
+        resource: GroupResource,
+        mark: Callable[[], None],
+        heard: Callable[[], None],
+        product: str = "",
     ) -> None:
+        """``product``: the program that watches, as it calls itself."""
         self.resource = resource
+        self.product = product
         self._mark = mark
         self._heard = heard
         self._source: Source | None = None

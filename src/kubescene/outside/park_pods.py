@@ -21,12 +21,17 @@ _NOWHERE = "kubescene.dev/nowhere"
 
 
 def is_park_pod(name: str) -> bool:
-    return name.startswith(PREFIX)
+    return name.startswith(PREFIX) and name[len(PREFIX) :].isdecimal()
 
 
 def mentions_park_pod(body: bytes) -> bool:
     """Whether an Event is about one."""
     return PREFIX.encode() in body
+
+
+def ordinal_of(name: str) -> int:
+    """Which one it is, of a park pod's name."""
+    return int(name[len(PREFIX) :])
 
 
 def park_pod_name(ordinal: int) -> str:

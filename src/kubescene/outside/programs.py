@@ -8,17 +8,22 @@ held, never refused, until the program's turn: a refusal would make it back off 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import orjson
+
 from kubescene.actors import Actor
 from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Clock
-from kubescene.errors import ScenarioError
+from kubescene.errors import ApiError, ForbiddenError, ScenarioError, TooManyRequestsError
 from kubescene.outside.asking import Asked, Treatment, treatment_of
 from kubescene.outside.feeds import Feed
 from kubescene.outside.round_trips import Errand, at_once
 
 MOST_HELD = 1000
-"""Requests of one program that wait at the same time: more is not work but a flood."""
+"""Requests of one program that wait at the same time: more is not work but a flood.
+
+Beside one for each of the pods that a scheduler was given at once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,10 @@ class Reply:
 
     body: bytes
     code: int = 200
+
+    @classmethod
+    def refusing(cls, error: ApiError) -> "Reply":
+        return cls(orjson.dumps(error.to_status()), error.code)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +59,9 @@ class Program:
         self._clock = clock
         self.feeds: list[Feed] = []
         self.held: list[Held] = []
+        self._sorted: list[Held] | None = None
+        self.allowance = 0
+        """How many more requests than usual may wait."""
         self.parkings: list[Held] = []
         """Writes of the status of park pods: its scheduling loop stands still there."""
         self.parked: list[Held] = []
@@ -65,12 +77,20 @@ class Program:
         self._arrived = 0
         self.errand: Errand = at_once
         self.fault = ""
+        """What it did that made the scenario worthless."""
+        self.last_words = ""
+        """How it ended, if somebody saw that."""
+        self.is_alone = False
+        """Whether nobody else has a reason to speak in its name."""
+        self._products: dict[str, None] = {}
         self.wake: Callable[[], None] | None = None
 
     # -- watches -------------------------------------------------------------------------------
 
-    def open_feed(self, resource: GroupResource, mark: Callable[[], None]) -> Feed:
-        feed = Feed(resource, mark, self._changed)
+    def open_feed(
+        self, resource: GroupResource, mark: Callable[[], None], product: str = ""
+    ) -> Feed:
+        feed = Feed(resource, mark, self._changed, product)
         feed.is_open = self.is_open
         self.feeds.append(feed)
         self.last_heard = self._clock.now()
@@ -108,15 +128,40 @@ class Program:
         """A request is there: let it in, or keep it."""
         self.last_heard = self._clock.now()
         treatment = treatment_of(held.asked)
-        if treatment is Treatment.PARK_POD and not self.is_open:
-            self.parkings.append(held)
-        elif self.is_open or (treatment is Treatment.READ and self.may_read):
-            self.let_in(held)
-        elif len(self.held) >= MOST_HELD:
-            self.fault = self.fault or f"more than {MOST_HELD} of its requests wait: {held.asked}"
+        if self.is_open:
+            self._products[held.product] = None
             self._pass(held)
+        elif self._is_of_another(held):
+            self._refuse(held, ForbiddenError(self._tell_another(held)))
+        elif treatment is Treatment.PARK_POD:
+            self.parkings.append(held)
+        elif treatment is Treatment.READ and self.may_read:
+            self._pass(held)
+        elif len(self.held) >= MOST_HELD + self.allowance:
+            self._refuse(held, TooManyRequestsError(self._tell_flood(held)))
         else:
             self.held.append(held)
+            self._sorted = None
+
+    def _is_of_another(self, held: Held) -> bool:
+        return self.is_alone and bool(self._products) and held.product not in self._products
+
+    def _tell_another(self, held: Held) -> str:
+        known = " and ".join(each or "a program without a name" for each in self._products)
+        return (
+            f"{held.product or 'somebody'} spoke in its name ({held.asked}), which is that of "
+            f"{known}: every program needs a name of its own (kubescene kubeconfig --as NAME)"
+        )
+
+    def _tell_flood(self, held: Held) -> str:
+        most = MOST_HELD + self.allowance
+        return f"more than {most} of its requests wait at once, the last one is: {held.asked}"
+
+    def _refuse(self, held: Held, error: ApiError) -> None:
+        """What makes the scenario worthless is not carried out either."""
+        self.fault = self.fault or str(error)
+        held.resolve(Reply.refusing(error))
+        self._changed()
 
     def arrived(self) -> None:
         """A request that has `entered` is known here, or will never be."""
@@ -128,10 +173,11 @@ class Program:
         return self.passed > 0 or self.entered > self._arrived
 
     def let_in(self, held: Held) -> None:
-        """The request is carried out now; `answered` follows."""
+        """One that is held is carried out now; `answered` follows, unless its sender has gone."""
         if held in self.held:
             self.held.remove(held)
-        self._pass(held)
+            self._sorted = None
+            self._pass(held)
 
     def _pass(self, held: Held) -> None:
         held.is_let_in = True
@@ -148,6 +194,7 @@ class Program:
         for waiting in (self.held, self.parkings, self.parked):
             if held in waiting:
                 waiting.remove(held)
+                self._sorted = None
                 return True
         return False
 
@@ -157,8 +204,9 @@ class Program:
         self.parked.append(held)
         self.has_parked = True
 
-    def unpark(self, most: int = MOST_HELD) -> None:
+    def unpark(self, most: int | None = None) -> None:
         """Its next loop may begin, or that of the first of its workers."""
+        most = len(self.parked) if most is None else most
         going, self.parked = self.parked[:most], self.parked[most:]
         for held in going:
             self._pass(held)
@@ -177,9 +225,17 @@ class Program:
     @property
     def writes(self) -> list[Held]:
         """The writes that wait, in an order that does not depend on when they came."""
-        return sorted((each for each in self.held if not each.asked.reads), key=order_of)
+        if self._sorted is None:
+            writes = (each for each in self.held if not each.asked.reads)
+            self._sorted = sorted(writes, key=order_of)
+        return list(self._sorted)
 
     # -- being called ----------------------------------------------------------------------------
+
+    def enter(self, *, is_alone: bool) -> None:
+        """A scenario calls it; whoever speaks in its name until `close` is part of it."""
+        self.is_alone, self.fault, self.allowance = is_alone, "", 0
+        self._products = {feed.product: None for feed in self.feeds}
 
     def close(self) -> None:
         """From now on it moves in turns only."""
@@ -189,7 +245,7 @@ class Program:
 
     def release(self, too_late: Reply) -> None:
         """The scenario is over: nothing is held any more, and late writes change nothing."""
-        self.is_open, self.may_read, self.wake = True, False, None
+        self.is_open, self.may_read, self.wake, self._sorted = True, False, None, None
         for held in self._taken(self.held) + self._taken(self.parkings):
             if held.asked.reads:
                 self._pass(held)
@@ -202,8 +258,8 @@ class Program:
 
     def check(self) -> None:
         """Raise what has gone wrong with it."""
-        if self.fault:
-            raise ScenarioError(self.fault, where=f"controller {self.name}")
+        if told := self.fault or self.last_words:
+            raise ScenarioError(told, where=f"controller {self.name}")
 
     @staticmethod
     def _taken(waiting: list[Held]) -> list[Held]:

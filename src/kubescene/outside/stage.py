@@ -5,9 +5,8 @@ there long before a scenario calls it, and after; only in between it moves in tu
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-
-import orjson
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.changes import Decoder
@@ -36,6 +35,10 @@ from kubescene.store import Store
 QUIET_AT_FIRST = 500 * MILLISECOND
 """A program that has asked nothing for so long knows what it wants to know."""
 QUIET_BAG_AT_FIRST = 1500 * MILLISECOND
+MOST_KNOWN = 1000
+"""Programs that are remembered though nothing is open in their name."""
+ALONE = (OutsideKind.SCHEDULER, OutsideKind.BAG)
+"""Kinds of programs that are one process: of operators several may share a name."""
 TURNS: dict[OutsideKind, type[Turn]] = {
     OutsideKind.SCHEDULER: SchedulerTurn,
     OutsideKind.OPERATOR: OperatorTurn,
@@ -102,7 +105,7 @@ class OutsideStage:
         self._called: dict[str, Called] = {}
         self.called: Mapping[str, Program] = {}
         """Programs whose requests go by turns. Any thread may look."""
-        self._strangers: list[Program] = []
+        self._strangers: dict[str, Program] = {}
         self._attempts: OutsideAttempts | None = None
         self._vouched: set[str] = set()
         self.waiters = NO_OTHERS
@@ -118,14 +121,24 @@ class OutsideStage:
     def program(self, name: str) -> Program:
         return self._programs.setdefault(name, Program(name, self._clock))
 
-    def open_feed(self, name: str, resource: GroupResource, mark: Callable[[], None]) -> Feed:
-        return self.program(name).open_feed(resource, mark)
+    def open_feed(
+        self, name: str, resource: GroupResource, mark: Callable[[], None], product: str = ""
+    ) -> Feed:
+        return self.program(name).open_feed(resource, mark, product)
 
     def close_feed(self, name: str, feed: Feed) -> None:
         program = self.program(name)
         program.close_feed(feed)
-        if not program.feeds and name not in self._called and program.pid is None:
-            del self._programs[name]
+        self.forget(program)
+
+    def forget(self, program: Program) -> None:
+        """Forget a program of which nothing is left; that one parks is worth remembering."""
+        used = program.feeds or program.is_waiting or program.last_words
+        if used or program.pid is not None or program.name in self._called:
+            return
+        known = self._programs.get(program.name)
+        if known is program and (not program.has_parked or len(self._programs) > MOST_KNOWN):
+            del self._programs[program.name]
 
     def park(self, program: Program, held: Held) -> None:
         """A program says that its loop is over; where no scenario runs, it may go on at once.
@@ -134,7 +147,7 @@ class OutsideStage:
         """
         program.park(held)
         if program.name not in self._called and self.is_playing():
-            self._strangers.append(program)
+            self._strangers[program.name] = program
         elif program.is_open:
             program.unpark()
 
@@ -142,7 +155,8 @@ class OutsideStage:
 
     def started(self, name: str, pid: int) -> None:
         """Somebody has started the program here, so that one can see whether it does anything."""
-        self.program(name).pid = pid
+        program = self.program(name)
+        program.pid, program.last_words = pid, ""
 
     def vouch(self, name: str) -> None:
         """Somebody has looked at the program's settings, and they are right."""
@@ -152,7 +166,7 @@ class OutsideStage:
         """The program is gone."""
         program = self.program(name)
         program.pid, program.has_parked = None, False
-        program.fault = program.fault or last_words
+        program.last_words = last_words
 
     # -- the engine --------------------------------------------------------------------------------
 
@@ -165,6 +179,7 @@ class OutsideStage:
         schedules = declared.kind is OutsideKind.SCHEDULER
         program.actor = Actor(declared.name, schedules=schedules)
         slot = Slot(declared.name, self._cluster.alarm)
+        program.enter(is_alone=declared.kind in ALONE)
         program.wake = slot.wake
         program.errand = self.errand
         world = ServedWorld(self._cluster, self._clock)
@@ -206,21 +221,25 @@ class OutsideStage:
         return False
 
     def leave(self, scenario: str) -> None:
-        for name, each in self._called.items():
-            refusal = too_late(scenario, each.program.actor)
-            each.turn.end()
-            each.program.release(Reply(orjson.dumps(refusal.to_status()), refusal.code))
-            if not each.program.feeds and each.program.pid is None:
-                self._programs.pop(name, None)
+        called, self._called, self.called = self._called, {}, {}
+        strangers, self._strangers = self._strangers, {}
+        self.since = 0
         if self._attempts is not None:
             self._cluster.instruments.detach(self._attempts)
             self._attempts = None
-        for stranger in self._strangers:
-            stranger.unpark()
-        self._strangers.clear()
-        self._called.clear()
-        self.called = {}
-        self.since = 0
+        with ExitStack() as each_of_them:
+            # Whatever goes wrong with one, the others are answered.
+            for stranger in strangers.values():
+                each_of_them.callback(stranger.unpark)
+            for each in called.values():
+                each_of_them.callback(self.forget, each.program)
+                late = too_late(scenario, each.program.actor)
+                each_of_them.callback(each.program.release, Reply.refusing(late))
+                each_of_them.callback(each.turn.end)
+
+    def look(self) -> None:
+        for each in self._called.values():
+            each.program.check()
 
     def statuses(self) -> tuple[OutsideStatus, ...]:
         """By what it was judged that each had nothing left to do."""

@@ -187,6 +187,9 @@ class Engine:
 
     def _do(self, task: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         try:
+            if self._stage is not None and self._outside:
+                # Whoever has the turn: a program that is gone would be missed much later.
+                self._stage.look()
             task(*arguments)
         except ScenarioGoneError:
             self.stop()
@@ -287,8 +290,11 @@ class Engine:
             self._then(self._gather, stage)
 
     def _dismiss(self) -> None:
-        """It is over: programs outside are answered whatever they still wait for."""
-        if self._stage is not None and self._outside:
+        """It is over: programs outside are answered whatever they still wait for.
+
+        Also those that it did not call: who says that its loop is over waits for the end.
+        """
+        if self._stage is not None:
             self._stage.leave(self.scenario.name)
 
     def _fail(self, message: str) -> None:

@@ -85,6 +85,10 @@ class Stage(Protocol):
         """
         ...
 
+    def look(self) -> None:
+        """Raise `ScenarioError` if one of those who were called has died or misbehaved."""
+        ...
+
     def statuses(self) -> tuple[OutsideStatus, ...]:
         """How those who were called have been judged so far, in the order in which they came."""
         ...

@@ -1,7 +1,7 @@
 """An operator in a process of its own: a ConfigMap labelled ``fan-out: N`` gets N children.
 
-Usage: fan_out.py SERVER [--park] [--die-after N] [--hang-after N]. Each loop handles one
-ConfigMap; with ``--park`` it says when a loop is over.
+Usage: fan_out.py SERVER [--park] [--die-after N] [--hang-after N] [--spin-after N]. Each loop
+handles one ConfigMap; with ``--park`` it says when a loop is over.
 """
 
 import argparse
@@ -64,6 +64,8 @@ class FanOut:
             sys.exit("fan-out: nothing makes sense any more")
         if self._options.hang_after == self._written:
             threading.Event().wait()
+        while self._options.spin_after == self._written:
+            pass
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
         with contextlib.suppress(AlreadyExistsError):
             self._client.create(body)
@@ -77,6 +79,7 @@ def main() -> None:
     parser.add_argument("--park", action="store_true")
     parser.add_argument("--die-after", type=int, default=-1)
     parser.add_argument("--hang-after", type=int, default=-1)
+    parser.add_argument("--spin-after", type=int, default=-1)
     options = parser.parse_args()
     FanOut(options.server, options).run()
 

@@ -23,6 +23,8 @@ class OperatorTurn(Turn):
 
     def _begin(self) -> Progress:
         program = self._program
+        if not program.feeds:
+            return self._come_back()
         self._wrote = False
         program.let_read()
         program.give_all()
@@ -52,6 +54,8 @@ class OperatorTurn(Turn):
         if len(program.parked) > self._others:
             # A loop is over; whether another follows, only its own queue knows.
             return self._end(Progress(wrote=self._wrote, more=True))
+        if not program.feeds:
+            return self._come_back()
         if self._wrote or not self._is_content():
             return WAITING
         return self._end(Progress(wrote=False, more=bool(program.parked)))

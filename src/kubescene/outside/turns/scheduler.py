@@ -7,17 +7,21 @@ decision after the other, with the world coming to rest in between. When no pod 
 with no park pod at all, so that it takes pods from its backoff queue; if nothing comes, it is done.
 """
 
+from typing import TypeAlias
+
 from kubescene.api.changes import Change, ChangeType
 from kubescene.clock import SECOND
 from kubescene.control import IDLE, WAITING, Progress
 from kubescene.outside.asking import PODS
 from kubescene.outside.idleness import ONE_WORKER, Idleness
-from kubescene.outside.park_pods import park_pod, park_pod_name, park_record, park_reply
+from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply
 from kubescene.outside.programs import Held, Reply
 from kubescene.outside.turns.turn import Turn
 from kubescene.outside.turns.waiting_pods import WaitingPods
 from kubescene.scenario.outside import Feed
 
+Place: TypeAlias = tuple[str, str]
+"""Namespace and name of a pod."""
 BIND_WITHIN = SECOND
 """A decision is written by a thread of its own: it is on its way when the next pod's turn comes."""
 
@@ -64,10 +68,12 @@ class SchedulerTurn(Turn):
         assert waiting is not None
         assert idle is not None
         if not any(self._program.feeds_of(PODS)):
-            return self._go(self._begin, "it had no watch of pods")
+            return self._come_back()
         given = self._deliver(waiting, parks=parks)
-        self._given = [change.record for change in given]
-        self._failed: list[str] = []
+        records = [change.record for change in given]
+        self._given = {(pod.namespace, pod.name): at for at, pod in enumerate(records)}
+        self._failed: set[Place] = set()
+        self._program.allowance = len(given)
         self._is_draining = not parks
         idle.begin()
         return self._go(self._consuming, "what it was sent was not read")
@@ -115,9 +121,8 @@ class SchedulerTurn(Turn):
         self._is_parked = False
         for held in list(self._program.parkings):
             self._program.drop(held)
-            name = held.asked.name
-            ordinal = int(name.rpartition("-")[2])
-            held.resolve(Reply(park_reply(self._pod(ordinal), self._world.revision)))
+            pod = self._pod(ordinal_of(held.asked.name))
+            held.resolve(Reply(park_reply(pod, self._world.revision)))
 
     # -- working --------------------------------------------------------------------------------
 
@@ -143,13 +148,14 @@ class SchedulerTurn(Turn):
 
     def _has_parked(self) -> bool:
         wanted = park_pod_name(self._ordinal)
-        return any(held.asked.name == wanted for held in self._program.parkings)
+        parkings = (held.asked for held in self._program.parkings)
+        return any(asked.name == wanted and asked.is_pod_status for asked in parkings)
 
     def _let_failures_in(self) -> None:
         """Its loop waits for these: a failed attempt is told by the loop itself."""
         for held in self._program.writes:
             if held.asked.is_pod_status and self._is_attempt(held):
-                self._failed.append(held.asked.name)
+                self._failed.add(place_of(held))
                 self._program.let_in(held)
 
     def _is_attempt(self, held: Held) -> bool:
@@ -167,11 +173,8 @@ class SchedulerTurn(Turn):
     def _is_complete(self) -> bool:
         """Whether each pod that was given has failed or is being bound, and the rest is still."""
         assert self._idle is not None
-        written = {(held.asked.namespace, held.asked.name) for held in self._program.writes}
-        for pod in self._given:
-            if pod.name not in self._failed and (pod.namespace, pod.name) not in written:
-                return False
-        return self._idle.is_reached()
+        written = self._failed.union(map(place_of, self._program.writes))
+        return written.issuperset(self._given) and self._idle.is_reached()
 
     def _decide(self) -> Progress:
         """What it wants to have written is carried out, or it is given the next pod."""
@@ -185,12 +188,18 @@ class SchedulerTurn(Turn):
     # -- carrying out ------------------------------------------------------------------------------
 
     def _release(self) -> Progress:
-        """One decision: a binding, or all that one preemption removes."""
+        """One decision: a binding, or all that one preemption removes.
+
+        Of several bindings that of the pod which was given first: it was decided first.
+        """
         writes = self._program.writes
         bindings = [held for held in writes if held.asked.is_bind]
-        self._batch = bindings[:1] or writes
+        self._batch = [min(bindings, key=self._place)] if bindings else writes
         self._is_preempting = not bindings
         return self._go(self._carrying_out, "its writes were not answered")
+
+    def _place(self, held: Held) -> int:
+        return self._given.get(place_of(held), len(self._given))
 
     def _carrying_out(self) -> Progress:
         if self._program.passed:
@@ -256,3 +265,7 @@ class SchedulerTurn(Turn):
             return Progress(wrote=True, more=True)
         self._program.may_read = False
         return IDLE
+
+
+def place_of(held: Held) -> Place:
+    return held.asked.namespace, held.asked.name

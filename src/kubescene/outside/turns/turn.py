@@ -17,6 +17,8 @@ from kubescene.outside.programs import Program
 from kubescene.outside.waiters import ControllerWaiter
 from kubescene.scenario.outside import OutsideController
 
+NO_WATCH = "it had no watch: the program has gone, or has lost its server"
+
 
 class Surroundings(Protocol):
     """What a turn may ask of the world."""
@@ -88,6 +90,10 @@ class Turn:
         self._state, self._expects = state, expects
         self._deadline = self._world.real_clock.now() + self._declared.timeout_ns
         return WAITING
+
+    def _come_back(self) -> Progress:
+        """Wait until it watches again: one that has gone must not be taken for one at rest."""
+        return WAITING if self._expects == NO_WATCH else self._go(self._begin, NO_WATCH)
 
     def _is_content(self) -> bool:
         """Whether its waiter, if it has one, agrees that nothing is left to do.

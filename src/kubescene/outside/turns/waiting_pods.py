@@ -6,6 +6,7 @@ its first appearance.
 """
 
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from kubescene.api.changes import Change, ChangeType, Decoder
@@ -20,7 +21,6 @@ class Waiting(NamedTuple):
     """A pod that waits: its newest state, and where it stands in the line."""
 
     record: Record
-    priority: int
     order: int
     is_gated: bool
 
@@ -32,6 +32,8 @@ class WaitingPods:
         self._scheduler_name = scheduler_name
         self._decoder = decoder
         self._waiting: dict[str, Waiting] = {}
+        self._line: list[tuple[int, int, str]] = []
+        """A heap: whose turn comes next. Of those who wait no more some are still in it."""
         self._shown: dict[str, None] = {}
 
     def sift(self, changes: Iterable[Change]) -> list[Change]:
@@ -40,9 +42,12 @@ class WaitingPods:
 
     def take(self, *, everything: bool) -> list[Change]:
         """The next pod, or all that wait, as it appears for the first time."""
-        ready = [each for each in self._waiting.values() if not each.is_gated]
-        ready.sort(key=lambda each: (-each.priority, each.order))
-        return [self._show(each.record) for each in (ready if everything else ready[:1])]
+        taken: list[Change] = []
+        while self._line and (everything or not taken):
+            uid = heappop(self._line)[-1]
+            if uid in self._waiting:
+                taken.append(self._show(self._waiting[uid].record))
+        return taken
 
     def _sifted(self, change: Change) -> Change | None:
         record = change.record
@@ -73,7 +78,10 @@ class WaitingPods:
         known = self._waiting.get(uid)
         order = change.revision if known is None else known.order
         gated = bool(spec.get("schedulingGates"))
-        self._waiting[uid] = Waiting(change.record, spec.get("priority") or 0, order, gated)
+        if not gated and (known is None or known.is_gated):
+            # Neither its priority nor what it has waited for changes; gates only go.
+            heappush(self._line, (-(spec.get("priority") or 0), order, uid))
+        self._waiting[uid] = Waiting(change.record, order, gated)
 
     def _show(self, record: Record) -> Change:
         self._waiting.pop(record.uid, None)

@@ -1,0 +1,144 @@
+"""Programs whose every request the test sends itself, in whatever name it likes."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPResponse
+from socket import SHUT_RDWR
+from typing import ClassVar, NamedTuple
+
+from kubescene.outside.programs import Program
+from kubescene.types import JsonObject, JsonValue
+from outside_runs import Played, Stage, config_map, scenario
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+EVENTS = "/api/v1/namespaces/default/events"
+LEASE: JsonObject = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "leader"},
+}
+EVENT: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "told"},
+    "involvedObject": {"namespace": "default"},
+}
+GO: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "expression": "objects.exists(o, o.metadata.name == 'go')",
+    "message": "there is no go",
+}
+HOLDER: JsonObject = {"name": "holder", "timeout": "100s", "waiter": {"conditions": [GO]}}
+"""One that keeps its turn until there is a ConfigMap ``go``."""
+
+
+class Answer(NamedTuple):
+    code: int
+    body: JsonValue
+
+    @property
+    def message(self) -> str:
+        assert isinstance(self.body, dict)
+        return str(self.body.get("message", ""))
+
+
+class Puppet:
+    """One program."""
+
+    made: "ClassVar[list[Puppet]]" = []
+
+    def __init__(self, made: Stage, name: str, product: str = "puppet") -> None:
+        self.name = name
+        self._port = made.server.port
+        self._headers = {"User-Agent": f"{product}/v1", "Content-Type": "application/json"}
+        self._pool = ThreadPoolExecutor(64)
+        self._open: list[HTTPConnection] = []
+        self._streams: list[HTTPResponse] = []
+        self.made.append(self)
+
+    def watch(self, path: str = CONFIG_MAPS) -> None:
+        self._streams.append(self._send("GET", f"{path}?watch=true").getresponse())
+
+    def ask(self, method: str, path: str, body: JsonValue = None) -> Answer:
+        response = self._send(method, path, body).getresponse()
+        return Answer(response.status, json.loads(response.read()))
+
+    def later(self, method: str, path: str, body: JsonValue = None) -> "Future[Answer]":
+        return self._pool.submit(self.ask, method, path, body)
+
+    def create(self, name: str) -> "Future[Answer]":
+        return self.later("POST", CONFIG_MAPS, config_map(name))
+
+    def hang_up(self) -> None:
+        """Close every connection, whatever is going on there."""
+        for connection in self._open:
+            if connection.sock is not None:
+                with suppress(OSError):  # the server may have been first
+                    connection.sock.shutdown(SHUT_RDWR)
+        for stream in self._streams:
+            stream.close()
+
+    def close(self) -> None:
+        self.hang_up()
+        self._pool.shutdown()
+        for connection in self._open:
+            connection.close()
+
+    def _send(self, method: str, path: str, body: JsonValue = None) -> HTTPConnection:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=100)
+        self._open.append(connection)
+        data = None if body is None else json.dumps(body).encode()
+        connection.request(method, f"/as/{self.name}{path}", data, self._headers)
+        return connection
+
+
+class Play:
+    """A scenario under way."""
+
+    def __init__(self, made: Stage, document: JsonObject, pool: ThreadPoolExecutor) -> None:
+        self._made = made
+        self._end = pool.submit(made.play, document)
+
+    def end(self) -> Played:
+        return self._end.result()
+
+    def failure(self) -> BaseException | None:
+        """Why it has no end that one could look at: its object or its server has gone."""
+        return self._end.exception()
+
+    def program(self, name: str) -> Program:
+        stage = self._made.server.stage
+        return self._made.server.engine.call(lambda: stage.program(name))
+
+    def until_held(self, name: str, count: int = 1) -> None:
+        until(lambda: len(self.program(name).held) >= count)
+
+    def until_in_turns(self, name: str) -> None:
+        until(lambda: not self.program(name).is_open)
+
+
+@contextmanager
+def playing(made: Stage, document: JsonObject) -> Iterator[Play]:
+    with ThreadPoolExecutor(1) as pool:
+        yield Play(made, document, pool)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    while not is_so():
+        pause.wait(0.005)
+
+
+def plays_on(made: Stage, name: str = "next") -> bool:
+    """Whether the server plays another scenario, without anybody outside."""
+    story = [
+        {"step": 1, "createOperation": {"object": config_map("a")}},
+        {"step": 2, "doneOperation": {}},
+    ]
+    return made.play(scenario(story, name=name)).phase == "Succeeded"
