@@ -386,6 +386,16 @@ def test_who_is_stopped_says_so(server: ApiServer, tmp_path: Path) -> None:
     assert status["message"] == "the controller was stopped while the Scenario was running"
 
 
+def test_programs_outside_are_refused_before_anything_is_touched(stage: Stage) -> None:
+    stage.play(scenario("before", create(1, NODE_1), done(1)))
+    outside = {"outside": [{"name": "mine", "kind": "operator"}]}
+    controllers = {"simulationControllers": {"enabled": [{"name": "kube-scheduler"}]}, **outside}
+    played = stage.play(scenario("others", create(1, POD_A), done(1), controllers=controllers))
+    assert played["status"]["phase"] == "Failed"
+    assert "controllers.outside" in played["status"]["message"]
+    assert stage.user.find(ObjectRef(NODE, "n1")) is not None
+
+
 # -- results ---------------------------------------------------------------------------------------
 
 
