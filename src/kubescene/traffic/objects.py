@@ -31,7 +31,7 @@ def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
     return Autoscaler(kind, text)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def problem_of(yaml: str) -> str:
     """What is wrong with a YAML text; many runs have the same one."""
     try:
