@@ -5,8 +5,13 @@ does now; read the diff before you commit it.
 """
 
 import pytest
+from hypothesis import settings
 
 from kubescene.cluster import Cluster
+
+# A test has no time limit: machines are shared.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
