@@ -176,3 +176,13 @@ def test_what_others_wrote_cannot_become_markup() -> None:
     assert page.count("</details>") == 1
     assert "@everyone" not in page
     assert "a\\|b" in page
+
+
+def test_a_run_that_merely_goes_on_has_no_other_order() -> None:
+    def pods(count: int) -> kubescene.Run:
+        builder = ScenarioBuilder("more").create(make_node("n").cpu("8"))
+        return kubescene.run(builder.create(make_pod("p-$(INDEX)").cpu("1"), count=count).done())
+
+    told = " ".join(shown(compare(pods(1), pods(2))).split())
+    assert "part at decision 2: A binds no further pod, B binds default/p-1 to n." in told
+    assert "same order" not in told

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from kubescene.cluster import Cluster
-from kubescene.results import open_run
+from kubescene.results import iterate, open_run
 from kubescene.results.sources import RunSource
 from kubescene.scenario import Engine, ScenarioBuilder
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import TimelineLog, TimelineRecorder
+from kubescene.timeline import ObjectKept, TimelineLog, TimelineRecorder
 from kubescene.timeline.files import Header, TimelineWriter
 
 KEEP = {"kubescene.dev/keep": "true"}
@@ -64,3 +64,9 @@ def test_they_count_from_the_beginning_of_the_run(run: RunSource) -> None:
     assert measures["allocation_cpu"] == 0.5
     assert measures["pending_seconds_max"] == 60.0
     assert measures["node_hours"] == 1 / 60
+
+
+def test_their_facts_are_read_like_others(run: RunSource) -> None:
+    kept = [fact for fact in run.facts() if isinstance(fact, ObjectKept)]
+    assert [fact.name for fact in kept] == ["kept", "stays", "waits"]
+    assert [moment.ledger.totals.nodes for moment in iterate(run)][:2] == [1, 1]

@@ -56,7 +56,8 @@ def told_divergence(divergence: Divergence) -> list[str]:
                 (divergence.other_pod, divergence.node_in_b),
             )
         )
-        return [f"{place}: A binds {first}, B binds {second}. They do not bind in the same order."]
+        order = " They do not bind in the same order." if divergence.pod else ""
+        return [f"{place}: A binds {first}, B binds {second}.{order}"]
     where_a, where_b = (
         f"{node} in {side}" if node else f"no node in {side}"
         for node, side in ((divergence.node_in_a, "A"), (divergence.node_in_b, "B"))
