@@ -12,7 +12,7 @@ from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
 from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler
-from kubescene.controllers.reconcile import ObjectKey, Plan
+from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.testing import make_node, make_pod, make_priority_class, make_replica_set
 from kubescene.types import JsonObject
@@ -26,13 +26,13 @@ class Doubting(ReplicaSetReconciler):
         self.left_out = 0
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
-        rest = self._at_rest.pop(key, None)
-        if rest is None or not rest.lasts or self._orphans.waits(key):
-            return super().reconcile(key, reader, now)
-        assert not super().reconcile(key, reader, now).writes
-        self._at_rest[key] = rest
-        self.left_out += 1
-        return super().reconcile(key, reader, now)
+        rest = self._at_rest.get(key)
+        plan = super().reconcile(key, reader, now)
+        if rest is not None and plan is NOTHING and self._at_rest.pop(key, None) is rest:
+            assert not super().reconcile(key, reader, now).writes
+            self._at_rest[key] = rest
+            self.left_out += 1
+        return plan
 
 
 @pytest.fixture
@@ -282,6 +282,20 @@ def test_terminating_pods_are_counted_apart(world: Cluster) -> None:
     world.delete("pods", pod)
     counts = status(world.settle())
     assert (counts["replicas"], counts["terminatingReplicas"]) == (1, 1)
+
+
+def test_a_pod_that_is_no_longer_ready_is_not_counted_so(world: Cluster) -> None:
+    world.create(make_replica_set("web").replicas(2))
+    first, second = names(world.settle())
+    for pod in (first, second):
+        make_ready(world, pod)
+    assert status(world.settle())["readyReplicas"] == 2
+    set_status(world, first, conditions=[{"type": "Ready", "status": "False"}])
+    assert status(world.settle())["readyReplicas"] == 1
+    world.patch("pods", second, {"metadata": {"labels": {"more": "x"}}})
+    make_ready(world, first)
+    counts = status(world.settle())
+    assert (counts["readyReplicas"], counts["fullyLabeledReplicas"]) == (2, 2)
 
 
 def test_a_set_at_rest_is_not_looked_at() -> None:
