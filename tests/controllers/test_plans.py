@@ -196,3 +196,12 @@ def test_an_instant_that_has_passed_may_come_again(world: Cluster) -> None:
         world.event_queue.run_until(patient.due)
     controller.run_once()
     assert patient.looked == [start, start + 5 * SECOND, start + 8 * SECOND]
+
+
+def test_what_is_asked_for_at_once_comes_as_often_as_it_is_asked_for(world: Cluster) -> None:
+    planned = Planned(Plan(requeue_after=0))
+    controller = ReconcilerController(planned, world.context(Actor("planned")))
+    world.create(make_pod("a"))
+    for _ in range(3):
+        controller.run_once()
+        assert world.event_queue.run_due() == 1
