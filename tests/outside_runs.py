@@ -90,7 +90,7 @@ class Stage:
         client.create(document)
         ref = ObjectRef(SCENARIO, document["metadata"]["name"])
         for row in client.follow_row(ref):
-            if row is not None and row.cells.get("Phase") in ENDS:
+            if row is None or row.cells.get("Phase") in ENDS:
                 break
         status = client.get(ref)["status"]
         client.close()

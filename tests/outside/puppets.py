@@ -38,6 +38,9 @@ HOLDER: JsonObject = {"name": "holder", "timeout": "100s", "waiter": {"condition
 """One that keeps its turn until there is a ConfigMap ``go``."""
 
 
+PATIENCE = 4000
+
+
 class Answer(NamedTuple):
     code: int
     body: JsonValue
@@ -51,7 +54,7 @@ class Answer(NamedTuple):
 class Puppet:
     """One program."""
 
-    made: "ClassVar[list[Puppet]]" = []
+    made: ClassVar[list["Puppet"]] = []
 
     def __init__(self, made: Stage, name: str, product: str = "puppet") -> None:
         self.name = name
@@ -91,7 +94,7 @@ class Puppet:
             connection.close()
 
     def _send(self, method: str, path: str, body: JsonValue = None) -> HTTPConnection:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=100)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
         self._open.append(connection)
         data = None if body is None else json.dumps(body).encode()
         connection.request(method, f"/as/{self.name}{path}", data, self._headers)
@@ -116,11 +119,16 @@ class Play:
         stage = self._made.server.stage
         return self._made.server.engine.call(lambda: stage.program(name))
 
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for something that is to happen before the end."""
+        until(lambda: self._end.done() or is_so())
+        assert not self._end.done(), self._end.result().message
+
     def until_held(self, name: str, count: int = 1) -> None:
-        until(lambda: len(self.program(name).held) >= count)
+        self.until(lambda: len(self.program(name).held) >= count)
 
     def until_in_turns(self, name: str) -> None:
-        until(lambda: not self.program(name).is_open)
+        self.until(lambda: not self.program(name).is_open)
 
 
 @contextmanager
@@ -131,8 +139,11 @@ def playing(made: Stage, document: JsonObject) -> Iterator[Play]:
 
 def until(is_so: Callable[[], bool]) -> None:
     pause = threading.Event()
-    while not is_so():
+    for _ in range(PATIENCE):
+        if is_so():
+            return
         pause.wait(0.005)
+    raise AssertionError("what the test waits for never comes")
 
 
 def plays_on(made: Stage, name: str = "next") -> bool:

@@ -48,8 +48,13 @@ def all_puppets_end() -> Iterator[None]:
 
 def held_by(*others: JsonObject, story: Any = STORY, **spec: Any) -> JsonObject:
     """A scenario in which `HOLDER` has its turn until somebody makes ``go``."""
-    names = [HOLDER["name"], *(each["name"] for each in others)]
+    names = [each["name"] for each in (HOLDER, *others) if each.get("kind") != "bag"]
     return scenario(story, HOLDER, *others, simulated=names, **spec)
+
+
+def called(name: str, kind: str, timeout: str = "100s") -> JsonObject:
+    more = {"schedulerName": "mine"} if kind == "scheduler" else {}
+    return {"name": name, "kind": kind, "timeout": timeout, **more}
 
 
 def attached(made: Stage, name: str, path: str = CONFIG_MAPS, product: str = "puppet") -> Puppet:
@@ -79,7 +84,7 @@ def test_a_scheduler_that_is_killed_while_it_stands_still_is_named_in_anothers_t
         made.start("kube-scheduler", f"{binary} {{settings}}", "scheduler")
         attached(made, "holder")
         with playing(made, cast) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             assert play.program("kube-scheduler").parkings
             kill(made, "kube-scheduler")
             run = play.end()
@@ -129,14 +134,14 @@ def test_one_that_dies_between_scenarios_and_is_started_again_takes_part() -> No
 def test_one_that_nobody_supervises_and_that_has_gone_is_not_taken_for_one_at_rest(
     kind: str,
 ) -> None:
-    gone = {"name": "gone", "kind": kind, "timeout": "1s"}
+    gone = called("gone", kind, "1s")
     with stage() as made:
         puppet = attached(made, "gone", PODS)
         holder = attached(made, "holder")
         with playing(made, held_by(gone)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             puppet.hang_up()
-            until(lambda: not play.program("gone").feeds)
+            play.until(lambda: not play.program("gone").feeds)
             assert holder.create("go").result().code == 201
             run = play.end()
         assert run.phase == "Failed"
@@ -173,10 +178,10 @@ def test_a_waiter_that_never_comes_true_says_what_is_not_yet_so() -> None:
 
 def test_a_bag_that_writes_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubescene.outside.turns.bag.MOST_ROUNDS", 4)
-    bag = {"name": "bag", "kind": "bag", "timeout": "100s"}
+    bag = called("bag", "bag")
     with stage() as made:
         puppet = attached(made, "bag")
-        with playing(made, scenario(STORY, bag, simulated=("bag",))) as play:
+        with playing(made, scenario(STORY, bag)) as play:
             play.until_in_turns("bag")
             codes = [puppet.create(f"c{number}").result().code for number in range(5)]
             run = play.end()
@@ -195,7 +200,7 @@ def test_a_write_out_of_turn_is_held_and_carried_out_in_its_turn() -> None:
     with stage() as made:
         holder, late = attached(made, "holder"), attached(made, "late")
         with playing(made, held_by(LATE)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             written = late.create("x")
             read = late.later("GET", f"{CONFIG_MAPS}/go")
             play.until_held("late", 2)
@@ -216,12 +221,12 @@ def test_a_write_whose_sender_hangs_up_is_not_carried_out() -> None:
         holder = attached(made, "holder")
         late, leaving = attached(made, "late"), Puppet(made, "late")
         with playing(made, held_by(LATE)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             leaving.create("lost")
             kept = late.create("kept")
             play.until_held("late", 2)
             leaving.hang_up()
-            until(lambda: len(play.program("late").held) == 1)
+            play.until(lambda: len(play.program("late").held) == 1)
             holder.create("go").result()
             assert kept.result().code == 201
             run = play.end()
@@ -241,7 +246,7 @@ def test_a_flood_fails_the_scenario_and_nothing_of_it_is_carried_out(
         attached(made, "holder")
         late = attached(made, "late")
         with playing(made, held_by(LATE)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             flood = [late.create(f"drop-{number}") for number in range(25)]
             run = play.end()
             codes = answers(flood)
@@ -265,7 +270,7 @@ def test_who_calls_himself_like_one_of_ours_is_an_outsider(name: str) -> None:
     with stage() as made:
         holder = attached(made, "holder")
         with playing(made, held_by()) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             refused = Puppet(made, name).create("mine").result()
             holder.create("go").result()
             run = play.end()
@@ -276,12 +281,12 @@ def test_who_calls_himself_like_one_of_ours_is_an_outsider(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["scheduler", "bag"])
 def test_another_program_in_the_name_of_a_scheduler_or_a_bag_is_found_out(kind: str) -> None:
-    called = {"name": "real", "kind": kind, "timeout": "100s"}
+    real = called("real", kind)
     with stage() as made:
         attached(made, "holder")
         attached(made, "real", PODS, product="kube-thing")
-        with playing(made, held_by(called)) as play:
-            until(lambda: play.program("holder").may_read)
+        with playing(made, held_by(real)) as play:
+            play.until(lambda: play.program("holder").may_read)
             own = Puppet(made, "real", "kube-thing").create("own")
             play.until_held("real")
             answer = Puppet(made, "real", "kubectl").create("stolen").result()
@@ -301,7 +306,7 @@ def test_programs_of_one_operator_may_share_its_name() -> None:
     with stage() as made:
         holder, _ = attached(made, "holder"), attached(made, "late", product="one")
         with playing(made, held_by(LATE)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             other = Puppet(made, "late", "two").create("x")
             play.until_held("late")
             holder.create("go").result()
@@ -310,11 +315,11 @@ def test_programs_of_one_operator_may_share_its_name() -> None:
 
 
 def test_a_pod_that_is_only_named_like_a_park_pod_does_no_harm() -> None:
-    called = {"name": "real", "kind": "scheduler", "timeout": "1s"}
+    real = called("real", "scheduler", "1s")
     path = "/api/v1/namespaces/default/pods/kubescene-park-"
     with stage() as made:
         puppet = attached(made, "real", PODS)
-        with playing(made, scenario(STORY, called, simulated=("real",))) as play:
+        with playing(made, scenario(STORY, real, simulated=("real",))) as play:
             play.until_in_turns("real")
             strange = puppet.later("PATCH", f"{path}x/status", {})
             read = puppet.later("GET", f"{path}1")
@@ -346,7 +351,7 @@ def test_a_scenario_that_is_deleted_answers_all_that_is_held() -> None:
     with stage() as made:
         holder, late = attached(made, "holder"), attached(made, "late")
         with playing(made, held_by(LATE)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             held = [late.create("x"), late.later("GET", f"{CONFIG_MAPS}/a")]
             play.until_held("late", 2)
             made.client().delete(ObjectRef(SCENARIO, "outside"))
@@ -364,7 +369,7 @@ def test_a_server_that_ends_waits_for_nobody_who_is_held() -> None:
         late = attached(made, "late")
         attached(made, "holder")
         with playing(made, held_by(LATE)) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             held = late.create("x")
             play.until_held("late")
             made.server.stop()
@@ -396,9 +401,9 @@ def test_one_that_parks_uncalled_goes_on_when_the_scenario_is_over() -> None:
         stranger = Puppet(made, "stranger")
         attached(made, "holder")
         with playing(made, held_by()) as play:
-            until(lambda: play.program("holder").may_read)
+            play.until(lambda: play.program("holder").may_read)
             parked = stranger.later("POST", "/simulator/v1/park", {"name": "stranger"})
-            until(lambda: bool(play.program("stranger").parked))
+            play.until(lambda: bool(play.program("stranger").parked))
             made.client().delete(ObjectRef(SCENARIO, "outside"))
             assert parked.result().code == 200
             play.failure()
