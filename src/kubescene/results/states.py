@@ -27,7 +27,7 @@ POD_BEGINS = b'{"apiVersion":"v1","kind":"Pod","metadata":{'
 METADATA_AT = len(POD_BEGINS) - 1
 END_OF_METADATA = b'},"spec":'
 STATUS_BEGINS = b',"status":'
-SHARED_METADATA = re.compile(rb'"(?:labels|ownerReferences)":')
+LABELS, OWNERS = b'"labels":', b'"ownerReferences":'
 BOUND = re.compile(rb'\{"spec":\{"nodeName":"([^"\\]*)"\}\}')
 KEPT = 1024
 """So many answers of each kind are remembered; pods of one template share one."""
@@ -157,7 +157,7 @@ class States:
             known = self.pod(taken_apart(text))
             _keep(self._pods, rest, msgspec.structs.replace(known, owner="", labels=NO_LABELS))
             return known
-        if SHARED_METADATA.search(text, 0, cut) is None:
+        if text.find(LABELS, 0, cut) < 0 and text.find(OWNERS, 0, cut) < 0:
             return known
         metadata = _METADATA.decode(text[METADATA_AT : cut + 1])
         return PodState(
