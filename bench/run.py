@@ -29,6 +29,7 @@ BENCHMARKS = (
     "api_server",
     "http_client",
     "live_scenario",
+    "outside",
     "compare",
     "report",
     "matrix",

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,14 +86,16 @@ class Stage:
 
     def play(self, document: JsonObject) -> Played:
         """Create the Scenario and wait for its end."""
-        client = self.client()
-        client.create(document)
         ref = ObjectRef(SCENARIO, document["metadata"]["name"])
-        for row in client.follow_row(ref):
-            if row is None or row.cells.get("Phase") in ENDS:
-                break
-        status = client.get(ref)["status"]
-        client.close()
+        with closing(self.client()) as client:
+            client.create(document)
+            for row in client.follow_row(ref):
+                if row is not None and row.cells.get("Phase") in ENDS:
+                    break
+                if row is None:
+                    # Somebody may have deleted it.
+                    client.get(ref)
+            status = client.get(ref)["status"]
         log = self.server.engine.call(lambda: self._log(ref.name))
         return Played(status["phase"], status.get("message", ""), status, log)
 

@@ -59,7 +59,7 @@ class Puppet:
     def __init__(self, made: Stage, name: str, product: str = "puppet") -> None:
         self.name = name
         self._port = made.server.port
-        self._headers = {"User-Agent": f"{product}/v1", "Content-Type": "application/json"}
+        self._product = product
         self._pool = ThreadPoolExecutor(64)
         self._open: list[HTTPConnection] = []
         self._streams: list[HTTPResponse] = []
@@ -97,7 +97,9 @@ class Puppet:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
         self._open.append(connection)
         data = None if body is None else json.dumps(body).encode()
-        connection.request(method, f"/as/{self.name}{path}", data, self._headers)
+        form = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"User-Agent": f"{self._product}/v1", "Content-Type": form}
+        connection.request(method, f"/as/{self.name}{path}", data, headers)
         return connection
 
 

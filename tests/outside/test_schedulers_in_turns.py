@@ -9,6 +9,7 @@ import yaml
 
 from kubescene.testing.__main__ import main
 from kubescene.testing.comparing_schedulers import Differences, OtherScheduler, command_of, ours
+from kubescene.timeline.pod_facts import PodScheduled
 from kubescene.types import JsonObject
 from outside_runs import create, done, scenario, stage
 from real_programs import require_program
@@ -95,6 +96,21 @@ def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherSchedule
     here = ours(story(name))
     assert len(here) >= 18
     assert list(Differences(here, other.play(story(name))).lines()) == []
+
+
+@pytest.mark.parametrize("name", ["equal", "many"])
+def test_plain_pods_given_at_once_are_decided_as_one_by_one(name: str, binary: str) -> None:
+    with stage() as made:
+        made.start("kube-scheduler", f"{binary} {{settings}}", "scheduler")
+        run = made.play(scenario(SCENARIOS[name], {**KUBE_SCHEDULER, "feed": "AllPods"}))
+    assert (run.phase, run.message) == ("Succeeded", "")
+    bound = [
+        (str(fact.step), fact.name, fact.node)
+        for fact in run.facts
+        if isinstance(fact, PodScheduled)
+    ]
+    here = [each for each in ours(story(name)) if each.node]
+    assert bound == [(each.step, each.pod.partition("/")[2], each.node) for each in here]
 
 
 def test_twenty_runs_are_alike(binary: str) -> None:

@@ -99,6 +99,9 @@ class Program:
     def close_feed(self, feed: Feed) -> None:
         if feed in self.feeds:
             self.feeds.remove(feed)
+        if not self.feeds:
+            # It hears of nothing any more: in its turn one will see whether it comes back.
+            self._changed()
 
     @property
     def has_seen(self) -> bool:

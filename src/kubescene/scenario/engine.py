@@ -351,7 +351,7 @@ class Engine:
             self.scenario.outside = self._stage.statuses()
         self._publish()
         self.scenario.write()
-        self.world.guard(Frozen(self.scenario, self._outside if phase.is_final else ()))
+        self.world.guard(Frozen(self.scenario, self._outside))
         if phase.is_final:
             self._dismiss()
         for hook in self.world.instruments.run_ended:

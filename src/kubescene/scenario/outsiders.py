@@ -14,7 +14,7 @@ class Frozen:
     """The gate after a run: a paused scenario still keeps outsiders away.
 
     ``outside`` were its controllers in other programs: what they write after its end would change
-    what it has left behind.
+    what it has left behind. That they are there they may say at any time.
     """
 
     def __init__(self, scenario: LiveScenario, outside: Collection[str] = ()) -> None:
@@ -28,9 +28,12 @@ class Frozen:
         self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
     ) -> None:
         del subresource
-        if actor.name in self._outside and resource_type.group_resource not in BOOKKEEPING:
-            raise too_late(self._scenario.name, actor)
         paused = self._scenario.phase is ScenarioPhase.PAUSED
+        if actor.name in self._outside:
+            if resource_type.group_resource in BOOKKEEPING:
+                return
+            if not paused:
+                raise too_late(self._scenario.name, actor)
         if actor.role is Role.USER and paused and self._scenario.exists:
             refuse_outsider(self._scenario, actor, resource_type, name)
 

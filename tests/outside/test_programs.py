@@ -1,0 +1,166 @@
+"""Programs outside as the engine thread keeps them: what waits, what is forgotten, who speaks."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kubescene.actors import Role
+from kubescene.api.changes import Change, ChangeType
+from kubescene.api.scheme import GroupResource
+from kubescene.clock import VirtualClock
+from kubescene.cluster import Cluster
+from kubescene.errors import ScenarioError
+from kubescene.outside.asking import PODS, Asked
+from kubescene.outside.programs import MOST_HELD, Held, Program, Reply
+from kubescene.outside.stage import MOST_KNOWN, OutsideStage
+from kubescene.outside.turns.operator import OperatorTurn
+from kubescene.outside.turns.waiting_pods import WaitingPods
+from kubescene.scenario.outside import OutsideController
+from kubescene.testing import make_pod
+
+CONFIG_MAPS = GroupResource("", "configmaps")
+GONE = Reply(b"{}", 403)
+
+
+def write(name: str, told: list[Reply | None], product: str = "p") -> Held:
+    return Held(Asked("create", CONFIG_MAPS, name=name), told.append, product)
+
+
+def closed(*, is_alone: bool = False) -> Program:
+    program = Program("p", VirtualClock())
+    program.open_feed(PODS, lambda: None, "p")
+    program.enter(is_alone=is_alone)
+    program.close()
+    return program
+
+
+def test_what_was_dropped_is_not_let_in_any_more() -> None:
+    program, told = closed(), list[Reply | None]()
+    first, second = write("a", told), write("b", told)
+    program.arrive(second)
+    program.arrive(first)
+    batch = program.writes
+    assert batch == [first, second]
+    assert program.drop(first)
+    assert program.writes == [second]
+    program.let_in(first)
+    assert (program.passed, told) == (0, [])
+    program.let_in(second)
+    assert (program.passed, told, program.writes) == (1, [None], [])
+
+
+@pytest.mark.parametrize("allowance", [0, 3])
+def test_a_flood_begins_after_what_was_to_be_expected(allowance: int) -> None:
+    program, told = closed(), list[Reply | None]()
+    program.allowance = allowance
+    for number in range(MOST_HELD + allowance):
+        program.arrive(write(f"a{number}", told))
+    program.check()
+    program.arrive(write("last", told))
+    with pytest.raises(ScenarioError, match=r"controller p: more than 100\d of its requests"):
+        program.check()
+    assert [reply and reply.code for reply in told] == [429]
+    program.release(GONE)
+    assert len(told) == MOST_HELD + allowance + 1
+    program.enter(is_alone=False)
+    program.check()
+
+
+def test_who_spoke_before_the_scenario_began_is_part_of_the_program() -> None:
+    program, told = Program("p", VirtualClock()), list[Reply | None]()
+    program.open_feed(PODS, lambda: None, "watcher")
+    program.enter(is_alone=True)
+    program.arrive(write("a", told, "writer"))
+    program.close()
+    for product in ("watcher", "writer"):
+        program.arrive(write("b", told, product))
+    program.check()
+    program.arrive(write("c", told, "kubectl"))
+    with pytest.raises(ScenarioError, match=r"kubectl spoke in its name .* watcher and writer"):
+        program.check()
+
+
+def test_those_who_only_park_are_remembered_within_bounds() -> None:
+    stage = OutsideStage(Cluster(), VirtualClock())
+    for number in range(MOST_KNOWN + 50):
+        program = stage.program(f"p{number}")
+        stage.park(program, write("", []))
+        stage.forget(program)
+    assert len(stage._programs) == MOST_KNOWN
+    assert stage.program("p0").has_parked
+
+
+def test_a_stranger_is_kept_once_however_often_it_parks() -> None:
+    stage = OutsideStage(Cluster(), VirtualClock())
+    stage.is_playing = lambda: True
+    program, told = stage.program("p"), list[Reply | None]()
+    for _ in range(3):
+        held = write("", told)
+        stage.park(program, held)
+        program.drop(held)
+    stage.park(program, write("", told))
+    assert list(stage._strangers) == ["p"]
+    stage.leave("s")
+    assert (told, stage._strangers) == ([None], {})
+
+
+def test_a_turn_that_fails_to_end_keeps_nobody_from_being_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage, told = OutsideStage(Cluster(), VirtualClock()), list[Reply | None]()
+    for name in ("a", "b"):
+        stage.enter(OutsideController(name), Role.SIMULATION)
+        stage.program(name).close()
+        stage.program(name).arrive(write(name, told))
+    monkeypatch.setattr(OperatorTurn, "end", failing)
+    with pytest.raises(ZeroDivisionError):
+        stage.leave("s")
+    assert [reply and reply.code for reply in told] == [403, 403]
+    assert (stage.called, stage._programs) == ({}, {})
+
+
+def failing(turn: object) -> None:
+    raise ZeroDivisionError
+
+
+Waiting = tuple[WaitingPods, Callable[..., list[str]]]
+
+
+@pytest.fixture
+def waiting() -> Waiting:
+    cluster = Cluster()
+    store = cluster.store
+    pods = WaitingPods("default-scheduler", store)
+
+    def tell(name: str, kind: ChangeType = ChangeType.ADDED, **spec: object) -> list[str]:
+        pod = make_pod(name).build()
+        pod["spec"] |= spec
+        if kind is ChangeType.ADDED:
+            cluster.create(pod)
+        (record,) = [each for each in store.list(PODS) if each.name == name]
+        sent = pods.sift([Change(kind, record, None, store)])
+        return [each.record.name for each in sent]
+
+    return pods, tell
+
+
+def names(changes: list[Change]) -> list[str]:
+    return [change.record.name for change in changes]
+
+
+def test_pods_are_given_by_priority_then_age_and_only_once(waiting: Waiting) -> None:
+    pods, tell = waiting
+    for name in ("b", "a", "d", "c"):
+        assert tell(name) == []
+    assert names(pods.take(everything=False)) == ["b"]
+    assert tell("d", ChangeType.DELETED) == []
+    assert tell("b", ChangeType.MODIFIED) == ["b"]
+    assert tell("c", ChangeType.MODIFIED) == []
+    assert names(pods.take(everything=True)) == ["a", "c"]
+    assert names(pods.take(everything=True)) == []
+
+
+def test_a_gated_pod_stands_in_the_line_by_its_age_once_it_is_free(waiting: Waiting) -> None:
+    pods, tell = waiting
+    assert tell("gated", schedulingGates=[{"name": "g"}]) == []
+    assert names(pods.take(everything=True)) == []
