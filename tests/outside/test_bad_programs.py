@@ -229,6 +229,23 @@ def test_a_write_out_of_turn_is_held_and_carried_out_in_its_turn() -> None:
         assert run.told_by("late") == [("1.2", "ObjectCreated", "x")]
 
 
+def test_of_several_writes_the_first_by_name_is_carried_out_whenever_it_came() -> None:
+    with stage() as made:
+        holder, late = attached(made, "holder"), attached(made, "late")
+        with playing(made, held_by(LATE)) as play:
+            play.until(lambda: play.program("holder").may_read)
+            for count, name in enumerate(("y", "x", "z"), start=1):
+                late.create(name)
+                play.until_held("late", count)
+            holder.create("go").result()
+            run = play.end()
+        assert [(step, name) for step, _, name in run.told_by("late")] == [
+            ("1.2", "x"),
+            ("1.3", "y"),
+            ("1.4", "z"),
+        ]
+
+
 def test_a_write_whose_sender_hangs_up_is_not_carried_out() -> None:
     with stage() as made:
         holder = attached(made, "holder")
