@@ -1,12 +1,12 @@
 """Programs outside as the engine thread keeps them: what waits, what is forgotten, who speaks."""
 
-from collections.abc import Callable
-
 import pytest
 
-from kubescene.actors import Role
+from kubescene.actors import ENGINE, Role
 from kubescene.api.changes import Change, ChangeType
+from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource
+from kubescene.client import ObjectRef
 from kubescene.clock import VirtualClock
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
@@ -123,25 +123,37 @@ def failing(turn: object) -> None:
     raise ZeroDivisionError
 
 
-Waiting = tuple[WaitingPods, Callable[..., list[str]]]
+class Telling:
+    """Pods of a cluster, told as changes to those who wait."""
+
+    def __init__(self, pods: WaitingPods, cluster: Cluster) -> None:
+        self._pods, self._cluster = pods, cluster
+
+    def __call__(self, name: str, kind: ChangeType = ChangeType.ADDED, **spec: object) -> list[str]:
+        store, pod = self._cluster.store, make_pod(name).build()
+        pod["spec"] |= spec
+        if kind is ChangeType.ADDED:
+            self._cluster.create(pod)
+        (record,) = [each for each in store.list(PODS) if each.name == name]
+        return names(self._pods.sift([Change(kind, record, None, store)]))
+
+    def free(self, name: str) -> list[str]:
+        """Take the gates away."""
+        client = self._cluster.client(ENGINE)
+        pod = client.get(ObjectRef(POD, name, "default"))
+        del pod["spec"]["schedulingGates"]
+        client.update(pod)
+        return self(name, ChangeType.MODIFIED)
+
+
+Waiting = tuple[WaitingPods, Telling]
 
 
 @pytest.fixture
 def waiting() -> Waiting:
     cluster = Cluster()
-    store = cluster.store
-    pods = WaitingPods("default-scheduler", store)
-
-    def tell(name: str, kind: ChangeType = ChangeType.ADDED, **spec: object) -> list[str]:
-        pod = make_pod(name).build()
-        pod["spec"] |= spec
-        if kind is ChangeType.ADDED:
-            cluster.create(pod)
-        (record,) = [each for each in store.list(PODS) if each.name == name]
-        sent = pods.sift([Change(kind, record, None, store)])
-        return [each.record.name for each in sent]
-
-    return pods, tell
+    pods = WaitingPods("default-scheduler", cluster.store)
+    return pods, Telling(pods, cluster)
 
 
 def names(changes: list[Change]) -> list[str]:
@@ -161,6 +173,16 @@ def test_pods_are_given_by_priority_then_age_and_only_once(waiting: Waiting) -> 
 
 
 def test_a_gated_pod_stands_in_the_line_by_its_age_once_it_is_free(waiting: Waiting) -> None:
+    pods, tell = waiting
+    assert tell("gated", schedulingGates=[{"name": "g"}]) == []
+    assert tell("later") == []
+    assert tell("gated", ChangeType.MODIFIED) == []
+    assert tell.free("gated") == []
+    assert tell("gated", ChangeType.MODIFIED) == []
+    assert names(pods.take(everything=True)) == ["gated", "later"]
+
+
+def test_a_gated_pod_is_not_given(waiting: Waiting) -> None:
     pods, tell = waiting
     assert tell("gated", schedulingGates=[{"name": "g"}]) == []
     assert names(pods.take(everything=True)) == []

@@ -99,7 +99,11 @@ def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherSchedule
 
 
 @pytest.mark.parametrize("name", ["equal", "many"])
-def test_plain_pods_given_at_once_are_decided_as_one_by_one(name: str, binary: str) -> None:
+def test_plain_pods_given_at_once_are_decided_as_one_by_one(
+    name: str, binary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many bindings as pods wait at once: that is no flood.
+    monkeypatch.setattr("kubescene.outside.programs.MOST_HELD", 10)
     with stage() as made:
         made.start("kube-scheduler", f"{binary} {{settings}}", "scheduler")
         run = made.play(scenario(SCENARIOS[name], {**KUBE_SCHEDULER, "feed": "AllPods"}))

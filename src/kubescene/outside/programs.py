@@ -178,9 +178,13 @@ class Program:
     def let_in(self, held: Held) -> None:
         """One that is held is carried out now; `answered` follows, unless its sender has gone."""
         if held in self.held:
-            self.held.remove(held)
-            self._sorted = None
+            self._remove(held)
             self._pass(held)
+
+    def _remove(self, held: Held) -> None:
+        self.held.remove(held)
+        if self._sorted is not None and not held.asked.reads:
+            self._sorted.remove(held)
 
     def _pass(self, held: Held) -> None:
         held.is_let_in = True
@@ -194,10 +198,12 @@ class Program:
 
     def drop(self, held: Held) -> bool:
         """Whoever sent it has gone: it is not carried out. False if it was decided already."""
-        for waiting in (self.held, self.parkings, self.parked):
+        if held in self.held:
+            self._remove(held)
+            return True
+        for waiting in (self.parkings, self.parked):
             if held in waiting:
                 waiting.remove(held)
-                self._sorted = None
                 return True
         return False
 
