@@ -387,6 +387,18 @@ def test_a_pod_that_is_only_named_like_a_park_pod_does_no_harm() -> None:
         assert plays_on(made)
 
 
+def test_who_only_reads_a_park_pod_does_not_stand_still() -> None:
+    real = called("real", "scheduler", "1s")
+    with stage() as made:
+        puppet = attached(made, "real", PODS)
+        with playing(made, scenario(STORY, real, simulated=("real",))) as play:
+            play.until_in_turns("real")
+            read = puppet.later("GET", "/api/v1/namespaces/default/pods/kubescene-park-1")
+            run = play.end()
+        assert "controller real: after 1 s it had not come to a stand: it did not" in run.message
+        assert read.result().code == 200
+
+
 # -- the end ---------------------------------------------------------------------------------
 
 
