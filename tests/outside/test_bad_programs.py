@@ -219,6 +219,31 @@ def test_a_bag_that_writes_without_end_is_stopped(monkeypatch: pytest.MonkeyPatc
         assert plays_on(made)
 
 
+def test_a_loop_that_writes_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubescene.outside.turns.operator.MOST_WRITES", 3)
+    with stage({"fan-out": f"{FAN_OUT} --park"}) as made:
+        story = [create(1, config_map("a", fan_out=9)), done(2)]
+        run = made.play(scenario(story, {"name": "fan-out"}, simulated=("fan-out",)))
+        assert run.message == (
+            "controller fan-out: it wrote 4 times in one loop, without end as it seems"
+        )
+        assert plays_on(made)
+
+
+@pytest.mark.parametrize("path", [PODS, f"{PODS}?watch=true&resourceVersion=0"])
+def test_a_scheduler_that_lists_all_pods_in_the_middle_is_not_shown_them(path: str) -> None:
+    with stage() as made:
+        puppet = attached(made, "mine", PODS)
+        document = scenario(STORY, called("mine", "scheduler"), simulated=("mine",))
+        with playing(made, document) as play:
+            play.until_in_turns("mine")
+            puppet.later("GET", path)
+            run = play.end()
+        assert run.phase == "Failed"
+        assert "controller mine: it wants to list all pods in the middle" in run.message
+        assert plays_on(made)
+
+
 # -- out of turn -----------------------------------------------------------------------------------
 
 

@@ -156,7 +156,15 @@ def asked_of(target: Target, request: Request, body: bytes) -> Asked:
     resource = target.resource_type.group_resource
     name = target.name or (name_in(body, request) if verb == "create" else "")
     place = (target.subresource, target.namespace, name)
-    return Asked(verb, resource, *place, body, request.is_dry_run)
+    return Asked(verb, resource, *place, body, request.is_dry_run, lists_anew(verb, request))
+
+
+def lists_anew(verb: str, request: Request) -> bool:
+    """Whether a reader asks for all that exists, instead of going on from where it was."""
+    if verb == "watch":
+        since = request.query.get("resourceVersion", "")
+        return since in ("", "0") or request.flag("sendInitialEvents")
+    return verb == "list"
 
 
 def name_in(body: bytes, request: Request) -> str:

@@ -27,6 +27,8 @@ class Asked(NamedTuple):
     name: str = ""
     body: bytes = b""
     dry_run: bool = False
+    lists: bool = False
+    """Whether it wants to know what exists: a list, or a watch that begins with that."""
 
     @property
     def reads(self) -> bool:
@@ -35,6 +37,10 @@ class Asked(NamedTuple):
     @property
     def is_bind(self) -> bool:
         return self.subresource == "binding" or self.resource.resource == "bindings"
+
+    @property
+    def lists_pods(self) -> bool:
+        return self.lists and self.resource == PODS
 
     @property
     def is_pod_status(self) -> bool:

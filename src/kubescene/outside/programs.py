@@ -69,6 +69,8 @@ class Program:
         self.has_parked = False
         self.is_open = True
         self.may_read = False
+        self.sees_pods_in_turn = False
+        """Whether it is shown pods one by one, so that it may not list them."""
         self.passed = 0
         """Requests that were let in and are not answered yet."""
         self.last_heard = 0
@@ -138,7 +140,7 @@ class Program:
             self._refuse(held, ForbiddenError(self._tell_another(held)))
         elif treatment is Treatment.PARK_POD:
             self.parkings.append(held)
-        elif treatment is Treatment.READ and self.may_read:
+        elif self.may_read and treatment is Treatment.READ and self._may_know(held.asked):
             self._pass(held)
         elif len(self.held) >= MOST_HELD + self.allowance:
             self._refuse(held, TooManyRequestsError(self._tell_flood(held)))
@@ -223,8 +225,11 @@ class Program:
     def let_read(self) -> None:
         """Its turn: what it wants to know it may know."""
         self.may_read = True
-        for held in [each for each in self.held if each.asked.reads]:
+        for held in [each for each in self.held if self._may_know(each.asked)]:
             self.let_in(held)
+
+    def _may_know(self, asked: Asked) -> bool:
+        return asked.reads and not (self.sees_pods_in_turn and asked.lists_pods)
 
     @property
     def is_waiting(self) -> bool:
@@ -254,6 +259,7 @@ class Program:
 
     def release(self, too_late: Reply) -> None:
         """The scenario is over: nothing is held any more, and late writes change nothing."""
+        self.sees_pods_in_turn = False
         self.is_open, self.may_read, self.wake, self._sorted = True, False, None, None
         for held in self._taken(self.held) + self._taken(self.parkings):
             if held.asked.reads:

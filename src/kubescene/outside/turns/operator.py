@@ -7,8 +7,12 @@ all of the loop in one turn; of several workers that wait one goes on.
 """
 
 from kubescene.control import WAITING, Progress
+from kubescene.errors import ScenarioError
 from kubescene.outside.idleness import ONE_WORKER, Idleness
 from kubescene.outside.turns.turn import Turn
+
+MOST_WRITES = 10_000
+"""In one loop of a program that parks."""
 
 
 class OperatorTurn(Turn):
@@ -25,7 +29,7 @@ class OperatorTurn(Turn):
         program = self._program
         if not program.feeds:
             return self._come_back()
-        self._wrote = False
+        self._wrote = 0
         program.let_read()
         program.give_all()
         program.unpark(most=1)
@@ -47,13 +51,18 @@ class OperatorTurn(Turn):
             return WAITING
         if writes := program.writes:
             program.let_in(writes[0])
-            self._wrote = True
+            self._wrote += 1
+            if self._wrote > MOST_WRITES:
+                raise ScenarioError(
+                    f"it wrote {self._wrote} times in one loop, without end as it seems",
+                    where=f"controller {self.name}",
+                )
             # One that tells when its loop is over: until then its writes belong together.
             state = self._echoing if program.has_parked else self._answering
             return self._go(state, "its write was not answered")
         if len(program.parked) > self._others:
             # A loop is over; whether another follows, only its own queue knows.
-            return self._end(Progress(wrote=self._wrote, more=True))
+            return self._end(Progress(wrote=self._wrote > 0, more=True))
         if not program.feeds:
             return self._come_back()
         if self._wrote or not self._is_content():

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from kubescene.api.changes import Change, ChangeType
 from kubescene.clock import SECOND
 from kubescene.control import IDLE, WAITING, Progress
+from kubescene.errors import ScenarioError
 from kubescene.outside.asking import PODS
 from kubescene.outside.idleness import ONE_WORKER, Idleness
 from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply
@@ -52,6 +53,15 @@ class SchedulerTurn(Turn):
             feed.release(events)
         self._answer_parked()
 
+    def run_once(self) -> Progress:
+        if any(held.asked.lists_pods for held in self._program.held):
+            raise ScenarioError(
+                "it wants to list all pods in the middle of the scenario (its watch was broken "
+                "off): from then on it would see them all at once",
+                where=f"controller {self.name}",
+            )
+        return super().run_once()
+
     # -- giving -----------------------------------------------------------------------------------
 
     def _begin(self) -> Progress:
@@ -59,6 +69,7 @@ class SchedulerTurn(Turn):
         if self._idle is None:
             self._idle = Idleness(self._program, self._world.real_clock, ONE_WORKER)
             self._waiting = WaitingPods(self._declared.scheduler_name, self._world.decoder)
+            self._program.sees_pods_in_turn = True
         self._program.unpark()
         self._program.let_read()
         return self._give(parks=True)
