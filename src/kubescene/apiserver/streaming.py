@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from kubescene.api.records import Record
-from kubescene.api.scheme import GroupResource
+from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.identity import DEFAULT_ACTOR
 from kubescene.apiserver.negotiation import Form, Shape
@@ -21,6 +21,7 @@ from kubescene.apiserver.rendering import Renderer, check_include, is_large
 from kubescene.apiserver.requests import Receive, Request, Send
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import Selection, select
+from kubescene.apiserver.shared_frames import SharedFrames
 from kubescene.apiserver.turnstile import product_of
 from kubescene.apiserver.versions import NOT_OLDER_THAN, invalid_options, parse_version, too_large
 from kubescene.apiserver.wakeups import Sleeper, Wakeups
@@ -109,6 +110,7 @@ class WatchStreams:
         self._renderer = renderer
         self._wakeups: Wakeups | None = None
         self._sleepers: set[Sleeper] = set()
+        self._frames: dict[GroupVersionKind, SharedFrames] = {}
         self._is_closed = False
         self.backlog = WATCH_BACKLOG
 
@@ -131,8 +133,9 @@ class WatchStreams:
         include = request.query.get("includeObject", "")
         if form.shape is Shape.TABLE:
             check_include(include)
+        shared = self._shared_by(target.resource_type, form)
         encoder = EventEncoder(
-            self._renderer, target.resource_type, options.selection, form, include
+            self._renderer, target.resource_type, options.selection, form, include, shared
         )
         opened: list[Registered] = []
         try:
@@ -152,6 +155,7 @@ class WatchStreams:
             request.finish()
         stream = WatchStream(self, options, registered, encoder, sleeper, send)
         self._sleepers.add(sleeper)
+        shared.readers += 1
         gone = asyncio.ensure_future(_wait_gone(receive, sleeper))
         try:
             if self._is_closed:
@@ -159,8 +163,18 @@ class WatchStreams:
             await _unless_cut_off(stream.run(), registered.watch, sleeper)
         finally:
             self._sleepers.discard(sleeper)
+            shared.leave()
             self._engine.post(partial(self._close, opened))
             gone.cancel()
+
+    def _shared_by(self, resource_type: ResourceType, form: Form) -> SharedFrames:
+        """The frames of all who watch this kind in its plain form; others have none in common.
+
+        How a custom object is shown may change with its definition.
+        """
+        if resource_type.custom or not form.is_plain:
+            return SharedFrames()
+        return self._frames.setdefault(resource_type.gvk, SharedFrames())
 
     def _close(self, opened: list[Registered]) -> None:
         for registered in opened:

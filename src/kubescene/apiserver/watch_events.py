@@ -14,6 +14,7 @@ from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import Form, Shape
 from kubescene.apiserver.rendering import ListMeta, Renderer, metadata_only
 from kubescene.apiserver.selection import Selection
+from kubescene.apiserver.shared_frames import SharedFrames
 from kubescene.types import JsonObject
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -41,7 +42,10 @@ class EventEncoder:
         selection: Selection,
         form: Form,
         include: str,
+        shared: SharedFrames,
     ) -> None:
+        """``shared`` are the frames of others that show the same objects in the same form."""
+        self._shared = shared
         self._renderer = renderer
         self._resource_type = resource_type
         self._selection = selection
@@ -61,10 +65,13 @@ class EventEncoder:
 
     def frames(self, changes: Iterable[Change]) -> Iterator[bytes]:
         """Frames of changes; empty for those that the selection does not see."""
-        if self._selection.is_everything:
-            encode = self._encode
-            return (_HEADS[change.type] + encode(change.record) + _END for change in changes)
-        return map(self._shown, changes)
+        if not self._selection.is_everything:
+            return map(self._shown, changes)
+        frame_of, make = self._shared.of, self._frame
+        return (frame_of(change, make) for change in changes)
+
+    def _frame(self, change: Change) -> bytes:
+        return _HEADS[change.type] + self._encode(change.record) + _END
 
     def bookmark(self, revision: int, *, ends_initial: bool = False) -> bytes:
         """How far the watch has come, although nothing happened."""
