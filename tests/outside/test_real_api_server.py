@@ -288,11 +288,11 @@ def test_a_cluster_that_is_not_disposable_is_left_alone(stage: Stage) -> None:
     stage.user.patch(system, {"metadata": {"annotations": {"kubescene.dev/disposable": None}}})
     stage.user.create(make_pod("precious").build())
     try:
-        played = stage.play(scenario("wipes", create(1, NODE_1), done(1)))
+        played = stage.play(scenario("wipes", create(1, make_node("untouched").cpu("4").build()), done(1)))
         assert played["status"]["phase"] == "Failed"
         assert "kubectl annotate namespace kube-system" in played["status"]["message"]
         assert stage.user.find(ObjectRef(POD, "precious", "default")) is not None
-        assert stage.user.find(ObjectRef(NODE, "n1")) is None
+        assert stage.user.find(ObjectRef(NODE, "untouched")) is None
     finally:
         stage.user.delete(ObjectRef(POD, "precious", "default"))
 

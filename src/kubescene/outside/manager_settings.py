@@ -69,6 +69,7 @@ def manager_arguments(controllers: Sequence[str] = WORKLOADS) -> list[str]:
         f"--controllers={','.join(controllers)}",
         "--leader-elect=false",
         "--use-service-account-credentials=false",
+        "--secure-port=0",
         f"--kube-api-qps={LEAST_RATE}",
         f"--kube-api-burst={LEAST_RATE}",
         *(f"--concurrent-{name}-syncs=1" for name in ONE_WORKER),
