@@ -288,7 +288,8 @@ def test_a_cluster_that_is_not_disposable_is_left_alone(stage: Stage) -> None:
     stage.user.patch(system, {"metadata": {"annotations": {"kubescene.dev/disposable": None}}})
     stage.user.create(make_pod("precious").build())
     try:
-        played = stage.play(scenario("wipes", create(1, make_node("untouched").cpu("4").build()), done(1)))
+        untouched = make_node("untouched").cpu("4").build()
+        played = stage.play(scenario("wipes", create(1, untouched), done(1)))
         assert played["status"]["phase"] == "Failed"
         assert "kubectl annotate namespace kube-system" in played["status"]["message"]
         assert stage.user.find(ObjectRef(POD, "precious", "default")) is not None
