@@ -39,14 +39,11 @@ LARGE_TIMELINE = 1000
 """From so many facts on, joining the object takes longer than an event loop should be held."""
 
 
-class ScenarioResource:
-    """Writes the status of one stored Scenario."""
+class ToldStatus:
+    """What the engine says of a Scenario until it is written, wherever that is."""
 
-    def __init__(self, store: Store, record: Record) -> None:
-        self._store = store
+    def __init__(self, record: Record) -> None:
         self._record = record
-        self._author_spec: JsonObject = {}
-        self._take_over(record)
         self.phase = ScenarioPhase.PENDING
         self.message = ""
         self.step = ScenarioStep(0, 0)
@@ -64,6 +61,31 @@ class ScenarioResource:
     @property
     def uid(self) -> str:
         return self._record.uid
+
+    def _state(self) -> "State":
+        return State(
+            self.phase,
+            self.message,
+            self.step,
+            self.step_phase,
+            self.controller,
+            self.ignored,
+            self.expectations,
+            self.outside,
+        )
+
+    def _status(self) -> JsonObject:
+        return status_of(self._state())
+
+
+class ScenarioResource(ToldStatus):
+    """Writes the status of one stored Scenario."""
+
+    def __init__(self, store: Store, record: Record) -> None:
+        super().__init__(record)
+        self._store = store
+        self._author_spec: JsonObject = {}
+        self._take_over(record)
 
     @property
     def exists(self) -> bool:
@@ -149,21 +171,6 @@ class ScenarioResource:
                 RESULT_CLOSES,
             )
         )
-
-    def _state(self) -> "State":
-        return State(
-            self.phase,
-            self.message,
-            self.step,
-            self.step_phase,
-            self.controller,
-            self.ignored,
-            self.expectations,
-            self.outside,
-        )
-
-    def _status(self) -> JsonObject:
-        return status_of(self._state())
 
 
 class ScenarioPayload(Composite):

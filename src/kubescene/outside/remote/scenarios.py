@@ -21,15 +21,10 @@ from kubescene.api.options import WriteOptions
 from kubescene.api.patches import diff_merge_patch
 from kubescene.api.records import Record
 from kubescene.client import ObjectRef
-from kubescene.clock import ScenarioStep
 from kubescene.errors import ApiError, ScenarioGoneError
 from kubescene.outside.remote.cluster import RemoteCluster
 from kubescene.outside.remote.link import Announcement
-from kubescene.scenario.edits import IgnoredOperation
-from kubescene.scenario.outside import OutsideStatus
-from kubescene.scenario.phases import ScenarioPhase, StepPhase
-from kubescene.scenario.resource import NO_TIMELINE, State, status_of
-from kubescene.timeline import Outcome
+from kubescene.scenario.resource import ToldStatus
 from kubescene.types import JsonObject
 from kubescene.version import __version__
 
@@ -39,7 +34,7 @@ TOO_LARGE = ("too large", "larger than max")
 """What etcd, and the API server's client of it, say of a request that they do not take."""
 
 
-class RemoteScenario:
+class RemoteScenario(ToldStatus):
     """Writes the status of one Scenario. ``folder`` is where its timeline is kept in any case.
 
     With ``waits``, a write returns when the mirror shows it.
@@ -54,34 +49,17 @@ class RemoteScenario:
         waits: bool = False,
         most_bytes: int = MOST_BYTES,
     ) -> None:
+        super().__init__(record)
         self._cluster = cluster
         self._folder = folder
         self._waits = waits
         self._most_bytes = most_bytes
-        self._record = record
         self._spec: JsonObject = {}
         self._metadata: JsonObject = {}
         self._take_over(record)
         self._written: JsonObject = cluster.store.decoded(record).get("status") or {}
         self._result: tuple[SupportsBytes | None, JsonObject] = (None, {})
         self._is_stored_apart = False
-        self.phase = ScenarioPhase.PENDING
-        self.message = ""
-        self.step = ScenarioStep(0, 0)
-        self.step_phase: StepPhase | None = None
-        self.controller = ""
-        self.ignored: tuple[IgnoredOperation, ...] = ()
-        self.expectations: tuple[Outcome, ...] = ()
-        self.outside: tuple[OutsideStatus, ...] = ()
-        self.timeline: SupportsBytes = NO_TIMELINE
-
-    @property
-    def name(self) -> str:
-        return self._record.name
-
-    @property
-    def uid(self) -> str:
-        return self._record.uid
 
     @property
     def exists(self) -> bool:
@@ -147,20 +125,6 @@ class RemoteScenario:
                 ) from None
             raise
         self._written = status
-
-    def _status(self) -> JsonObject:
-        return status_of(
-            State(
-                self.phase,
-                self.message,
-                self.step,
-                self.step_phase,
-                self.controller,
-                self.ignored,
-                self.expectations,
-                self.outside,
-            )
-        )
 
     def _published(self) -> JsonObject:
         """``scenarioResult``, made anew when there is another timeline."""
