@@ -159,7 +159,7 @@ def test_one_case_can_be_picked(
         (gzip.compress(b"[]\n"), 'expected an object with "case" and "result"'),
         (gzip.compress(b'{"case": {}, "result": {}}'), 'case has no text "id"'),
         (
-            gzip.compress(b'{"case": {"id": "a", "family": "b"}, "result": {}}'),
+            gzip.compress(b'{"case": {"id": "a", "family": "b", "objects": []}, "result": {}}'),
             'needs a list "pending"',
         ),
         (
@@ -176,6 +176,13 @@ def test_one_case_can_be_picked(
             ),
             "attempt 0 is about 'default/a', no pending pod",
         ),
+        (
+            gzip.compress(
+                b'{"case": {"id": "a", "family": "b", "groups": [], "steps": []},'
+                b' "result": {"steps": []}}'
+            ),
+            "case a is of no format known here",
+        ),
         (gzip.compress(b"\n" * 99)[:-9], "cannot be read"),
         (gzip.compress(b""), "no goldens"),
     ],
@@ -188,6 +195,7 @@ def test_one_case_can_be_picked(
         "without pods",
         "nameless object",
         "unknown pod",
+        "another format",
         "cut",
         "nothing",
     ],

@@ -38,7 +38,6 @@ HOST_NETWORK_WITH_USER_NAMESPACE = "UserNamespacesHostNetworkSupport"
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, ClusterFilterPlugin, EnqueueExtensions):
     name = "NodeDeclaredFeatures"
     concerns_by_kind = True
-    sees_pods = SeesPods.NOTHING
     reads = Reads.NODE
     sees_pods = SeesPods.NOTHING
     prepares_by_class = True

@@ -39,6 +39,11 @@ def check(case: JsonObject, result: JsonObject, where: str) -> None:
     """A case is played pod by pod or step by step, and its result is of the same make."""
     if "configError" in result:
         return
+    if not isinstance(case.get("objects"), list):
+        raise GoldenFormatError(
+            f'{where}: case {case["id"]} is of no format known here: a recording of the scheduler '
+            'has a list "objects", one of an autoscaler an "hpa" or a "vpa"'
+        )
     mode, made = ("steps", "steps") if "steps" in case else ("pending", "attempts")
     if not isinstance(case.get(mode), list) or not isinstance(result.get(made), list):
         raise GoldenFormatError(
