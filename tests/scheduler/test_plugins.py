@@ -13,7 +13,7 @@ from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import default_profile, default_registry
 from kubescene.scheduler.cluster_events import node_events, pod_events
-from kubescene.scheduler.cycle import Cycle, StartIndex
+from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.handles import SchedulerHandle
@@ -24,6 +24,7 @@ from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.normalizing import normalize_by_maximum
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.runtime import Framework
+from kubescene.scheduler.search import StartIndex
 from kubescene.store import Store
 from kubescene.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod, merged
 from kubescene.timeline.explanations import Explain

@@ -11,7 +11,7 @@ from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import EnabledPlugin, ExtensionPoint, default_profile, default_registry
-from kubescene.scheduler.cycle import Cycle, StartIndex
+from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.handles import SchedulerHandle
@@ -21,6 +21,7 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.runtime import Framework
+from kubescene.scheduler.search import StartIndex
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.timeline.explanations import Explain

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.scheduler.scoring import pick
+from kubescene.scheduler.scoring import SMALL, pick, pick_small
 
 
 def heap_winner(totals: list[int]) -> int:
@@ -41,3 +41,9 @@ def test_ties_are_broken_as_the_heap_does(totals: list[int], winner: int) -> Non
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=70))
 def test_any_list_has_the_winner_of_the_heap(totals: list[int]) -> None:
     assert pick(np.array(totals, dtype=np.int64)) == heap_winner(totals)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from([0, 1, 700, SMALL - 2, SMALL - 1]), min_size=1, max_size=70))
+def test_small_totals_are_picked_alike(totals: list[int]) -> None:
+    assert pick_small(np.array(totals, dtype=np.int64)) == heap_winner(totals)

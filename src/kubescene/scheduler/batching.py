@@ -135,6 +135,14 @@ class Batch:
             and bool(self._nodes_left)
         )
 
+    def signs(self, pod: PodInfo, concern: Concern) -> bool:
+        """Whether a cycle about such a pod may take a hint, or leave one."""
+        return self._signing.of(pod, concern) is not None
+
+    def leave_nothing(self) -> None:
+        """A cycle without a hint for the next one is over."""
+        self._signed = self._ranking = self._searched = None
+
     def hint(self) -> str:
         """The next best node."""
         return self._ranked().pop()

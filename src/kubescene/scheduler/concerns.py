@@ -34,6 +34,7 @@ class Concern:
 
     __slots__ = (
         "binds_at_once",
+        "course",
         "permit",
         "post_bind",
         "pre_bind",
@@ -68,13 +69,15 @@ class Concern:
         """Whether nothing comes between a decision and Bind."""
         self.pre_filtered: Any = None
         self.pre_scored: Any = None
+        self.course: Any = None
+        """What `routine` has found out about it."""
 
     def alike(self) -> "Concern":
         """The same for another signature, of which nothing is remembered yet."""
         twin: Concern = object.__new__(Concern)
         for name in Concern.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin.pre_filtered = twin.pre_scored = None
+        twin.pre_filtered = twin.pre_scored = twin.course = None
         return twin
 
 

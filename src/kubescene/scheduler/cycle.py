@@ -41,9 +41,10 @@ from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.preparing import PreFilterOutcome, Preparing
 from kubescene.scheduler.repeating import RepeatedFailures
+from kubescene.scheduler.routine import Routines
 from kubescene.scheduler.runtime import Framework
 from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, pick_any
-from kubescene.scheduler.search import Found, NominatedFiltering, nodes_to_find, search
+from kubescene.scheduler.search import Found, NominatedFiltering, StartIndex, nodes_to_find, search
 from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.trying import TryingOut
@@ -65,7 +66,7 @@ class Cycle:
         framework: Framework,
         nodes: NodeTable,
         nominations: Nominations,
-        start: "StartIndex",
+        start: StartIndex,
         *,
         extenders: Extenders = NO_EXTENDERS,
         random: Stream | None = None,
@@ -87,6 +88,7 @@ class Cycle:
         self.failures = RepeatedFailures(framework, nominations)
         signing = Signing(framework, possible=extenders.is_empty)
         self.batch = Batch(signing, clock or VirtualClock())
+        self.routines = Routines(self)
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
         """Find a node for the pod, now; every extender must answer at once."""
@@ -526,18 +528,6 @@ class Deciding:
     def _explains(self, *, failed: bool = False) -> bool:
         explain = self._explain
         return explain is not None and explain.wanted(failed=failed, nodes=len(self._cycle.nodes))
-
-
-class StartIndex:
-    """Where the next search starts. One for all profiles of a scheduler. [C-8]"""
-
-    __slots__ = ("index",)
-
-    def __init__(self) -> None:
-        self.index = 0
-
-    def advance(self, processed: int, nodes: int) -> None:
-        self.index = (self.index + processed) % nodes
 
 
 def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Found:

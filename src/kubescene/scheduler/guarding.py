@@ -42,7 +42,7 @@ def guarded_method(plugin: object, name: str, method: str, point: str) -> Any:
     """A method of a plugin, guarded; if the plugin is not ours, so are its answers."""
     call = getattr(plugin, method)
     expected = ANSWERS.get(method)
-    if expected is None or type(plugin).__module__.startswith(_OURS):
+    if expected is None or is_ours(plugin):
         return guarded(call, name, point)
     return partial(_checked, call, name, point, *expected)
 
@@ -52,8 +52,14 @@ def inner_method(plugin: object, name: str, method: str, point: str) -> Any:
 
     Of a plugin that is not ours it is the guarded one, which also checks the answers.
     """
-    is_ours = type(plugin).__module__.startswith(_OURS)
-    return getattr(plugin, method) if is_ours else guarded_method(plugin, name, method, point)
+    return (
+        getattr(plugin, method) if is_ours(plugin) else guarded_method(plugin, name, method, point)
+    )
+
+
+def is_ours(plugin: object) -> bool:
+    """Whether a plugin is built in."""
+    return type(plugin).__module__.startswith(_OURS)
 
 
 def failed(error: Exception, plugin: str, point: str) -> PluginError:

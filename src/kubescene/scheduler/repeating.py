@@ -47,6 +47,10 @@ class RepeatedFailures:
         concern, decision = known
         return decision if self._framework.concerns.of(pod.signature) is concern else None
 
+    def remembers(self, pod: PodInfo) -> bool:
+        """Whether a pod like this one has failed, perhaps with another stamp."""
+        return pod.signature in self._known
+
     def keep(self, pod: PodInfo, decision: "Decision", stamp: Hashable) -> None:
         """A pod has failed, and nobody is to make room for it."""
         if stamp != self._stamp or self._is_special(pod):

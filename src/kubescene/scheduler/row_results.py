@@ -37,6 +37,11 @@ class Window(NamedTuple):
         end = self.start + self.size
         return column[self.start : end].copy() if end <= self.total else column.take(rows)
 
+    def on(self, column: Column, rows: Rows) -> Column:
+        """The same for those who only look, and at once."""
+        end = self.start + self.size
+        return column[self.start : end] if end <= self.total else column.take(rows)
+
 
 class RowResults:
     """The base of what is kept: the versions that results were made for."""

@@ -18,7 +18,7 @@ from kubescene.scheduler.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.concerns import Concerns
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.guarding import guarded, guarded_method, inner_method
+from kubescene.scheduler.guarding import guarded, guarded_method, inner_method, is_ours
 from kubescene.scheduler.interfaces import (
     Action,
     ClusterEvent,
@@ -61,6 +61,10 @@ class FilterExtension:
     sees_pods: SeesPods = SeesPods.EVERYTHING
     inner: Callable[[CycleState, PodInfo, NodeInfo], Status] | None = None
     """``one`` for those who see to its exceptions themselves."""
+    code: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
+    """The code that ``filter_nodes`` has for one node, if the plugin can tell without a Status."""
+    is_ours: bool = False
+    """Whether it is built in, and so may be asked about more nodes than have to be looked at."""
 
     @property
     def per_node(self) -> bool:
@@ -102,6 +106,8 @@ class ScoreExtension:
     normalizes_alone: bool = False
     inner: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
     """``one`` for those who see to its exceptions themselves."""
+    is_ours: bool = False
+    """As that of a `FilterExtension`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +263,8 @@ class Framework:
             None if text else self._optional(name, "stamp", point),
             SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
             None if text else self._inner(name, "filter", point),
+            None if text or not is_ours(plugin) else getattr(plugin, "filter_code", None),
+            is_ours(plugin),
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
@@ -272,6 +280,7 @@ class Framework:
             self._optional(name, "score", point),
             getattr(plugin, "normalizes_alone", False),
             self._inner(name, "score", point),
+            is_ours(plugin),
         )
 
 

@@ -28,7 +28,7 @@ from kubescene.scheduler.annotating import annotated
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import Hints
 from kubescene.scheduler.config import Profile
-from kubescene.scheduler.cycle import Cycle, Deciding, StartIndex
+from kubescene.scheduler.cycle import Cycle, Deciding
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.evictions import Evictions
@@ -47,6 +47,7 @@ from kubescene.scheduler.pod_groups import PodGroups
 from kubescene.scheduler.pods import PodClasses, PodInfo
 from kubescene.scheduler.queue import SchedulingQueue
 from kubescene.scheduler.runtime import EVERY_EVENT, Extension, Framework
+from kubescene.scheduler.search import StartIndex
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
 from kubescene.scheduler.waiting_places import Place, QueuedPod
@@ -280,8 +281,11 @@ class Scheduler(Watching):
             return self._attempt_group(entry)
         if self._is_skipped(entry):
             return False
-        cycle = self._cycles[pod.scheduler_name]
-        return self._decide(entry, cycle.begin(pod, self._wanted(), self.queue.cycle))
+        cycle, explain = self._cycles[pod.scheduler_name], self._wanted()
+        decision = cycle.routines.decide(pod, explain)
+        if decision is not None:
+            return self._place(entry, decision)
+        return self._decide(entry, cycle.begin(pod, explain, self.queue.cycle))
 
     def _is_skipped(self, entry: QueuedPod) -> bool:
         """Whether a pod needs no attempt any more; then it is done with. [Q-19]"""

@@ -23,7 +23,7 @@ from kubescene.errors import KubesceneError
 from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.guarding import failed
-from kubescene.scheduler.interfaces import Rows, Scores
+from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Rows, Scores
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.pods import PodClass, PodInfo
@@ -35,6 +35,8 @@ _FEW_ROWS = 4
 _CELLS_KEPT = 500_000
 _UNRATED_KEPT = 64
 _LEVELS = 32
+_KEY_BITS = 39
+SMALL = 1 << 63 - _KEY_BITS - 1
 _UNSIGNED = np.dtype(np.uint64)
 
 
@@ -55,7 +57,7 @@ class ClassScores(RowResults):
 
     __slots__ = ("active", "rated", "raw", "sums")
 
-    def __init__(self, nodes: NodeTable, active: "_Split") -> None:
+    def __init__(self, nodes: NodeTable, active: "ScoreSplit") -> None:
         super().__init__(nodes)
         self.active = active
         self.raw = np.zeros((len(active.kept), len(nodes)), dtype=np.int64)
@@ -69,8 +71,10 @@ class ClassScores(RowResults):
         self.sums = moved(self.sums, moves)
 
 
-class _Split:
-    __slots__ = ("kept", "normalized", "one_by_one", "others")
+class ScoreSplit:
+    """The plugins that rate pods: those whose scores are kept, and the others."""
+
+    __slots__ = ("is_ours", "is_small", "kept", "normalized", "one_by_one", "others")
 
     def __init__(self, active: list[ScoreExtension]) -> None:
         self.kept = tuple(each for each in active if each.per_node)
@@ -79,6 +83,9 @@ class _Split:
             (line, each) for line, each in enumerate(self.kept) if each.normalize is not None
         )
         self.others = tuple(each for each in active if not each.per_node)
+        self.is_ours = all(each.is_ours for each in active)
+        self.is_small = MAX_NODE_SCORE * sum(each.weight for each in active) < SMALL
+        """Whether totals are so small that `pick_small` may choose."""
 
 
 class ScoreChain:
@@ -88,7 +95,7 @@ class ScoreChain:
         self.scores = scores
         self.nodes = nodes
         self._kept: OrderedDict[PodClass, ClassScores] = OrderedDict()
-        self._splits: dict[frozenset[str], _Split] = {}
+        self._splits: dict[frozenset[str], ScoreSplit] = {}
         self._unrated_kept: dict[tuple[str, int], tuple[Scores, Scores]] = {}
 
     def score(
@@ -101,11 +108,24 @@ class ScoreChain:
         explain: bool = False,
     ) -> Scored:
         """Rate ``rows`` (C-13); the PreScores have run. ``window`` is said if the rows are one."""
-        split = self._split(state.skipped_scores | state.unrated_scores)
-        kept = self._scores(pod, split)
+        kept = self.scores_of(pod, self.split(state.skipped_scores | state.unrated_scores))
         outdated = kept.outdated(self.nodes, rows, window)
         if len(outdated):
             self._renew(state, pod, kept, outdated)
+        return self.rate(state, pod, kept, rows, window, explain=explain)
+
+    def rate(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        kept: ClassScores,
+        rows: Rows,
+        window: Window | None = None,
+        *,
+        explain: bool = False,
+    ) -> Scored:
+        """The same where all that is kept of these rows is up to date."""
+        split = self.split(state.skipped_scores | state.unrated_scores)
         scored = Scored(_shown(kept.sums, rows, window))
         added: dict[str, tuple[Scores, Scores]] = {}
         for line, extension in split.normalized:
@@ -123,14 +143,16 @@ class ScoreChain:
             scored.columns = [*self._columns(state, kept, rows, window, added)]
         return scored
 
-    def _split(self, left_out: frozenset[str]) -> _Split:
+    def split(self, left_out: frozenset[str]) -> ScoreSplit:
+        """The plugins that rate if some are left out; the same object for the same ones."""
         found = self._splits.get(left_out)
         if found is None:
             active = [each for each in self.scores if each.name not in left_out]
-            found = self._splits[left_out] = _Split(active)
+            found = self._splits[left_out] = ScoreSplit(active)
         return found
 
-    def _scores(self, pod: PodInfo, split: _Split) -> ClassScores:
+    def scores_of(self, pod: PodInfo, split: ScoreSplit) -> ClassScores:
+        """What is kept of the class of a pod."""
         nodes = self.nodes
         kept = self._kept.get(pod.pod_class)
         if kept is None or kept.active.kept != split.kept or not kept.in_place(nodes):
@@ -170,12 +192,13 @@ class ScoreChain:
     ) -> None:
         if len(rows) <= _FEW_ROWS and kept.active.one_by_one:
             for row in map(int, rows):
-                self._renew_row(state, pod, kept, row)
+                self.renew_row(state, pod, kept, row)
         else:
-            self._renew_rows(state, pod, kept, np.asarray(rows, dtype=np.intp))
+            self.renew_rows(state, pod, kept, np.asarray(rows, dtype=np.intp))
         kept.renewed(self.nodes, rows)
 
-    def _renew_row(self, state: CycleState, pod: PodInfo, kept: ClassScores, row: int) -> None:
+    def renew_row(self, state: CycleState, pod: PodInfo, kept: ClassScores, row: int) -> None:
+        """Rate one row anew."""
         info, total = self.nodes.infos[row], 0
         for line, extension in enumerate(kept.active.kept):
             assert extension.inner is not None
@@ -194,7 +217,8 @@ class ScoreChain:
                 kept.rated[line] = True
         kept.sums[row] = total
 
-    def _renew_rows(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
+    def renew_rows(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
+        """Rate many rows anew."""
         sums = np.zeros(rows.size, dtype=np.int64)
         for line, extension in enumerate(kept.active.kept):
             scores = extension.score_nodes(state, pod, self.nodes, rows)
@@ -250,6 +274,13 @@ def pick(totals: Scores) -> int:
     if best.size == 1:
         return int(best[0])
     return int(best[pre_order(totals.size).take(best).argmin()])
+
+
+def pick_small(totals: Scores) -> int:
+    """The same for totals that are at least 0 and less than `SMALL`, faster."""
+    ranked = totals << _KEY_BITS
+    ranked -= pre_order(totals.size)[: totals.size]
+    return int(ranked.argmax())
 
 
 def pick_any(totals: Scores, rated: NDArray[np.bool_], random: Stream) -> int:

@@ -7,7 +7,7 @@ one is dropped (C-9). Judging runs in chunks, and what a chunk judged beyond the
 is thrown away.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -46,9 +46,13 @@ class Found(NamedTuple):
     window: Window | None = None
 
 
-def search(
-    filtering: "NominatedFiltering", ring: Rows, start: int, wanted: int, *, every: bool = False
-) -> Found:
+class Judge(Protocol):
+    """Who knows which rows pass."""
+
+    def judge(self, rows: Rows, window: Window | None = None) -> Codes: ...
+
+
+def search(filtering: Judge, ring: Rows, start: int, wanted: int, *, every: bool = False) -> Found:
     """Examine rows from ``start`` on. ``ring`` holds all candidates twice in a row.
 
     ``every`` says that these are all rows of the table.
@@ -97,6 +101,18 @@ def _joined(parts: list[Found]) -> Found:
         np.concatenate([part.verdicts for part in parts]),
         np.concatenate([part.feasible for part in parts]),
     )
+
+
+class StartIndex:
+    """Where the next search starts. One for all profiles of a scheduler. [C-8]"""
+
+    __slots__ = ("index",)
+
+    def __init__(self) -> None:
+        self.index = 0
+
+    def advance(self, processed: int, nodes: int) -> None:
+        self.index = (self.index + processed) % nodes
 
 
 class NominatedFiltering:

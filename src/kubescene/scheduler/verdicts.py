@@ -79,29 +79,31 @@ class FilterChain:
         self.pre_filters = tuple(each for each in pre_filters if each.add_pod or each.remove_pod)
         self._kept: OrderedDict[PodClass, ClassVerdicts] = OrderedDict()
         self._domains: OrderedDict[tuple[int, PodSignature], DomainVerdicts] = OrderedDict()
-        self._splits: dict[frozenset[str], _Split] = {}
+        self._splits: dict[frozenset[str], FilterSplit] = {}
 
     def begin(self, state: CycleState, pod: PodInfo) -> "Filtering":
         """Filter for one attempt; the PreFilters have run."""
-        split = self._split(state.skipped_filters)
-        return Filtering(self, state, pod, split, self._verdicts(pod, split.per_node))
+        split = self.split(state.skipped_filters)
+        return Filtering(self, state, pod, split, self.verdicts_of(pod, split))
 
-    def _split(self, skipped: frozenset[str]) -> "_Split":
+    def split(self, skipped: frozenset[str]) -> "FilterSplit":
+        """The plugins that run if some are skipped; the same object for the same ones."""
         found = self._splits.get(skipped)
         if found is None:
             active = [each for each in self.filters if each.name not in skipped]
-            found = self._splits[skipped] = _Split(active)
+            found = self._splits[skipped] = FilterSplit(active)
         return found
 
-    def _verdicts(self, pod: PodInfo, active: tuple[FilterExtension, ...]) -> ClassVerdicts:
-        nodes = self.nodes
+    def verdicts_of(self, pod: PodInfo, split: "FilterSplit") -> ClassVerdicts:
+        """What is kept of the class of a pod."""
+        nodes, active = self.nodes, split.per_node
         if pod.node:
             # The node's name is no part of the class, and such a pod never is in the queue.
             return ClassVerdicts(nodes, active)
         kept = self._kept.get(pod.pod_class)
         if kept is None or kept.active != active or not kept.in_place(nodes):
             kept = self._kept[pod.pod_class] = ClassVerdicts(nodes, active)
-            while len(self._kept) > _entries_kept(nodes):
+            while len(self._kept) > entries_kept(nodes):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(pod.pod_class)
         return kept
@@ -112,20 +114,30 @@ class FilterChain:
         kept = self._domains.get(key)
         if kept is None or kept.stamp != stamp or kept.layout != nodes.layout:
             kept = self._domains[key] = DomainVerdicts(nodes.layout, len(nodes), stamp)
-            while len(self._domains) > _entries_kept(nodes):
+            while len(self._domains) > entries_kept(nodes):
                 self._domains.popitem(last=False)
         self._domains.move_to_end(key)
         return kept
 
 
-def _entries_kept(nodes: NodeTable) -> int:
+def entries_kept(nodes: NodeTable) -> int:
+    """Of how many classes results are kept: fewer where there are many nodes."""
     return max(8, _CELLS_KEPT // max(1, len(nodes)))
 
 
-class _Split:
+class FilterSplit:
     """The plugins that run for a pod: those whose verdicts are kept, and the others."""
 
-    __slots__ = ("active", "amounts", "others", "per_node", "sees_amounts")
+    __slots__ = (
+        "active",
+        "amounts",
+        "by_pods",
+        "by_spec",
+        "is_ours",
+        "others",
+        "per_node",
+        "sees_amounts",
+    )
 
     def __init__(self, active: Sequence[FilterExtension]) -> None:
         self.active = tuple(active)
@@ -136,6 +148,14 @@ class _Split:
         """Whether nobody sees more of the pods on a node than their amounts."""
         self.per_node = tuple(each for each in active if each.per_node)
         self.others = tuple(each for each in active if not each.per_node)
+        self.is_ours = all(each.is_ours for each in active)
+        self.by_spec, self.by_pods = self._by_what_they_see()
+
+    def _by_what_they_see(self) -> tuple[tuple[FilterExtension, ...], tuple[FilterExtension, ...]]:
+        """First those that see no pods on a node, as long as these are the first ones anyway."""
+        kept, blind = self.per_node, SeesPods.NOTHING
+        first = next((at for at, each in enumerate(kept) if each.sees_pods is not blind), len(kept))
+        return kept[:first], kept[first:]
 
 
 class Filtering:
@@ -148,7 +168,7 @@ class Filtering:
         chain: FilterChain,
         state: CycleState,
         pod: PodInfo,
-        split: _Split,
+        split: FilterSplit,
         kept: ClassVerdicts,
     ) -> None:
         self._chain = chain
@@ -221,7 +241,7 @@ class Filtering:
             rows = np.array([row], dtype=np.intp)
             codes = self._codes(extension, rows)
             if codes[0]:
-                return int(_packed(extension, codes)[0])
+                return int(packed(extension, codes)[0])
         return 0
 
     @property
@@ -257,12 +277,12 @@ class Filtering:
             at = ((crowded == 0) | (crowded >> _SHIFT >= position)).nonzero()[0]
             codes = extension.filter_nodes(self.state, self._pod, nodes, rows.take(at))
             if (refused := codes.nonzero()[0]).size:
-                crowded[at[refused]] = _packed(extension, codes[refused])
+                crowded[at[refused]] = packed(extension, codes[refused])
         return crowded
 
     def judge_shifted(self, nodes: NodeTable, rows: Rows) -> Codes:
         """Verdicts for a table of other amounts; nothing is kept."""
-        return self._judge_rows(rows, self._split.active, nodes)
+        return self.judge_rows(rows, self._split.active, nodes)
 
     def note(self, status: Status) -> int:
         """A verdict for the answer of somebody who is no Filter plugin."""
@@ -287,14 +307,14 @@ class Filtering:
             codes = judge(extension, rows)
             refused = codes.nonzero()[0]
             if refused.size:
-                verdicts[refused] = _packed(extension, codes[refused])
+                verdicts[refused] = packed(extension, codes[refused])
             return
         open_at = ((verdicts == 0) | (verdicts >> _SHIFT > extension.position)).nonzero()[0]
         if open_at.size:
             codes = judge(extension, rows.take(open_at))
             refused = codes.nonzero()[0]
             if refused.size:
-                verdicts[open_at[refused]] = _packed(extension, codes[refused])
+                verdicts[open_at[refused]] = packed(extension, codes[refused])
 
     def _domain_codes(self, extension: FilterExtension, rows: Rows) -> Codes:
         """The codes of a plugin that says when they may have changed."""
@@ -334,42 +354,49 @@ class Filtering:
         kept = self._kept
         if len(rows) <= _FEW_ROWS:
             for row in map(int, rows):
-                kept.verdicts[row] = self._judge_row(row)
+                kept.verdicts[row] = self.judge_row(row, self._split.per_node)
         else:
             renewed = np.asarray(rows, dtype=np.intp)
-            kept.verdicts[rows] = self._judge_rows(renewed, self._split.per_node, self._nodes)
+            kept.verdicts[rows] = self.judge_rows(renewed, self._split.per_node, self._nodes)
         if not self.state.passing_codes:
             kept.renewed(self._nodes, rows)
         kept.errors |= self.state.filter_errors
 
-    def _judge_row(self, row: int) -> int:
+    def judge_row(self, row: int, extensions: tuple[FilterExtension, ...]) -> int:
+        """The verdict of some plugins on one row."""
         info = self._nodes.infos[row]
-        for extension in self._split.per_node:
-            if extension.inner is not None:
-                try:
-                    status = extension.inner(self.state, self._pod, info)
-                except KubesceneError:
-                    raise
-                except Exception as error:
-                    raise failed(error, extension.name, ExtensionPoint.FILTER) from error
-                if status is SUCCESS or status.ok:
+        for extension in extensions:
+            try:
+                if extension.code is not None:
+                    code = extension.code(self.state, self._pod, info)
+                    if code:
+                        return extension.position << _SHIFT | code
                     continue
+                if extension.inner is not None:
+                    status = extension.inner(self.state, self._pod, info)
+                    if status is SUCCESS or status.ok:
+                        continue
+            except KubesceneError:
+                raise
+            except Exception as error:
+                raise failed(error, extension.name, ExtensionPoint.FILTER) from error
             rows: NDArray[np.intp] = np.array([row], dtype=np.intp)
             codes = self._codes(extension, rows)
             if codes[0]:
-                return int(_packed(extension, codes)[0])
+                return int(packed(extension, codes)[0])
         return 0
 
-    def _judge_rows(
+    def judge_rows(
         self, rows: Rows, extensions: tuple[FilterExtension, ...], nodes: NodeTable
     ) -> Codes:
+        """The same on many rows."""
         verdicts = np.zeros(rows.size, dtype=np.int64)
         remaining, at = rows, np.arange(rows.size)
         for extension in extensions:
             codes = self._codes(extension, remaining, nodes)
             refused = codes.nonzero()[0]
             if refused.size:
-                verdicts[at[refused]] = _packed(extension, codes[refused])
+                verdicts[at[refused]] = packed(extension, codes[refused])
                 passing = codes == 0
                 remaining, at = remaining[passing], at[passing]
             if not at.size:
@@ -382,7 +409,8 @@ def _not_followed(call: str, extension: PreFilterExtension, status: Status) -> S
     return Status.error(text).by(extension.name)
 
 
-def _packed(extension: FilterExtension, codes: Codes) -> Codes:
+def packed(extension: FilterExtension, codes: Codes) -> Codes:
+    """The verdicts that codes of a plugin are."""
     if codes.min() < 0 or codes.max() > _CODE_MASK:
         raise PluginError(
             f"filter_nodes answered with a code outside 0..2**{_SHIFT}-1",

@@ -136,9 +136,12 @@ class NodeResourcesFit(
         return Checks(tuple(each for each in amounts if not self._ignored.covers(each[0])))
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        checks = self._checks(pod)
-        code = shortages(checks, node.allocatable, node.requested, self._classes)
+        code = self.filter_code(state, pod, node)
         return self.describe(state, pod, code) if code else SUCCESS
+
+    def filter_code(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The code of `filter_nodes` for one node."""
+        return shortages(self._checks(pod), node.allocatable, node.requested, self._classes)
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
         used, offered = nodes.requested(PODS).take(rows), nodes.allocatable(PODS).take(rows)
