@@ -26,7 +26,7 @@ from kubescene.remedies import Remedies
 from kubescene.results.explaining import Attempts, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
-from kubescene.results.summary import ExpectationOutcome, Summary, SummaryFold
+from kubescene.results.summary import ExpectationOutcome, Summary, summarize
 from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
@@ -281,8 +281,7 @@ def staged(
 def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
     name = request.scenario["metadata"]["name"]
     seed = cluster_options(request.scenario, request.seed, request.scheduler).seed
-    log, fold = TimelineLog(), SummaryFold()
-    log.follow(fold.add)
+    log = TimelineLog()
     output = None
     if request.out is not None:
         header = Header(scenario=name, seed=seed)
@@ -299,7 +298,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         phase = engine.run()
         live = engine.scenario
         assert isinstance(live, ScenarioResource)
-        summary = fold.finish(name, seed=seed)
+        summary = summarize(log, scenario=name, seed=seed)
         if output is not None:
             shown = request.full_status and request.results.publishes(phase)
             events = Timeline(log).events if shown else None

@@ -8,9 +8,10 @@ from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.api.traits import (
     CLAIMS,
-    COMES_OR_GOES,
+    COMES,
     DELETING,
     EVERYTHING,
+    GOES,
     OWNED,
     PLACED,
     RELABELED,
@@ -69,8 +70,16 @@ def changes_of(*versions: dict[str, Any]) -> list[Change]:
 )
 def test_traits_of_a_change(before: Any, after: Any, traits: int) -> None:
     first, second = changes_of(pod(**before), pod(**after))
-    assert traits_of(first) & COMES_OR_GOES
+    assert traits_of(first) & (COMES | GOES) == COMES
     assert traits_of(second) == traits
+
+
+def test_a_pod_that_goes() -> None:
+    store, told = Store(), list[Change]()
+    store.subscribe(told.append, (PODS,))
+    store.create(PODS, pod())
+    store.remove(PODS, "default", "p")
+    assert traits_of(told[-1]) == GOES
 
 
 def test_other_kinds_have_every_trait() -> None:

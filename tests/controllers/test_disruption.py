@@ -200,6 +200,23 @@ def test_what_has_been_counted_is_not_written_again(world: Cluster) -> None:
     assert world.settle().get("pdb", "guard")["metadata"]["resourceVersion"] == before
 
 
+def test_pods_matter_as_soon_as_there_is_a_budget(world: Cluster) -> None:
+    reconciler = DisruptionReconciler(world.scheme)
+    assert not reconciler.needs_pods
+    world.client(Actor("test")).watch(BUDGET, reconciler.observe)
+    guard(world, minAvailable=0)
+    assert reconciler.needs_pods
+
+
+def test_pods_between_a_budget_and_its_first_count_are_counted_once(world: Cluster) -> None:
+    guard(world, minAvailable=0)
+    world.create(make_pod("a").label(app="web"))
+    world.create(make_pod("b").label(app="web"))
+    world.delete("pods", "b")
+    status = world.settle().get("pdb", "guard")["status"]
+    assert status["expectedPods"] == 1
+
+
 def test_budgets_that_are_gone_are_forgotten(world: Cluster) -> None:
     reconciler = DisruptionReconciler(world.scheme)
     client = world.client(Actor("test"))

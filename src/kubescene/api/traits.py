@@ -14,8 +14,11 @@ from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupResource
 
 EVERYTHING = -1
-COMES_OR_GOES = 1
-"""The pod is new, or has gone."""
+COMES = 1
+"""The pod is new."""
+GOES = 512
+"""The pod has gone."""
+COMES_OR_GOES = COMES | GOES
 OWNED = 2
 """The pod has a managing owner, or had one before the change."""
 RELABELED = 4
@@ -47,7 +50,7 @@ def traits_of(change: Change) -> int:
         return EVERYTHING
     traits = _members_of(record)
     if change.type is not ChangeType.MODIFIED:
-        traits |= COMES_OR_GOES
+        traits |= COMES if change.type is ChangeType.ADDED else GOES
     if record.owner or (previous is not None and previous.owner):
         traits |= OWNED
     if record.node:

@@ -1,18 +1,15 @@
 """The short account of a run: steps, placements, node use, and who is still waiting and why."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import format_micro_time
 from kubescene.results.fact_entries import FactEntries
-from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import PENDING, NodeEntry, PodEntry, StepEntry
 from kubescene.timeline import (
-    Advanced,
-    Done,
     ExpectationsEvaluated,
     Fact,
     Outcome,
@@ -153,42 +150,31 @@ def summarize(facts: Iterable[Fact], *, scenario: str, seed: int = 0) -> Summary
     return fold.finish(scenario, seed=seed)
 
 
-class SummaryFold:
-    """Follows a log: a ledger, and what the summary tells beside it."""
+class SummaryFold(FactEntries):
+    """A ledger, and what the summary tells beside it."""
 
     def __init__(self) -> None:
-        self._entries = FactEntries()
+        super().__init__()
         self._unwritten: Counter[int] = Counter()
         """Operations that write nothing (done, advance), by major step."""
         self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
         self._expectations: list[ExpectationOutcome] = []
-        self._also: dict[type[Fact], Callable[[Any], None]] = {
-            PodScheduled: self._placements.append,
-            Done: self._wrote_nothing,
-            Advanced: self._wrote_nothing,
-            ExpectationsEvaluated: self._evaluated,
-            ScenarioEnded: self._ended,
-        }
+        self._enter[PodScheduled] = self._placed
 
-    @property
-    def ledger(self) -> Ledger:
-        """The run so far."""
-        return self._entries.ledger
+    def _placed(self, fact: PodScheduled) -> None:
+        self._attempted(fact)
+        self._placements.append(fact)
 
-    def add(self, fact: Fact) -> None:
-        """Take in the next fact; kinds that the summary knows nothing of leave no trace."""
-        self._entries.add(fact)
-        also = self._also.get(type(fact))
-        if also is not None:
-            also(fact)
-
-    def _wrote_nothing(self, fact: Fact) -> None:
+    def _asked(self, fact: Fact) -> None:
+        super()._asked(fact)
         self._unwritten[fact.step.major] += 1
 
     def _evaluated(self, fact: ExpectationsEvaluated) -> None:
+        super()._evaluated(fact)
         self._expectations = list(map(outcome, fact.outcomes))
 
     def _ended(self, fact: ScenarioEnded) -> None:
+        super()._ended(fact)
         if fact.phase == FAILED:
             self._expectations = []
 

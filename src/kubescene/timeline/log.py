@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from kubescene.clock import ScenarioStep
+from kubescene.errors import RecorderError
 from kubescene.timeline.facts import Fact
 from kubescene.timeline.lines import LineReader, LineWriter
 
@@ -44,6 +45,11 @@ class TimelineLog(Sequence[Fact]):
         for follower in self._followers:
             try:
                 follower(fact)
+            except OSError as error:
+                self.unfollow(follower)
+                raise RecorderError(
+                    f"the timeline could not be written at step {fact.step}: {error}"
+                ) from error
             except BaseException:
                 self.unfollow(follower)
                 raise

@@ -14,7 +14,6 @@ from kubescene.api.options import OperationOrigin
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.clock import Clock, ScenarioStep
-from kubescene.errors import RecorderError
 from kubescene.timeline.attempts import Preemption, SchedulingAttempt
 from kubescene.timeline.facts import (
     GENERATED_ID,
@@ -90,7 +89,7 @@ class TimelineRecorder(Instrument):
             if write.actor.name in self._netted:
                 self._net.add(write)
             else:
-                self._append(self._object_fact(write))
+                self.log.append(self._object_fact(write))
         if write.record.deleting and write.gvk == POD:
             self._left(write)
 
@@ -100,7 +99,7 @@ class TimelineRecorder(Instrument):
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
         fact = self._attempt_fact(attempt)
         self._pods.attempted(fact)
-        self._append(fact)
+        self.log.append(fact)
 
     def pod_preempted(self, preemption: Preemption) -> None:
         pod = preemption.pod
@@ -139,11 +138,11 @@ class TimelineRecorder(Instrument):
     def tell_net(self) -> None:
         """Their turn is over: tell what they have changed since the last one."""
         for write in self._net.take():
-            self._append(self._object_fact(write))
+            self.log.append(self._object_fact(write))
 
     def record(self, kind: type[Fact], actor: Actor, *, id: str = "", **fields: Any) -> None:
         """Append a fact of any kind, at the current step and time."""
-        self._append(
+        self.log.append(
             kind(
                 id=id or self._next_id(),
                 step=self.step,
@@ -235,14 +234,6 @@ class TimelineRecorder(Instrument):
             preemption=None if preemption is None else preemption.cut(NODES_LISTED),
             previous=history.waiting,
         )
-
-    def _append(self, fact: Fact) -> None:
-        try:
-            self.log.append(fact)
-        except OSError as error:
-            raise RecorderError(
-                f"the timeline could not be written at step {fact.step}: {error}"
-            ) from error
 
     def _next_id(self) -> str:
         if self._ordinal_step != self.step:

@@ -20,6 +20,7 @@ from kubescene.api.disruption_budgets import (
 )
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.scheme import GroupVersionKind, Scheme
+from kubescene.api.traits import EVERYTHING
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
 from kubescene.control.loops import ControllerContext
@@ -29,9 +30,9 @@ from kubescene.controllers.builtin.covered_pods import (
     covered_pod,
 )
 from kubescene.controllers.builtin.deployment import DEPLOYMENT
+from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.rollouts.limits import share
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
-from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, KubesceneError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
@@ -54,13 +55,18 @@ class DisruptionReconciler:
     """Keys are budgets. Between passes it remembers the pods that they cover."""
 
     name = "disruption"
-    kinds: Sequence[GroupVersionKind] = (BUDGET, POD)
+    kinds: Sequence[GroupVersionKind] = (BUDGET,)
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
         self._covered: dict[str, dict[str, CoveredPods]] = {}
 
     # -- watching --------------------------------------------------------------------------
+
+    @property
+    def needs_pods(self) -> bool:
+        """Pods matter as soon as there is a budget."""
+        return bool(self._covered)
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
@@ -83,9 +89,14 @@ class DisruptionReconciler:
             budgets[record.name] = CoveredPods(selector)
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Count the pod; the budgets that cover it, or did before its labels changed."""
+        """Count the pod; the budgets that cover it, or did before its labels changed.
+
+        Those that have not counted the pods before them wait to do so, and count this one, too.
+        """
         record, keys = change.record, []
         for name, covered in self._covered[record.namespace].items():
+            if not covered.filled:
+                continue
             covers = change.type is not ChangeType.DELETED and covered.selector.matches(
                 record.labels
             )
@@ -263,6 +274,6 @@ def told(budget: JsonObject, status: JsonObject, again: int | None = None) -> Pl
     return Plan((write,), requeue_after=again)
 
 
-def disruption(context: ControllerContext) -> ReconcilerController:
+def disruption(context: ControllerContext) -> LatePodsController:
     """The factory of the controller."""
-    return ReconcilerController(DisruptionReconciler(context.scheme), context)
+    return LatePodsController(DisruptionReconciler(context.scheme), context, EVERYTHING)

@@ -15,7 +15,7 @@ from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NAMESPACE, POD
 from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
-from kubescene.api.traits import COMES_OR_GOES, DELETING
+from kubescene.api.traits import DELETING, GOES
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
@@ -59,7 +59,7 @@ class NamespaceReconciler:
     """Keys are namespaces. Between passes it remembers which are going."""
 
     name = "namespace"
-    pod_traits = COMES_OR_GOES | DELETING
+    pod_traits = GOES | DELETING
 
     def __init__(self, discovery: Discovery) -> None:
         self._discovery = discovery

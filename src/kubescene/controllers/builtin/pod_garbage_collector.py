@@ -16,6 +16,7 @@ from kubescene.api.traits import STRAY
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, parse_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.node_conditions import (
     OUT_OF_SERVICE,
     READY,
@@ -23,7 +24,7 @@ from kubescene.controllers.builtin.node_conditions import (
     taints_of,
 )
 from kubescene.controllers.builtin.pod_endings import ENDED, disruption
-from kubescene.controllers.builtin.pods_on_nodes import PODS, LatePodsController, PodsOnNodes
+from kubescene.controllers.builtin.pods_on_nodes import PODS, PodsOnNodes
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, ConflictError, NotFoundError
 from kubescene.types import JsonObject
