@@ -191,6 +191,12 @@ def status_of(part: bytes) -> JsonObject:
     return status
 
 
+def pod_spec(part: bytes) -> JsonObject:
+    """What the part of a spec up to the node holds."""
+    spec: JsonObject = orjson.loads(part[len(_OPENINGS["spec"]) :] + _END)
+    return spec
+
+
 def metadata_of(part: bytes) -> JsonObject:
     """All metadata but the revision."""
     metadata: JsonObject = orjson.loads(b"{" + part)
@@ -208,6 +214,8 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
             if part is not its:
                 size += len(part)
         return size
+    if other is None and isinstance(payload, Sections):
+        return len(payload.metadata) + sum(map(len, payload.members))
     parts, others = parts_of(payload), () if other is None else parts_of(other)
     unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
     return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))
