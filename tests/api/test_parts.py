@@ -2,12 +2,13 @@
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kubescene.api.blueprints import NOMINATION
 from kubescene.api.encoding import encode
 from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import Sections
+from kubescene.api.parts import Sections, nominating, pod_status, split_nomination, status_of
 from kubescene.api.records import Record, cut_revision, same_metadata, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store
@@ -182,3 +183,28 @@ def test_a_part_may_be_anything_that_turns_into_bytes(store: Store) -> None:
     )
     assert changed.data == b'{"metadata":{"resourceVersion":"2","name":"a"},"log":[1,2]}'
     assert changed.unversioned_data == b'{"metadata":{"name":"a"},"log":[1,2]}'
+
+
+@given(st.dictionaries(st.sampled_from(["a", "conditions", "nominatedNodeName"]), VALUES))
+@example({"a": 1, "nominatedNodeName": ""})
+@example({"a": 1, "nominatedNodeName": "x"})
+@example({"a": {"nominatedNodeName": "x"}})
+def test_a_status_is_split_from_its_nomination_or_left_alone(status: JsonObject) -> None:
+    part = pod_status(status)
+    split = split_nomination(part)
+    if split is None:
+        return
+    rest, node = split
+    assert status_of(rest) == {k: v for k, v in status.items() if not node or k != NOMINATION}
+    assert (status.get(NOMINATION) or "") == node or NOMINATION not in status
+    assert part == (nominating(rest, node) if node else rest)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ['"nominatedNodeName"', ',"nominatedNodeName":"n"', ',"nominatedNodeName":"n"}', '"}'],
+)
+def test_a_text_that_looks_like_a_nomination_is_none(message: str) -> None:
+    part = pod_status({"message": message})
+    assert split_nomination(part) == (part, "")
+    assert split_nomination(nominating(part, "n")) == (part, "n")

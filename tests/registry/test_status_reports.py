@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.actors import Actor
-from kubescene.api.blueprints import Blueprint
+from kubescene.api.blueprints import Blueprint, NominatingBlueprint
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import format_time
 from kubescene.controllers.kubelet import RunningStatuses, running, stopped
@@ -69,6 +70,14 @@ PATCHES: dict[str, JsonObject] = {
 }
 
 
+FAILED = [{"type": "PodScheduled", "status": "False", "message": ',"nominatedNodeName":"n3"}'}]
+
+
+def nominated(node: str) -> JsonObject:
+    """What a scheduler writes that makes room for a pod."""
+    return {"status": {"conditions": FAILED, "nominatedNodeName": node}}
+
+
 def patch(
     registry: Registry,
     name: str,
@@ -105,10 +114,14 @@ def outcome(action: Callable[[], object]) -> object:
         return (type(error), error.message, error.causes)
 
 
+BINDINGS = ("bind n1", "bind n2")
+NOMINATIONS = {
+    name: nominated(name.removeprefix("fails ")) for name in ("fails n1", "fails n2", "fails Ö")
+}
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["bind n1", "bind n2", "delete", *PATCHES, "runs", "runs", "stopped", "marked"]
+            [*BINDINGS, "delete", *PATCHES, *NOMINATIONS, "runs", "runs", "stopped", "marked"]
         ),
         st.sampled_from([PatchType.MERGE, PatchType.STRATEGIC]),
         st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True),
@@ -124,6 +137,7 @@ def test_a_status_for_many_pods_is_what_the_long_way_makes_of_each(
 ) -> None:
     slow, fast = pods_in(world()), pods_in(world())
     blueprints = {name: Blueprint(change) for name, change in PATCHES.items()}
+    nominating = NominatingBlueprint(nominated("n1"))
     for step, merge, names in steps:
         for name in names:
             if forget:
@@ -134,7 +148,8 @@ def test_a_status_for_many_pods_is_what_the_long_way_makes_of_each(
                 node = step.removeprefix("bind ")
                 assert bind(slow, name, node) == bind(fast, name, node)
             else:
-                change, blueprint = PATCHES[step], blueprints[step]
+                change = PATCHES.get(step) or NOMINATIONS[step]
+                blueprint = blueprints.get(step, nominating)
                 expected = patch(slow, name, change, merge)
                 assert patch(fast, name, change, merge, blueprint=blueprint) == expected
     assert export(slow) == export(fast)
@@ -185,6 +200,28 @@ def test_a_nomination_is_judged_for_each(
     for name in ("plain-0", "plain-1"):
         patch(registry, name, PATCHES[change], blueprint=blueprint)
     assert len(judged) == times
+
+
+def test_what_comes_with_a_nomination_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, blueprint = pods_in(world()), NominatingBlueprint(nominated("n1"))
+    judged, validate = [], registry.checks.validate
+
+    def validating(new: JsonObject, *rest: Any) -> None:
+        judged.append(new["metadata"]["name"])
+        validate(new, *rest)
+
+    monkeypatch.setattr(registry.checks, "validate", validating)
+    for name, node in (("plain-0", "n1"), ("plain-1", "n2")):
+        patch(registry, name, nominated(node), blueprint=blueprint)
+    assert judged == ["plain-0"]
+    status = registry.store.decoded(found(registry, "plain-1"))["status"]
+    assert status["nominatedNodeName"] == "n2"
+
+
+def found(registry: Registry, name: str) -> Record:
+    record = registry.store.get(PODS, "default", name)
+    assert record is not None
+    return record
 
 
 def test_a_patch_that_is_not_the_blueprint_takes_the_long_way() -> None:

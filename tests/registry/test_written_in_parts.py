@@ -5,15 +5,17 @@ from collections.abc import Callable
 import pytest
 
 import kubescene
+from kubescene.api.patches import merge_patch
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.registry import molds
 from kubescene.registry.binding import Bindings
+from kubescene.registry.pod_deletions import PodDeletions
 from kubescene.registry.status_reports import Reports
 from kubescene.registry.status_writes import StatusWrites
 from kubescene.scenario import ScenarioBuilder
 from kubescene.store import Store
-from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.testing import make_deployment, make_node, make_pod, make_priority_class
 from kubescene.testing.builders import PodBuilder
 from kubescene.types import JsonObject
 
@@ -24,6 +26,14 @@ PODS: dict[str, Callable[[], PodBuilder]] = {
     "gated": lambda: make_pod("p-$(INDEX)").cpu("1").gate("hold"),
     "assigned": lambda: make_pod("p-$(INDEX)").cpu("1").on("zoned-0"),
     "too large": lambda: make_pod("p-$(INDEX)").cpu("99"),
+}
+
+
+VICTIMS: dict[str, JsonObject] = {
+    "plain": {},
+    "slow": {"spec": {"terminationGracePeriodSeconds": 90}, "metadata": {"labels": {"a": "b"}}},
+    "hasty": {"spec": {"terminationGracePeriodSeconds": 0}},
+    "held": {"metadata": {"finalizers": ["example.com/hold"]}},
 }
 
 
@@ -60,6 +70,7 @@ def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reports, "find", lambda *_: None)
     monkeypatch.setattr(molds, "cast_of", lambda *_: None)
     monkeypatch.setattr(StatusWrites, "find", lambda *_: None)
+    monkeypatch.setattr(PodDeletions, "grace_of", lambda *_: None)
 
 
 @pytest.mark.parametrize("shape", PODS)
@@ -84,6 +95,38 @@ def test_so_does_the_status_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> 
     written.clear()
     assert outcome_of_a_deployment() == in_parts
     assert not written
+
+
+def outcome_of_preemptions() -> tuple[bytes, list[str]]:
+    """Pods lose their places, some of them held or in no hurry; others go that never ran."""
+    built = ScenarioBuilder("parts").create(make_node("n-$(INDEX)").cpu("4"), count=4)
+    built.create(make_priority_class("high", 10)).step(2)
+    for name, change in VICTIMS.items():
+        low = make_pod(f"{name}-$(INDEX)").cpu("1").build()
+        built.create(merge_patch(low, change), count=5)
+    built.step(3).create(make_pod("high-$(INDEX)").cpu("3").priority_class("high"), count=4)
+    for name in ("high-0", "held-4"):
+        built.step(4).delete("v1", "Pod", name, namespace="default")
+    run = kubescene.run(built.done())
+    assert run.ok, run.message
+    return run.cluster.export(), [repr(fact) for fact in run.log]
+
+
+def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked: list[str] = []
+    mark = PodDeletions.mark
+
+    def noted(self: PodDeletions, pod: Record, grace_s: int, now: int) -> Record:
+        marked.append(pod.name)
+        return mark(self, pod, grace_s, now)
+
+    monkeypatch.setattr(PodDeletions, "mark", noted)
+    in_parts = outcome_of_preemptions()
+    assert {name.split("-")[0] for name in marked} == {"high", "plain", "slow"}
+    the_long_way(monkeypatch)
+    marked.clear()
+    assert outcome_of_preemptions() == in_parts
+    assert not marked
 
 
 def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,22 @@ class ClaimingBlueprint(Blueprint):
         return {**stored, "spec": spec}
 
 
+class NominatingBlueprint(Blueprint):
+    """A status that is reported for many pods, each of which is nominated to another node.
+
+    Nothing else in a status depends on that, and any node will do whose name is valid.
+    """
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        if obj is self.body:
+            return True
+        status, own = obj.get("status"), self.body["status"]
+        return len(obj) == 1 and type(status) is dict and same_but(status, own, NOMINATION)
+
+
+NOMINATION = "nominatedNodeName"
 _VARYING = frozenset({"metadata", "spec"})
 _CLAIM = "persistentVolumeClaim"
 

@@ -26,6 +26,8 @@ _NODE = "nodeName"
 _SPEC = b',"spec":{'
 _STATUS = b',"status":{'
 _POD_MEMBERS = 4
+_NOMINATION = b'"nominatedNodeName"'
+_LAST_NOMINATION = b',"nominatedNodeName":"'
 _OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
@@ -191,6 +193,32 @@ def status_of(part: bytes) -> JsonObject:
     return status
 
 
+def nominating(status: bytes, node: str) -> bytes:
+    """The part that holds a status, with a nomination as its last member."""
+    return b'%b,"nominatedNodeName":%b}' % (status[:-1], orjson.dumps(node))
+
+
+def split_nomination(status: bytes) -> tuple[bytes, str] | None:
+    """The part without the nomination, and that node; None if it is not the last member, or empty.
+
+    Quotes inside of texts are escaped: what looks like the member is it.
+    """
+    if _NOMINATION not in status:
+        return status, ""
+    at = status.rfind(_LAST_NOMINATION)
+    node = status[at + len(_LAST_NOMINATION) : -2]
+    plain = at >= 0 and status.endswith(b'"}') and b'"' not in node and b"\\" not in node
+    if not (plain and node):
+        return None
+    return status[:at] + _END, node.decode()
+
+
+def pod_spec(part: bytes) -> JsonObject:
+    """What the part of a spec up to the node holds."""
+    spec: JsonObject = orjson.loads(part[len(_OPENINGS["spec"]) :] + _END)
+    return spec
+
+
 def metadata_of(part: bytes) -> JsonObject:
     """All metadata but the revision."""
     metadata: JsonObject = orjson.loads(b"{" + part)
@@ -208,6 +236,8 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
             if part is not its:
                 size += len(part)
         return size
+    if other is None and isinstance(payload, Sections):
+        return len(payload.metadata) + sum(map(len, payload.members))
     parts, others = parts_of(payload), () if other is None else parts_of(other)
     unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
     return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))

@@ -24,6 +24,7 @@ from kubescene.types import JsonObject
 Payload: TypeAlias = parts.Payload
 
 _REVISION_FIELD = b'"resourceVersion":"'
+_FINALIZERS = b'"finalizers":['
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -85,6 +86,12 @@ def same_metadata(record: Record, previous: Record | None) -> bool:
     """Whether all metadata but the revision are known to be the same; cheap, so it may not know."""
     part = metadata_part(record.payload)
     return part is not None and previous is not None and part is metadata_part(previous.payload)
+
+
+def may_be_held(record: Record) -> bool:
+    """Whether an object has finalizers; cheap, so it may not know."""
+    payload = record.payload
+    return _FINALIZERS in (payload.metadata if isinstance(payload, Sections) else record.data)
 
 
 def cut_revision(data: bytes) -> bytes:

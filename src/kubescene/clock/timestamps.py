@@ -34,21 +34,16 @@ LAST_INSTANT = (_LAST_SECOND + 1) * SECOND - 1
 _LONGEST_DURATION = (1 << 63) - 1
 _LONGEST_NUMBER = len(str(_LONGEST_DURATION))
 
-_last_second: tuple[int, str] = (0, "1970-01-01T00:00:00")
 
-
+# Virtual time stands still within a step, so the same few instants are formatted over and over.
+@lru_cache(maxsize=64)
 def _calendar(second: int) -> str:
-    # Virtual time stands still within a step, so the same second is formatted over and over.
-    global _last_second  # noqa: PLW0603 - a one-entry cache of a pure function
-    known, text = _last_second
-    if known != second:
-        if not _FIRST_SECOND <= second <= _LAST_SECOND:
-            raise ValueError(f"{_outside(second)}, which no timestamp can say")
-        text = (_EPOCH + timedelta(seconds=second)).isoformat()[: len("1970-01-01T00:00:00")]
-        _last_second = (second, text)
-    return text
+    if not _FIRST_SECOND <= second <= _LAST_SECOND:
+        raise ValueError(f"{_outside(second)}, which no timestamp can say")
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[: len("1970-01-01T00:00:00")]
 
 
+@lru_cache(maxsize=64)
 def format_time(instant: int) -> str:
     """``metav1.Time``: whole seconds, UTC."""
     return _calendar(instant // SECOND) + "Z"

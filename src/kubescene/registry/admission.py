@@ -104,8 +104,8 @@ class DeclaredPlugin(Protocol):
     """A plugin that says what it looks at, so that its answer can be taken for many alike objects.
 
     Its answers to a create, in both rounds, depend on nothing but the object without its name, the
-    writer, the namespace and the objects of ``reads``; to a change of status it says nothing. Other
-    plugins are asked about each object.
+    writer, the namespace and the objects of ``reads``; to a change of status, and to the deletion
+    of a pod, it says nothing. Other plugins are asked about each object.
     """
 
     @property

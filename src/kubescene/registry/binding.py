@@ -15,6 +15,7 @@ from kubescene.api.parts import (
     pod_members,
     pod_node,
     pod_status,
+    split_nomination,
     status_of,
 )
 from kubescene.api.records import Record
@@ -128,6 +129,8 @@ class Bindings:
         )
 
     def _status(self, status: bytes, now: str) -> bytes:
+        if (split := split_nomination(status)) is not None:
+            status, _ = split  # A nomination ends with the binding, whatever it was.
         bound = self._statuses.get((status, now))
         if bound is None:
             if len(self._statuses) >= STATUSES_KEPT:

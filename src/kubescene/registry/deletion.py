@@ -14,6 +14,7 @@ from kubescene.types import JsonObject
 
 DEFAULT_GRACE_S = 30
 PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
+TERMINAL = ("Succeeded", "Failed")
 ORPHANS_BY_DEFAULT = {("batch/v1", "Job"), ("v1", "ReplicationController")}
 
 
@@ -100,4 +101,4 @@ def is_finished(obj: JsonObject) -> bool:
 
 
 def _is_terminal(pod: JsonObject) -> bool:
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return (pod.get("status") or {}).get("phase") in TERMINAL

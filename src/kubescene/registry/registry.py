@@ -36,6 +36,7 @@ from kubescene.registry.molds import Mold, Molds
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
+from kubescene.registry.pod_deletions import PodDeletions
 from kubescene.registry.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.preconditions import (
     check_delete_preconditions,
@@ -91,6 +92,7 @@ class Registry:
         self._bindings = binding.Bindings(store)
         self._molds = Molds(store, admission)
         self._reports = Reports(admission)
+        self._pod_deletions = PodDeletions(store, admission)
         self._status_writes = StatusWrites(store, admission)
         self._ownership = Ownership(scheme, self.custom, self.clocks)
 
@@ -275,10 +277,12 @@ class Registry:
     ) -> Record:
         """Delete, or mark for deletion. The record is the object's newest state."""
         current = self.record(resource_type, namespace, name)
-        old = self.store.decoded(current)
         check_delete_preconditions(resource_type, current, options)
         write = WriteOptions(dry_run=options.dry_run, origin=origin)
         request = WriteRequest(actor, "delete", resource_type, options=write)
+        if (seconds := self._pod_deletions.grace_of(current, options)) is not None:
+            return self._delete_pod(request, current, seconds)
+        old = self.store.decoded(current)
         self.checks.admit(request, old, old)
         grace_s = deletion.grace_of(old, resource_type, options.grace_period_s)
         new = deletion.with_propagation(old, options.propagation_policy)
@@ -521,6 +525,17 @@ class Registry:
         if "managedFields" in old["metadata"] and not new["metadata"].get("managedFields"):
             return managed_fields.with_entries_of(new, old)
         return new
+
+    def _delete_pod(self, request: WriteRequest, current: Record, grace_s: int) -> Record:
+        """Delete a pod that nothing holds, after it was given so many seconds to stop."""
+        if not grace_s:
+            return self._remove(request, current)
+        resource_type = request.resource_type
+        self.gate.before_write(request.actor, resource_type, "", current.name)
+        now = self.clocks.of(resource_type).now()
+        record = self._pod_deletions.mark(current, grace_s, now)
+        self.tell(request, record, current)
+        return record
 
     def _remove(self, request: WriteRequest, current: Record) -> Record:
         if request.options.dry_run:

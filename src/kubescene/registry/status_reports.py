@@ -5,7 +5,8 @@ a scheduler that preempts them. Whoever sends it with a `Blueprint` promises tha
 changed any more. What it makes of a pod's status depends on the patch, on the status before and on
 the spec before, but not on the node; since equal parts of records are one, it is seen without
 comparing that they are the same. Specs that differ in the names of their claims count as the same,
-too. Admission has no say, if all its plugins have declared themselves (`DeclaredPlugin`).
+too, and so do patches that differ in the node that a pod is nominated to (`NominatingBlueprint`).
+Admission has no say, if all its plugins have declared themselves (`DeclaredPlugin`).
 
 Metadata stay as they are, so there is nothing in them to validate.
 """
@@ -14,19 +15,29 @@ import re
 from collections import OrderedDict
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from kubescene.api.blueprints import Blueprint
+from kubescene.api.blueprints import NOMINATION, Blueprint, NominatingBlueprint
 from kubescene.api.kinds import POD
-from kubescene.api.parts import PodMembers, Sections, part_mentions, pod_members
+from kubescene.api.parts import (
+    UNPLACED,
+    PodMembers,
+    Sections,
+    nominating,
+    pod_members,
+    split_nomination,
+)
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.validation.names import dns_subdomain
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.writes import WriteRequest
+from kubescene.types import ReadOnlyObject
 
 REPORTS_KEPT = 512
 _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
+_NOMINATION = b'"nominatedNodeName"'
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
 """Not within a text, where quotes are escaped."""
 
@@ -57,7 +68,11 @@ class Reports:
             return None
         report = self._reports.get(_key(request, blueprint, members))
         # The report holds the parts that it was made from, so nobody else has their ids.
-        return report if report is not None and is_neat(current) else None
+        if report is None or not is_neat(current):
+            return None
+        if type(blueprint) is NominatingBlueprint:
+            return nominated(report, request.body["status"][NOMINATION], members)
+        return report
 
     def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
         """Remember what a request with a blueprint has led to."""
@@ -65,12 +80,16 @@ class Reports:
         if blueprint is None or before is None or not is_report(request):
             return
         after = pod_members(record.payload)
-        # Nothing is written where nothing changes. A nomination is judged by the node.
+        # Nothing is written where nothing changes.
         if after is None or after[2] == before[2] or self._admission.reads is None:
             return
-        if part_mentions(after[2], b'"nominatedNodeName"'):
+        # Who is nominated already may lose that, or keep it: the next one is somewhere else.
+        split = split_nomination(after[2])
+        if split is None or _NOMINATION in before[2]:
             return
-        report = Report(before[0], before[2], after[2], record.phase)
+        if bool(split[1]) is not (type(blueprint) is NominatingBlueprint):
+            return
+        report = Report(before[0], before[2], split[0], record.phase)
         self._reports[_key(request, blueprint, before)] = report
         if len(self._reports) > REPORTS_KEPT:
             self._reports.popitem(last=False)
@@ -78,6 +97,13 @@ class Reports:
 
 def _key(request: WriteRequest, blueprint: Blueprint, before: PodMembers) -> ReportKey:
     return blueprint, request.patch_type, likeness(before[0]), id(before[2])
+
+
+def nominated(report: Report, node: object, members: PodMembers) -> Report | None:
+    """The report with a nomination; None if such a node, or a pod with a node, is refused."""
+    if type(node) is not str or not node or dns_subdomain(node) or members[1] != UNPLACED:
+        return None
+    return structs.replace(report, status=nominating(report.status, node))
 
 
 def is_neat(record: Record) -> bool:
@@ -94,14 +120,19 @@ def likeness(spec: bytes) -> int | bytes:
 
 def is_report(request: WriteRequest) -> bool:
     """Whether a request is a merge of nothing but a pod's status."""
-    options = request.options
+    options, blueprint = request.options, request.options.blueprint
     return (
         request.subresource == "status"
         and request.patch_type in _MERGES
         and request.resource_type.gvk == POD
-        and options.blueprint is not None
-        and options.blueprint.body is request.body
+        and blueprint is not None
+        and (blueprint.body is request.body or is_nominating(blueprint, request.body))
         and request.body.keys() == _STATUS
         and not options.strict
         and not options.dry_run
     )
+
+
+def is_nominating(blueprint: Blueprint, body: ReadOnlyObject) -> bool:
+    """Whether a body is that of a blueprint, but for the node that it nominates a pod to."""
+    return type(blueprint) is NominatingBlueprint and blueprint.covers(body)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.changes import Change
-from kubescene.api.parts import part_mentions, pod_members
+from kubescene.api.parts import part_mentions, pod_members, split_nomination
+from kubescene.api.records import same_metadata
 from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.interfaces import (
@@ -65,6 +66,20 @@ def is_plain_update(change: Change) -> bool:
     if before is None or after is None or before[:2] != after[:2]:
         return False
     return not any(part_mentions(part[2], word) for part in (before, after) for word in _TELLING)
+
+
+def is_plain_note(change: Change) -> bool:
+    """Whether such an update is seen to change nothing but the status, as `is_note` finds out."""
+    return same_metadata(change.record, change.previous) and is_plain_update(change)
+
+
+def nomination_before(change: Change) -> str:
+    """The node that a pod was nominated to before a change of it; empty if there was none."""
+    members = None if change.previous is None else pod_members(change.previous.payload)
+    split = None if members is None else split_nomination(members[2])
+    if split is not None:
+        return split[1]
+    return ((change.previous_object or {}).get("status") or {}).get("nominatedNodeName") or ""
 
 
 def pod_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:

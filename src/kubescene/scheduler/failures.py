@@ -1,18 +1,22 @@
 """What a failed attempt leaves behind: the pod's condition, and the words in it."""
 
+from functools import lru_cache
+
+from kubescene.api.blueprints import NOMINATION, Blueprint, NominatingBlueprint
+from kubescene.api.options import NO_OPTIONS, WriteOptions
+from kubescene.api.parts import pod_members, split_nomination, status_of
 from kubescene.scheduler.decisions import UNSCHEDULABLE, Decision
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import Code, Status
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, ReadOnlyObject
+
+STATUSES_KEPT = 256
 
 
 def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | None:
     """The change of status that a failed attempt asks for; None if there is none. [E-2, E-6]"""
-    status = pod.object.get("status") or {}
+    held = scheduled_condition(pod)
     patch: JsonObject = {}
-    held: JsonObject = next(
-        (each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"), {}
-    )
     condition: JsonObject = {
         "type": "PodScheduled",
         "status": "False",
@@ -26,9 +30,53 @@ def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | No
         moment = now if changed else held.get("lastTransitionTime", now)
         patch["conditions"] = [condition | {"lastProbeTime": None, "lastTransitionTime": moment}]
     nominated = decision.nominated
-    if nominated is not None and nominated != (status.get("nominatedNodeName") or ""):
+    if nominated is not None and nominated != pod.nominated_node:
         patch["nominatedNodeName"] = nominated or None
     return patch or None
+
+
+def scheduled_condition(pod: PodInfo) -> JsonObject:
+    """The condition that tells of the last attempt; empty if there was none."""
+    members = pod_members(pod.record.payload)
+    if members is None:
+        return _scheduled(pod.object.get("status") or {})
+    split = split_nomination(members[2])
+    return _scheduled_in(members[2] if split is None else split[0])
+
+
+@lru_cache(STATUSES_KEPT)
+def _scheduled_in(status: bytes) -> JsonObject:
+    return _scheduled(status_of(status))
+
+
+def _scheduled(status: JsonObject) -> JsonObject:
+    conditions = status.get("conditions") or ()
+    return next((each for each in conditions if each.get("type") == "PodScheduled"), {})
+
+
+class FailureNotes:
+    """Patches that tell of failures: pods that fail alike, one after the other, share one.
+
+    The registry merges and validates it once (`Blueprint`), wherever each pod is nominated to.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[type[Blueprint], WriteOptions] = {}
+
+    def of(self, patch: JsonObject) -> tuple[ReadOnlyObject, WriteOptions]:
+        """The body that writes a patch of the status, and the options to write it with."""
+        body: JsonObject = {"status": patch}
+        if "conditions" not in patch or not patch.get(NOMINATION, True):
+            return body, NO_OPTIONS
+        kind = NominatingBlueprint if NOMINATION in patch else Blueprint
+        options = self._known.get(kind)
+        known = None if options is None or options.blueprint is None else options.blueprint.body
+        if options is None or known is None or known["status"]["conditions"] != patch["conditions"]:
+            options = self._known[kind] = WriteOptions(blueprint=kind(body))
+            return body, options
+        if kind is Blueprint:
+            return known, options
+        return {"status": {**known["status"], NOMINATION: patch[NOMINATION]}}, options
 
 
 def refuse(decision: Decision, status: Status) -> None:

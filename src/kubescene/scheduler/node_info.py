@@ -97,8 +97,12 @@ class NodeInfo:
 
     def remove(self, pod: PodInfo) -> PodInfo:
         """Take out the pod of this uid; the last one fills its place."""
-        pods, uid = self.pods, pod.uid
-        position = next(index for index, each in enumerate(pods) if each.uid == uid)
+        pods = self.pods
+        try:
+            position = pods.index(pod)
+        except ValueError:  # It is here as it was.
+            uid = pod.uid
+            position = next(index for index, each in enumerate(pods) if each.uid == uid)
         found, last = pods[position], pods.pop()
         if last is not found:
             pods[position] = last

@@ -25,9 +25,9 @@ from kubescene.api.changes import Change
 from kubescene.api.parts import (
     LONGEST_SHARED,
     Sections,
-    metadata_of,
     pod_members,
     spec_part,
+    split_nomination,
     status_of,
 )
 from kubescene.api.records import Record
@@ -49,6 +49,8 @@ NAMES = b'"claimName":'
 _NAMELESS = b'"claimName":"*"'
 _CLAIM_NAME = re.compile(rb'"claimName":"([^"\\]*)"')
 """Within a text quotes are escaped, so it is a member wherever it stands."""
+_GENERATION = re.compile(rb'"generation":(\d+)')
+"""Nothing else in metadata is called so and is a number."""
 _CLAIM = "persistentVolumeClaim"
 
 T = TypeVar("T")
@@ -353,8 +355,9 @@ class PodClasses:
 
     def known(
         self, record: Record, before: "PodInfo | None" = None
-    ) -> tuple[PodSpec, PodStatus] | None:
-        """Spec and status of a pod that shares both encodings with others; None if it does not.
+    ) -> tuple[PodSpec, PodStatus, str] | None:
+        """Spec, status and nomination of a pod that shares the encodings of the first two with
+        others; None if it does not.
 
         ``before`` is the same pod as it was: mostly it shares its spec with itself.
         """
@@ -367,12 +370,15 @@ class PodClasses:
             spec = self._spec_of(members[0])
         if spec is None or len(members[2]) > LONGEST_SHARED:
             return None
-        status = self._statuses.get(members[2])
+        if (split := split_nomination(members[2])) is None:
+            return None
+        part, nominated = split
+        status = self._statuses.get(part)
         if status is None:
             if len(self._statuses) >= SPECS_KEPT:
                 self._statuses.clear()
-            status = self._statuses[members[2]] = PodStatus(status_of(members[2]))
-        return None if status.resized else (spec, status)
+            status = self._statuses[part] = PodStatus(status_of(part))
+        return None if status.resized else (spec, status, nominated)
 
     def signature(self, record: Record, spec: PodSpec) -> PodSignature:
         labels = record.labels
@@ -438,13 +444,14 @@ class PodInfo:
         record, known = change.record, classes.known(change.record, before)
         if known is None:
             return cls(record, change.object, classes)
-        spec, status = known
+        spec, status, nominated = known
         if before is not None and before.is_still(record, spec):
             signature = before.signature
         else:
             signature = classes.signature(record, spec)
         pod = cls.__new__(cls)
         pod._fill(record, spec, status, signature)
+        pod.nominated_node = nominated
         return pod
 
     def is_still(self, record: Record, spec: PodSpec) -> bool:
@@ -481,7 +488,8 @@ class PodInfo:
         """That of its metadata; 0 if there is none."""
         payload = self.record.payload
         if isinstance(payload, Sections):
-            return metadata_of(payload.metadata).get("generation") or 0
+            found = _GENERATION.search(payload.metadata)
+            return 0 if found is None else int(found[1])
         return self.object["metadata"].get("generation") or 0
 
     @property

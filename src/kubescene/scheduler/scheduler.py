@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from kubescene.api.kinds import POD_GROUP
+from kubescene.api.options import NO_OPTIONS
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.client.interfaces import ObjectRef
@@ -33,7 +34,7 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
-from kubescene.scheduler.failures import failure_patch, refuse
+from kubescene.scheduler.failures import FailureNotes, failure_patch, refuse
 from kubescene.scheduler.group_conditions import group_condition
 from kubescene.scheduler.group_trials import GroupTrial, GroupVerdict, Member, final_decision
 from kubescene.scheduler.guarding import PluginErrors, traceback_of
@@ -94,6 +95,7 @@ class Scheduler(Watching):
             nominations=self.nominations,
             waiting_pods=self.waiting_pods,
         )
+        self._notes = FailureNotes()
         self._gates = options.feature_gates
         self._is_ganging = self._gates.gang_scheduling
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
@@ -613,12 +615,12 @@ class Scheduler(Watching):
     def _patch(
         self, ref: ObjectRef, patch: JsonObject, annotations: dict[str, str] | None = None
     ) -> Record | None:
-        body: JsonObject = {"status": patch}
+        body, options = self._notes.of(patch)
         if annotations:
-            body["metadata"] = {"annotations": annotations}
+            body, options = {**body, "metadata": {"annotations": annotations}}, NO_OPTIONS
         try:
             return self._client.patch(
-                ref, body, patch_type=PatchType.STRATEGIC, subresource="status"
+                ref, body, patch_type=PatchType.STRATEGIC, subresource="status", options=options
             )
         except ApiError:
             # As upstream: the attempt stands, the object may have gone in the meantime.

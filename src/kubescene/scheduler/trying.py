@@ -7,12 +7,16 @@ of smaller numbers, judged at once, and a single node is a copy of its `NodeInfo
 
 from collections.abc import Hashable, Mapping
 
+from kubescene.errors import KubesceneError
+from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.crowds import ShiftedNodes
+from kubescene.scheduler.guarding import failed
 from kubescene.scheduler.interfaces import Codes, Rows, Trial
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.runtime import FilterExtension
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.supposing import Supposition
 from kubescene.scheduler.verdicts import Filtering
@@ -117,13 +121,22 @@ class AmountsTrial:
             info.add(pod)
 
     def filter(self) -> Status:
-        filtering, pod = self._filtering, self._pod
+        filtering = self._filtering
         filters = filtering.amount_filters if self._passed else filtering.active
         for info in self._infos:
             for extension in filters:
-                assert extension.one is not None
-                status = extension.one(filtering.state, pod, info)
-                if not status.ok:
+                status = self._ask(extension, info)
+                if status is not SUCCESS and not status.ok:
                     return status.by(extension.name)
         self._passed = True
         return SUCCESS
+
+    def _ask(self, extension: FilterExtension, info: NodeInfo) -> Status:
+        ask = extension.inner or extension.one
+        assert ask is not None
+        try:
+            return ask(self._filtering.state, self._pod, info)
+        except KubesceneError:
+            raise
+        except Exception as error:
+            raise failed(error, extension.name, ExtensionPoint.FILTER) from error

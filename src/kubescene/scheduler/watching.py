@@ -5,7 +5,7 @@ wait in the queue; each change becomes the cluster events that may help those (`
 pod that was bound is confirmed by the watch; until then it is assumed on its node.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record
@@ -19,8 +19,10 @@ from kubescene.scheduler.cluster_events import (
     POD_DELETED,
     POD_UPDATED,
     is_note,
+    is_plain_note,
     is_plain_update,
     node_events,
+    nomination_before,
     pod_events,
 )
 from kubescene.scheduler.interfaces import ClusterEvent
@@ -35,6 +37,7 @@ from kubescene.types import JsonObject
 NOTES_AT_ONCE = 10
 """How often a note on a pod brings it back before time goes on."""
 
+_UPDATED = [POD_UPDATED]
 _ENDED = frozenset({"Succeeded", "Failed"})  # S-6: as good as deleted
 
 
@@ -136,24 +139,29 @@ class Watching:
         if pod.uid in self._placed:
             self.queue.renew(pod)
             return
-        before = change.previous_object
+        before = change.previous
         if before is None:
             self.nominations.add(pod, pod.nominated_node)
             self.queue.add(pod)
             if self._is_ganging:
                 self._notify(POD_ADDED, change)
             return
-        self._renominate(pod, before, change)
-        events = pod_events(before, change.object)
-        if events == [POD_UPDATED] and self._is_old_news(pod.uid, before, change.object):
+        self._renominate(pod, change)
+        events, noted = self._update_events(change)
+        if noted and not self._is_news(pod.uid):
             events = []
         self.queue.update(pod, change, events)
 
-    def _is_old_news(self, uid: str, before: JsonObject, after: JsonObject) -> bool:
-        """Whether an update is no reason to try a pod again."""
-        if self._annotates and only_results_differ(before, after):
-            return True  # Every attempt changes them: it would never end.
-        return is_note(before, after) and not self._is_news(uid)
+    def _update_events(self, change: Change) -> tuple[Sequence[ClusterEvent], bool]:
+        """What an update of a pending pod means, and whether it may be no more than a note."""
+        if not self._annotates and is_plain_note(change):
+            return _UPDATED, True
+        before, after = change.previous_object, change.object
+        assert before is not None
+        events = pod_events(before, after)
+        if self._annotates and events == _UPDATED and only_results_differ(before, after):
+            return (), False  # Every attempt changes them: it would never end.
+        return events, is_note(before, after)
 
     def _is_news(self, uid: str) -> bool:
         """Whether a note on a pod may bring it back.
@@ -170,8 +178,8 @@ class Watching:
         entry.noted = now
         return entry.notes <= NOTES_AT_ONCE
 
-    def _renominate(self, pod: PodInfo, before: JsonObject, change: Change) -> None:
-        was = (before.get("status") or {}).get("nominatedNodeName") or ""
+    def _renominate(self, pod: PodInfo, change: Change) -> None:
+        was = nomination_before(change)
         if was == pod.nominated_node:
             if node := self.nominations.node_of(pod):
                 self.nominations.add(pod, node)

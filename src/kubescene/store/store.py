@@ -278,10 +278,11 @@ class Store:
         phase: str,
         metadata: bytes | None = None,
         labels: dict[str, str] | None = None,
+        deleting: bool = False,
     ) -> Record:
         """Replace the encoding of the newest record, apart from metadata that are not given.
 
-        ``node``, ``phase`` and ``labels`` are what the encoding says of them.
+        ``node``, ``phase``, ``labels`` and ``deleting`` are what the encoding says of them.
         """
         self._claim()
         revision, old = self._revision + 1, current.payload
@@ -298,7 +299,7 @@ class Store:
             node,
             phase,
             current.owner,
-            current.deleting,
+            deleting or current.deleting,
         )
         return self._commit(Change(ChangeType.MODIFIED, record, current, self))
 
@@ -353,7 +354,13 @@ class Store:
         """
         current = self._current(resource, namespace, name, expected)
         self._claim()
-        return self._put(ChangeType.DELETED, resource, self.decoded(current), current)
+        payload = current.payload
+        if not isinstance(payload, Sections):
+            return self._put(ChangeType.DELETED, resource, self.decoded(current), current)
+        revision = self._revision + 1
+        payload = type(payload)(payload.head, revision, payload.metadata, payload.members)
+        record = at_revision(current, revision, payload)
+        return self._commit(Change(ChangeType.DELETED, record, current, self))
 
     def mirror(self, resource: GroupResource, obj: JsonObject, version: int) -> Record:
         """Take over an object as another server holds it, new or changed.
@@ -652,6 +659,23 @@ def replaced(record: Record, revision: int, build: Callable[[int], Payload], pha
         phase=phase,
         owner=record.owner,
         deleting=record.deleting,
+    )
+
+
+def at_revision(record: Record, revision: int, payload: Payload) -> Record:
+    """The record at another revision, encoded as ``payload``."""
+    return Record(
+        record.resource,
+        record.namespace,
+        record.name,
+        record.uid,
+        revision,
+        payload,
+        record.labels,
+        record.node,
+        record.phase,
+        record.owner,
+        record.deleting,
     )
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.options import DeleteOptions
 from kubescene.api.owner_references import may_have_owners
-from kubescene.api.records import same_metadata
+from kubescene.api.records import may_be_held, same_metadata
 from kubescene.api.scheme import GroupResource
 from kubescene.api.traits import COMES_OR_GOES, DELETING, REWRITTEN
 from kubescene.client import ObjectRef
@@ -152,7 +152,11 @@ class GarbageCollector:
             self._enqueue(dependent.uid, dependent.ref)
 
     def _note_deletion(self, change: Change) -> None:
-        uid, obj = change.record.uid, change.object
+        uid = change.record.uid
+        if not may_be_held(change.record):
+            self._foreground.pop(uid, None)
+            return
+        obj = change.object
         finalizers = obj["metadata"].get("finalizers") or ()
         if ORPHAN_FINALIZER in finalizers:
             self._enqueue(uid, ObjectRef.to(obj))

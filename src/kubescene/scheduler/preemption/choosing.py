@@ -38,13 +38,10 @@ class Cost(NamedTuple):
 
 
 def cost_of(victims: Sequence[PodInfo], violations: int) -> Cost:
-    return Cost(
-        violations,
-        victims[0].priority,
-        sum(each.priority + PRIORITY_OFFSET for each in victims),
-        len(victims),
-        -earliest_start(victims),
-    )
+    number = len(victims)
+    priorities = [each.priority for each in victims]
+    total = sum(priorities) + number * PRIORITY_OFFSET
+    return Cost(violations, priorities[0], total, number, -earliest_start(victims))
 
 
 class Choice(NamedTuple):

@@ -16,16 +16,14 @@ NOT_STARTED = 1 << 62
 
 def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
     """The most important first; ``pods`` in the order of their node."""
-    started: list[PodInfo] = []
-    others: list[PodInfo] = []
-    for pod in pods:
-        (started if pod.start_time else others).append(pod)
-    others.reverse()
-    return sorted([*started, *others], key=_importance)
-
-
-def _importance(pod: PodInfo) -> tuple[int, int]:
-    return -pod.priority, started_at(pod)
+    started: list[tuple[int, int, int, PodInfo]] = []
+    for number, pod in enumerate(pods):
+        if pod.start_time:
+            started.append((-pod.priority, parse_time(pod.start_time), number, pod))
+        else:
+            started.append((-pod.priority, NOT_STARTED, -number, pod))
+    started.sort()
+    return [pod for *_, pod in started]
 
 
 def started_at(pod: PodInfo) -> int:
