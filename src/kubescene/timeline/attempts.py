@@ -59,7 +59,7 @@ class Explanation:
     """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The compact form of the side file: groups and columns over node indexes."""
+        """Groups and columns over node indexes, all of them written out."""
         told: dict[str, Any] = orjson.loads(columns_encoded(self.columns()))
         return told
 
