@@ -7,7 +7,7 @@ Puts a cluster, the recorders and the engine together, plays the scenario and ha
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from kubescene.actors import Actor
+from kubescene.api.copies import own_copy
+from kubescene.api.options import LASTING
 from kubescene.api.records import Record
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
@@ -253,7 +255,8 @@ def run(
 @rare_collections()
 def play(request: RunRequest) -> RunResult:
     """The same, data in and data out: what a pool of processes is given to do."""
-    return _played(request, ()).result
+    own = replace(request, scenario=own_copy(request.scenario))
+    return _played(own, ()).result
 
 
 def staged(
@@ -323,7 +326,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
 def stored(scenario: JsonObject, cluster: Cluster) -> Record:
     """The Scenario in the world; what the API refuses about its metadata is its author's fault."""
     try:
-        return cluster.client(USER).create(scenario)
+        return cluster.client(USER).create(scenario, options=LASTING)
     except ApiError as error:
         raise ScenarioError(error.message, where="scenario", path=("metadata",)) from error
 

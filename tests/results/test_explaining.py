@@ -2,8 +2,10 @@
 
 import pickle
 from io import StringIO
+from operator import mul
 from pathlib import Path
 
+import orjson
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -23,6 +25,7 @@ from kubescene.results.pod_index import (
 )
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline.compacting import unfolded
 
 
 @pytest.fixture
@@ -190,18 +193,60 @@ def test_node_lists_belong_to_the_attempts_after_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (b'"totals":', b'"tot', r"explanations\.jsonl, line 3: "),
-        (b'"scored":[', b'"scored":["x",', r"explanations\.jsonl, line 3: .*scored"),
-        (b'"scored":[', b'"scored":[77,', r"explanations\.jsonl, line 3: the list of nodes"),
+        (b'"scores":', b'"sco', r"explanations\.jsonl, line 3: "),
+        (b'"feasible":[', b'"feasible":["x",', r"explanations\.jsonl, line 3: .*feasible"),
+        (b'"feasible":[', b'"feasible":[77,', r"explanations\.jsonl, line 3: the list of nodes"),
+        (b'"feasible":[', b'"feasible":[[0,9],', r"line 3: the list of nodes .* no node \(0, 9\)"),
+        (b'"feasible":[', b'"feasible":[[1,0],', r"line 3: the list of nodes .* no node \(1, 0\)"),
+        (b'"feasible":[', b'"feasible":[-1,', r"line 3: the list of nodes .* no node -1 among 4"),
+        (b'"raw":[', b'"raw":[5,', r"line 3: the list of nodes .* 3 values for 2 nodes"),
         (b'{"nodes":["', b'{"knots":["', r"explanations\.jsonl, line 3: the list of nodes"),
         (b'{"schema":', b'{"scheme":', r"explanations\.jsonl, line 1: these are not explanations"),
     ],
-    ids=["cut", "type", "index", "no nodes", "schema"],
+    ids=["cut", "type", "index", "run", "backwards", "negative", "column", "no nodes", "schema"],
 )
 def test_damaged_explanations_are_named(run: Path, old: bytes, new: bytes, fault: str) -> None:
     file = run / "explanations.jsonl"
     file.write_bytes(file.read_bytes().replace(old, new, 1))
     with pytest.raises(ConfigurationError, match=fault):
+        read_attempts(run, "a")
+
+
+def written_out(line: bytes) -> bytes:
+    """A line as version 1 had it: indexes, columns and totals one by one."""
+    row = orjson.loads(line)
+    if "pod" not in row:
+        return line
+    row["feasible"] = unfolded(row["feasible"], 4)
+    for group in row["filters"]:
+        group["nodes"] = unfolded(group["nodes"], 4)
+    row["scored"] = row["feasible"] if row["scores"] else []
+    for column in row["scores"].values():
+        column.setdefault("normalized", column["raw"])
+        for name in ("raw", "normalized"):
+            if isinstance(column[name], int):
+                column[name] = [column[name]] * len(row["scored"])
+    rows = zip(*(column["normalized"] for column in row["scores"].values()), strict=True)
+    weights = [column["weight"] for column in row["scores"].values()]
+    row["totals"] = [sum(map(mul, scores, weights)) for scores in rows]
+    return orjson.dumps(row)
+
+
+@pytest.mark.parametrize("pod", ["a", "huge"])
+def test_explanations_of_the_version_before_tell_the_same(run: Path, pod: str) -> None:
+    expected, file = read_attempts(run, pod), run / "explanations.jsonl"
+    first, *lines = file.read_bytes().splitlines()
+    assert first.endswith(b'"version":2}')
+    older = [first.replace(b"2", b"1"), *map(written_out, lines)]
+    file.write_bytes(b"".join(line + b"\n" for line in older))
+    assert read_attempts(run, pod) == expected
+    assert expected[0].explained
+
+
+def test_explanations_of_a_later_version_are_refused(run: Path) -> None:
+    file = run / "explanations.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"version":2', b'"version":3', 1))
+    with pytest.raises(ConfigurationError, match=r"line 1: .* version 1 or 2\)"):
         read_attempts(run, "a")
 
 

@@ -1,8 +1,6 @@
 """``PodResult`` is bounded: few attempts, few nodes, and a marker where something was left out."""
 
-from dataclasses import replace
-
-import msgspec
+from msgspec.structs import replace
 
 import kubescene
 from kubescene.actors import Actor
@@ -152,7 +150,7 @@ def test_nodes_that_no_filter_looked_at_are_shown_as_passed() -> None:
     assert attempt.explanation is not None
     (group,) = attempt.explanation.filters
     unseen = replace(attempt.explanation, filters=(replace(group, plugin=""),))
-    result = schedule_result(msgspec.structs.replace(attempt, explanation=unseen))
+    result = schedule_result(replace(attempt, explanation=unseen))
     passed = {"Name": "passed", "Fit": "passed", "Taint": "passed"}
     assert result["pluginResults"]["filter"] == {"n0": passed, "n1": passed}
 

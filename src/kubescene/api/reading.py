@@ -193,11 +193,17 @@ def is_plain(document: Any, *, depth: int, values: int) -> bool:
     unusual, if only a letter beyond ASCII, is left to a closer look.
     """
     level, found = [document], 1
+    keys: set[str] = set()
     for _ in range(depth):
         below: list[Any] = []
         for each in level:
             if type(each) is dict:
-                plain = all(map(_is_plain_key, each)) and _are_plain(each.values(), below)
+                # Most objects have the keys of others.
+                if not keys.issuperset(each):
+                    if not all(map(_is_plain_key, each)):
+                        return False
+                    keys.update(each)
+                plain = _are_plain(each.values(), below)
             else:
                 plain = type(each) is list and _are_plain(each, below)
             found += len(each) if plain else 0

@@ -1,6 +1,6 @@
 """Why a pod went where it went: its attempts from the log, with what was explained of each."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FIL
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, TimelineLog
 from kubescene.timeline.attempts import PreemptionRecord
+from kubescene.timeline.compacting import Index, unfolded, written_out
 from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import DAMAGED
@@ -160,12 +161,18 @@ def _line_starts(data: Mapped, named: bytes, known: list[tuple[int, int]] | None
 class _Group(msgspec.Struct, frozen=True):
     plugin: str
     reasons: list[str]
-    nodes: list[int]
+    nodes: list[Index]
 
 
 class _Column(msgspec.Struct, frozen=True):
     weight: int
-    normalized: list[int]
+    raw: list[int] | int
+    normalized: list[int] | int | None = None
+
+    def scores(self, count: int) -> Sequence[int]:
+        """What the plugin gave each of the scored nodes, as it enters the total."""
+        told = self.raw if self.normalized is None else self.normalized
+        return [score * self.weight for score in written_out(told, count)]
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -178,12 +185,14 @@ class _Row(msgspec.Struct, frozen=True):
 
     pod: str
     step: _Step
-    feasible: list[int] | None = None
+    feasible: list[Index] | None = None
     """None if nodes and plugins were not explained."""
     filters: list[_Group] = []
-    scored: list[int] = []
+    scored: list[Index] | None = None
+    """None if these are the feasible ones."""
     scores: dict[str, _Column] = {}
-    totals: list[int] = []
+    totals: list[int] | None = None
+    """None if they are the sums of the scores."""
     node: str = ""
     message: str = ""
     preemption: PreemptionRecord | None = None
@@ -220,24 +229,25 @@ def _explained(
     )
     if row.feasible is None:
         return told
-    verdicts = _verdicts(row, explanations, line)
+    fitting, rejected = _verdicts(row, explanations, line)
     return msgspec.structs.replace(
         told,
         plugins=tuple(row.scores),
         weights=tuple(column.weight for column in row.scores.values()),
-        verdicts=verdicts,
-        evaluated=len(verdicts),
-        feasible=len(row.feasible),
+        verdicts=(*fitting, *rejected),
+        evaluated=len(fitting) + len(rejected),
+        feasible=len(fitting),
         explained=True,
     )
 
 
 def _verdicts(
     row: _Row, explanations: Explanations, line: ExplainedLine
-) -> tuple[NodeVerdict, ...]:
+) -> tuple[list[NodeVerdict], list[NodeVerdict]]:
+    """The nodes that passed, and those that did not."""
     try:
         names = msgspec.json.decode(line.nodes, type=_Nodes).nodes
-        return (*_fitting(row, names), *_rejected(row, names))
+        return _fitting(row, names), [*_rejected(row, names)]
     except (*DAMAGED, IndexError) as error:
         raise ConfigurationError(
             f"{explanations.place(line)}: the list of nodes before it is not its own: {error}"
@@ -258,20 +268,23 @@ def _unexplained(pod: str, attempt: PodAttempt | PodLine) -> ExplainedAttempt:
 
 def _fitting(row: _Row, names: list[str]) -> list[NodeVerdict]:
     """The nodes that passed, the best first; a single one is taken without scoring."""
-    columns = row.scores.values()
+    feasible = unfolded(row.feasible or (), len(names))
+    nodes = feasible if row.scored is None else unfolded(row.scored, len(names))
+    if not nodes:
+        return [NodeVerdict(names[index]) for index in feasible]
+    columns = [column.scores(len(nodes)) for column in row.scores.values()]
+    scores = [*zip(*columns, strict=True)] if columns else [()] * len(nodes)
+    totals = [sum(each) for each in scores] if row.totals is None else row.totals
     scored = [
-        NodeVerdict(
-            names[index],
-            scores=tuple(column.normalized[place] * column.weight for column in columns),
-            total=row.totals[place],
-        )
-        for place, index in enumerate(row.scored)
+        NodeVerdict(names[index], scores=scores[place], total=totals[place])
+        for place, index in enumerate(nodes)
     ]
     scored.sort(key=lambda verdict: (-(verdict.total or 0), verdict.node != row.node))
-    return scored or [NodeVerdict(names[index]) for index in row.feasible or ()]
+    return scored
 
 
 def _rejected(row: _Row, names: list[str]) -> Iterator[NodeVerdict]:
     for group in row.filters:
-        for index in group.nodes:
-            yield NodeVerdict(names[index], group.plugin, ", ".join(group.reasons))
+        reasons = ", ".join(group.reasons)
+        for index in unfolded(group.nodes, len(names)):
+            yield NodeVerdict(names[index], group.plugin, reasons)

@@ -13,7 +13,7 @@ import orjson
 from kubescene.errors import ConfigurationError
 from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.pod_index import EXPLANATIONS, PodIndex
-from kubescene.timeline.explanations import FIRST_LINE, SCHEMA, VERSION, Line
+from kubescene.timeline.explanations import FIRST_LINES, READ_VERSIONS, SCHEMA, Line
 
 NODES_BEGIN = b'\n{"nodes":'
 
@@ -119,10 +119,11 @@ class ExplanationFile:
 
     def _check(self, data: Mapped) -> None:
         first = data[: max(data.find(b"\n"), 0)]
-        if first != FIRST_LINE:
+        if first not in FIRST_LINES.values():
+            versions = " or ".join(map(str, READ_VERSIONS))
             raise ConfigurationError(
-                f"{self.path}, line 1: these are not explanations as this Kubescene writes them "
-                f"({SCHEMA}, version {VERSION})"
+                f"{self.path}, line 1: these are not explanations as this Kubescene reads them "
+                f"({SCHEMA}, version {versions})"
             )
 
     @staticmethod

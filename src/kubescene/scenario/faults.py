@@ -15,6 +15,7 @@ from kubescene.clock import LAST_INSTANT, parse_duration
 from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import BadRequestError, ScenarioError
 from kubescene.scenario.fields import SCENARIO_FIELDS
+from kubescene.scenario.fitting import fits, scenario_shape
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.outside import entries_of
 from kubescene.scenario.patch_text import check_form, decode_patch
@@ -46,7 +47,10 @@ def find_faults(
 
 
 def tolerated(scenario: Mapping[str, Any]) -> Iterator[Fault]:
-    """Unknown fields of operations that say ``fieldValidation: Warn``."""
+    """Unknown fields of operations that say ``fieldValidation: Warn``, of a sound scenario."""
+    _, items = operations_of(scenario)
+    if not any(map(_has_options, items)):
+        return
     ids = assigned_ids(scenario)
     for fault in misfits(scenario, SCENARIO_FIELDS):
         if fault.unknown and _validation_at(scenario, fault.path) == "Warn":
@@ -81,7 +85,8 @@ def assigned_ids(scenario: Mapping[str, Any]) -> list[str]:
 
 def _faults(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Iterator[Fault]:
     malformed = []
-    for fault in misfits(scenario, SCENARIO_FIELDS):
+    at_a_glance = fits(scenario, scenario_shape())
+    for fault in () if at_a_glance else misfits(scenario, SCENARIO_FIELDS):
         if fault.unknown and _validation_at(scenario, fault.path) in LENIENT:
             continue
         malformed.append(fault)
@@ -96,7 +101,15 @@ def _validation_at(scenario: Mapping[str, Any], path: tuple[Step, ...]) -> str:
     name, items = operations_of(scenario)
     if path[:2] != ("spec", name) or len(path) < 3 or not isinstance(path[2], int):
         return "Strict"
-    item = items[path[2]]
+    return _validation_of(items[path[2]])
+
+
+def _has_options(item: Mapping[str, Any]) -> bool:
+    bodies = [body for body in item.values() if isinstance(body, dict)]
+    return any(name in body for body in bodies for name in OPTIONS)
+
+
+def _validation_of(item: Any) -> str:
     for body in _mappings(item, BODIES):
         for options in _mappings(body, OPTIONS):
             if options.get("fieldValidation"):

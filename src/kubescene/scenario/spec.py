@@ -8,7 +8,7 @@ fault. The schema admits operations that this refuses, as the KEP wants: such a 
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,9 @@ class OperationKind(StrEnum):
     @property
     def field(self) -> str:
         return f"{self.value.lower()}Operation"
+
+
+_KINDS = {kind.field: kind for kind in OperationKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,9 @@ def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Sc
     ids = assigned_ids(scenario)
     listed, items = operations_of(scenario)
     spec = scenario["spec"]
-    operations = (_operation(item, n, ids[n], folder) for n, item in enumerate(items))
+    operations = [_operation(item, n, ids[n], folder, listed) for n, item in enumerate(items)]
     return ScenarioSpec(
-        operations=tuple(replace(each, listed=listed) for each in operations),
+        operations=tuple(operations),
         simulation=parse_simulation(spec.get("simulation")),
         expectations=expectations_of(spec),
         outside=outside_of(spec),
@@ -171,13 +174,13 @@ def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Sc
 
 
 def _operation(
-    item: Mapping[str, Any], index: int, name: str, folder: ScenarioFolder | None
+    item: Mapping[str, Any], index: int, name: str, folder: ScenarioFolder | None, listed: str
 ) -> Operation:
-    kind = next(kind for kind in OperationKind if item.get(kind.field) is not None)
-    body = {key: value for key, value in item[kind.field].items() if value is not None}
+    field, kind = next(each for each in _KINDS.items() if item.get(each[0]) is not None)
+    body = {key: value for key, value in item[field].items() if value is not None}
     source = body.get("objectFrom")
     objects = folder.read(source) if source is not None and folder is not None else ()
-    return Operation(name, index, item["step"], kind, body, objects)
+    return Operation(name, index, item["step"], kind, body, objects, listed)
 
 
 def _controllers(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ plugin or controller exists, and speaks up again where a scenario turns it off.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from kubescene.errors import ScenarioError
@@ -35,6 +36,7 @@ POD_FIELDS: Mapping[str, str] = {
     "workloadRef": "GangScheduling",
 }
 """Fields of a pod's spec, and the scheduler plugin that makes them count."""
+PLUGINS = frozenset(POD_FIELDS.values())
 
 UNHEEDED: Mapping[str, str] = {
     "activeDeadlineSeconds": "nobody ends the pod when it is over",
@@ -127,7 +129,7 @@ class Cast:
         ours = () if SCHEDULER in {each.name for each in outside} else options.profiles
         return cls(
             names,
-            {each.scheduler_name: each.plugin_names() for each in ours},
+            {each.scheduler_name: frozenset(each.plugin_names()) for each in ours},
             [each.scheduler_name for each in outside if each.kind is OutsideKind.SCHEDULER],
             any(each.kind is OutsideKind.BAG for each in outside),
         )
@@ -196,9 +198,10 @@ def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
             f"no profile has that name, so such pods wait; there is: {names}",
         )
         return
-    for path, plugin in POD_FIELDS.items():
-        if plugin not in plugins and any(_at(spec, path)):
-            yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
+    if not PLUGINS.issubset(plugins):
+        for path, plugin in POD_FIELDS.items():
+            if plugin not in plugins and any(_at(spec, path)):
+                yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
     yield from _unheeded(spec)
 
 
@@ -218,9 +221,16 @@ def _pod_spec(obj: JsonObject) -> JsonObject | None:
 def _at(obj: Any, path: str) -> list[Any]:
     """All values at a path; ``[]`` goes through a list."""
     values = [obj]
-    for step in path.split("."):
-        name = step.removesuffix("[]")
+    for name, through_list in _steps(path):
         values = [each[name] for each in values if isinstance(each, dict) and name in each]
-        if step.endswith("[]"):
+        if not values:
+            break
+        if through_list:
             values = [item for each in values if isinstance(each, list) for item in each]
     return values
+
+
+@lru_cache
+def _steps(path: str) -> list[tuple[str, bool]]:
+    """The members that a path names, and whether it goes through a list there."""
+    return [(step.removesuffix("[]"), step.endswith("[]")) for step in path.split(".")]

@@ -21,6 +21,8 @@ from kubescene.timeline.attempts import Explanation, FilterGroup
 
 _FEW_GROUPS = 4
 """Most pods are refused for one or two reasons, which are found faster one by one."""
+_FEW_REFUSED = 48
+"""So many rows are sorted faster by hand."""
 
 
 class Diagnosis:
@@ -245,6 +247,11 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
     """Refused rows by verdict, in order of first appearance."""
     refused = found.verdicts.nonzero()[0]
     verdicts, rows = found.verdicts.take(refused), found.rows.take(refused)
+    if refused.size <= _FEW_REFUSED:
+        alike: dict[int, list[int]] = {}
+        for verdict, row in zip(verdicts.tolist(), rows.tolist(), strict=True):
+            alike.setdefault(verdict, []).append(row)
+        return [(filtering.describe(each), np.array(alike[each])) for each in alike]
     groups: list[tuple[Status, Rows]] = []
     while verdicts.size and len(groups) < _FEW_GROUPS:
         verdict = verdicts[0]

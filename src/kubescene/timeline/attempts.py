@@ -5,7 +5,6 @@ and building the KEP's ``pluginResults`` happens here, lazily.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,8 +16,7 @@ from kubescene.api.records import Record
 from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 
 
-@dataclass(frozen=True, slots=True)
-class FilterGroup:
+class FilterGroup(Struct, frozen=True):
     """Nodes that one plugin rejected for the same reasons.
 
     Indexes point into ``Explanation.nodes`` and ascend.
@@ -39,8 +37,7 @@ class ScoreColumn(Struct, frozen=True):
     normalized: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why, per node and plugin.
 
     ``nodes`` are all names in snapshot order. ``examined`` are the indexes that Filter looked at (a
@@ -59,7 +56,7 @@ class Explanation:
     """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The compact form of the side file: groups and columns over node indexes."""
+        """Groups and columns over node indexes, all of them written out."""
         told: dict[str, Any] = orjson.loads(columns_encoded(self.columns()))
         return told
 

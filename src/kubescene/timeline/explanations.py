@@ -2,8 +2,9 @@
 
 The first line names the schema; then comes one JSON line per attempt. Node names are written once
 per node list: a line ``{"nodes": [...]}`` stands before the first attempt that refers to it, and
-later indexes point into the newest such line. An attempt of which only an extender, a wait or a
-traceback is told has a line without nodes and plugins.
+later indexes point into the newest such line. How columns are made short is said in `compacting`;
+version 1 wrote all of them out, which readers of version 2 understand. An attempt of which only an
+extender, a wait or a traceback is told has a line without nodes and plugins.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
 from kubescene.timeline.attempts import SchedulingAttempt, columns_encoded
+from kubescene.timeline.compacting import compacted
 from kubescene.timeline.consultations import as_rows
 from kubescene.timeline.instruments import Instrument, StepPhaseChange
 
@@ -21,8 +23,10 @@ AUTO_FULL_NODES = 200
 """``Auto`` explains every attempt up to this many nodes, beyond it only failures."""
 
 SCHEMA = "kubescene.dev/explanations"
-VERSION = 1
-FIRST_LINE = encode({"schema": SCHEMA, "version": VERSION})
+VERSION = 2
+READ_VERSIONS = (1, 2)
+FIRST_LINES = {each: encode({"schema": SCHEMA, "version": each}) for each in READ_VERSIONS}
+FIRST_LINE = FIRST_LINES[VERSION]
 
 
 class AttemptLine(NamedTuple):
@@ -39,7 +43,7 @@ class AttemptLine(NamedTuple):
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
         row = {"pod": name_of(attempt), "step": self.step.to_dict(), **outcome}
         if explanation is not None:
-            row.update(explanation.columns())
+            row.update(compacted(explanation, extended=bool(attempt.extenders)))
         if attempt.preemption is not None:
             row["preemption"] = attempt.preemption.to_dict()
         if attempt.extenders:

@@ -67,15 +67,18 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     refused = rejections(explanation, listed)
     rows = _rows_of(listed, explanation.scored, {each.place for each in refused})
     taken = [row for _, row in rows]
+    begin = _beginning(taken)
+    candidates = tuple([names[index] for index in listed])
+    passed = integers(explanation.feasible[:NODES_LISTED])
     return ScheduleResult(
         examined=len(explanation.examined),
         feasible=len(explanation.feasible),
-        candidates=tuple([names[index] for index in listed]),
-        filtered=tuple([names[index] for index in integers(explanation.feasible[:NODES_LISTED])]),
+        candidates=candidates,
+        filtered=candidates if passed == listed else tuple([names[index] for index in passed]),
         filter_plugins=explanation.filter_plugins,
         rejections=refused,
         scored=tuple([place for place, _ in rows]),
-        scores=tuple([_listed_scores(column, taken) for column in explanation.scores]),
+        scores=tuple([_listed_scores(each, begin, taken[begin:]) for each in explanation.scores]),
     )
 
 
@@ -132,14 +135,24 @@ def _rows_with(scored: Any, index: int) -> list[int]:
     return rows
 
 
-def _listed_scores(column: ScoreColumn, rows: Sequence[int]) -> ListedScores:
-    raw = normalized = _taken(column.raw, rows)
+def _beginning(rows: Sequence[int]) -> int:
+    """How many of the rows are simply the first ones; mostly all, or all but the chosen node's."""
+    for place, row in enumerate(rows):
+        if place != row:
+            return place
+    return len(rows)
+
+
+def _listed_scores(column: ScoreColumn, begin: int, others: Sequence[int]) -> ListedScores:
+    raw = normalized = _taken(column.raw, begin, others)
     if column.normalized is not column.raw:
-        normalized = _taken(column.normalized, rows)
+        normalized = _taken(column.normalized, begin, others)
     return ListedScores(column.plugin, column.weight, raw, normalized)
 
 
-def _taken(column: Sequence[int], rows: Sequence[int]) -> tuple[int, ...]:
-    """The first rows of a column, and those of the others that are listed."""
-    begin = integers(column[:NODES_LISTED])
-    return tuple([begin[row] if row < NODES_LISTED else int(column[row]) for row in rows])
+def _taken(column: Sequence[int], begin: int, others: Sequence[int]) -> tuple[int, ...]:
+    """So many from the beginning of a column, and some others."""
+    taken = integers(column[:begin])
+    for row in others:
+        taken.append(int(column[row]))
+    return tuple(taken)
