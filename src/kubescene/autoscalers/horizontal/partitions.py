@@ -96,7 +96,8 @@ class Partition:
                 f"{stat.value}"
             )
         self._stats.setdefault(stat.pod_name, {})[stat.type] = stat
-        self._measure(stat.pod_name)
+        if stat.type != MetricType.CONCURRENT_REQUESTS_MILLIS:
+            self._measure(stat.pod_name)
 
     def recommend(self, now: Nanoseconds) -> Result:
         """One pass. The world does as recommended, so that is what the scale says next."""
