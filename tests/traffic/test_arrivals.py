@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kubescene.clock import SECOND, Stream, Streams
+from kubescene.clock import SECOND, Stream
 from kubescene.errors import TrafficError
 from kubescene.traffic import patterns
 from kubescene.traffic.arrivals import ONE, SpacedArrivals, Spacing, Window
 from kubescene.traffic.loading import spec_of
 from kubescene.traffic.patterns import RatePoint
-from kubescene.traffic.sources import arrivals_of, expected_requests
+from kubescene.traffic.sources import arrivals_of
 
 
 def arrived(windows: Iterator[Window], spacing: Spacing, until: int, state: int = 0) -> list[int]:
@@ -148,15 +148,15 @@ def spec(**traffic: object) -> dict[str, object]:
 def test_rates_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text("time,rps\n0,5\n10.5,1\n")
     asked = spec_of(spec(pattern="piecewise", spacing="even", piecewise={"file": "rates.csv"}))
-    assert expected_requests(asked, tmp_path) == 102
-    assert len(arrivals_of(asked, Streams(0), tmp_path).take(60 * SECOND, 10**6)) == 102
+    assert arrivals_of(asked, tmp_path).expected == 102
+    assert len(arrivals_of(asked, tmp_path).take(60 * SECOND, 10**6)) == 102
 
 
 def test_recorded_arrivals_are_replayed_in_order(tmp_path: Path) -> None:
     (tmp_path / "seen.csv").write_text("arrived,path\n100.25,/a\n100.000000001,/b\n")
     replay = {"file": "seen.csv", "origin": "100s"}
     asked = spec_of(spec(pattern="replay", replay=replay))
-    assert arrivals_of(asked, Streams(0), tmp_path).take(60 * SECOND, 9).tolist() == [1, 250000000]
+    assert arrivals_of(asked, tmp_path).take(60 * SECOND, 9).tolist() == [1, 250000000]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_bad_rows_are_named(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "rates.csv").write_text(text)
     asked = spec_of(spec(pattern="piecewise", piecewise={"file": "rates.csv"}))
     with pytest.raises(TrafficError, match=told):
-        arrivals_of(asked, Streams(0), tmp_path)
+        arrivals_of(asked, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +184,6 @@ def test_bad_rows_are_named(tmp_path: Path, text: str, told: str) -> None:
 def test_files_that_cannot_be_had(tmp_path: Path, file: str, told: str) -> None:
     asked = spec_of(spec(pattern="replay", replay={"file": file}))
     with pytest.raises(TrafficError, match=told):
-        arrivals_of(asked, Streams(0), tmp_path)
+        arrivals_of(asked, tmp_path)
     with pytest.raises(TrafficError, match="only in a TrafficRun that is one itself"):
-        arrivals_of(asked, Streams(0), None)
+        arrivals_of(asked, None)

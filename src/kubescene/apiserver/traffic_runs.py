@@ -16,7 +16,7 @@ ones, those of installed packages, and those that the server was started with.
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Event
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -38,7 +38,8 @@ from kubescene.errors import (
     TooManyRequestsError,
     TrafficError,
 )
-from kubescene.traffic import TrafficResult, TrafficRun, run
+from kubescene.traffic import TrafficResult, TrafficRun
+from kubescene.traffic.arrivals import Arrivals
 from kubescene.traffic.loading import to_object
 from kubescene.traffic.replies import Piece, reply
 from kubescene.traffic.run_requests import (
@@ -47,7 +48,8 @@ from kubescene.traffic.run_requests import (
     read_request,
     run_requested,
 )
-from kubescene.traffic.sources import expected_requests
+from kubescene.traffic.runs import available, simulated
+from kubescene.traffic.sources import arrivals_of
 from kubescene.traffic.spec import Mode
 from kubescene.traffic.store import RunStore
 
@@ -219,9 +221,9 @@ class TrafficRuns:
     def _simulated(self, job: "Job") -> "Reply":
         """In a thread: simulate, keep and answer."""
         try:
-            self._check_size(job.run)
+            arrivals = self._arrivals(job.run)
             id = self.store.begin(job.run, self._autoscalers, repeats=job.repeats)
-            result = self._played(job, id)
+            result = self._played(job, id, arrivals)
         except TrafficError as error:
             raise refused(error, job.asked) from error
         if not result.ok:
@@ -236,10 +238,13 @@ class TrafficRuns:
         except TrafficError as error:
             raise ConflictError(str(error)) from error
 
-    def _played(self, job: "Job", id: int) -> TrafficResult:
+    def _played(self, job: "Job", id: int, arrivals: Arrivals) -> TrafficResult:
         try:
             plugins = [load_autoscaler(each) for each in self._autoscalers]
-            result = run(job.run, plugins, cancelled=job.cancelled.is_set)
+            with closing(available(job.run.spec, plugins)) as dispatcher:
+                result = simulated(
+                    job.run, arrivals, dispatcher, plugins, cancelled=job.cancelled.is_set
+                )
         except Exception as error:
             # Whatever it was, the history says so, and so does the answer.
             self.store.fail(id, str(error) or repr(error))
@@ -247,14 +252,15 @@ class TrafficRuns:
         self.store.end(id, result)
         return result
 
-    def _check_size(self, asked: TrafficRun) -> None:
-        expected = expected_requests(asked.spec)
-        if expected > self._most_requests:
+    def _arrivals(self, asked: TrafficRun) -> Arrivals:
+        arrivals = arrivals_of(asked.spec)
+        if arrivals.expected > self._most_requests:
             raise TrafficError(
-                f"about {expected} requests are more than the {self._most_requests} that this "
-                "server simulates in one run",
+                f"about {arrivals.expected} requests are more than the {self._most_requests} that "
+                "this server simulates in one run",
                 path="spec.traffic",
             )
+        return arrivals
 
 
 class Reply(NamedTuple):

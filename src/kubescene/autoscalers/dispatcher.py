@@ -112,6 +112,7 @@ class Partition:
     def __init__(self, name: str, chosen: Sequence[Chosen]) -> None:
         self.name = name
         self._chosen = chosen
+        self._measured = [each for each in chosen if each.can(Capability.STAT)]
         self._begun: list[Chosen] = []
         self._now = 0
 
@@ -160,9 +161,8 @@ class Partition:
     def stat(self, now: int, stats: tuple[Stat, ...]) -> None:
         self._now = now
         request = StatRequest(self.name, stats)
-        for each in self._chosen:
-            if each.can(Capability.STAT):
-                call(each, "Stat", each.plugin.stat, request)
+        for each in self._measured:
+            call(each, "Stat", each.plugin.stat, request)
 
     def horizontal(self, now: int) -> tuple[str, HorizontalRecommendationResponse] | None:
         """Who recommends how many pods; None if nobody does."""

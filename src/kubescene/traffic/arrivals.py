@@ -79,8 +79,7 @@ class SpacedArrivals:
     def take(self, until: int, most: int) -> Integers:
         while len(self._buffer) <= most and self._known_until() < until:
             self._fill()
-        count = int(np.searchsorted(self._buffer, until))
-        count = min(count, most)
+        count = min(int(self._buffer.searchsorted(until)), most)
         taken, self._buffer = self._buffer[:count], self._buffer[count:]
         return taken
 
@@ -103,7 +102,10 @@ class SpacedArrivals:
             return self._spread(block, self._points.below(end))
         if self._even:
             return self._spread(block, _halves(self._level, end))
-        borders = np.flatnonzero(np.diff(block[:, 1])) + 1
+        widths = block[:, 1]
+        if (widths == widths[0]).all():
+            return self._drawn(block)
+        borders = np.flatnonzero(np.diff(widths)) + 1
         return np.concatenate([self._drawn(alike) for alike in np.split(block, borders)])
 
     def _spread(self, block: Integers, points: Integers) -> Integers:

@@ -273,14 +273,16 @@ class Flow:
         """Who left the CPU when becomes who is completed when, and how."""
         rows = np.array(served.rows, dtype=np.int64)
         completed = np.array(served.instants, dtype=np.int64)
-        outcome = np.full(len(rows), Outcome.OK, dtype=np.uint8)
-        outcome[served.cancelled] = Outcome.TIMEOUT
+        outcome = np.empty(len(rows), dtype=np.uint8)
+        outcome[:] = Outcome.OK
         if self._io:
             deadlines = self.columns.arrived[rows] + self._service.timeout
             # Who was cancelled left at its deadline: with the wait it is past it, too.
-            ends = completed + self._io
-            outcome[ends > deadlines] = Outcome.TIMEOUT
-            completed = np.minimum(ends, deadlines)
+            completed += self._io
+            outcome[completed > deadlines] = Outcome.TIMEOUT
+            np.minimum(completed, deadlines, out=completed)
+        else:
+            outcome[served.cancelled] = Outcome.TIMEOUT
         self.columns.completed[rows] = completed
         self.columns.outcome[rows] = outcome
         return completed

@@ -69,7 +69,7 @@ class LeastLeftFirst(Processor):
                         heappop(heap)
                     while arrived[oldest] < 0:
                         oldest += 1
-                    end = t - (work - (heap[0] >> SEQUENCE_BITS)) * n // speed
+                    end = t + (((heap[0] >> SEQUENCE_BITS) - work) * n + speed - 1) // speed
                     deadline = arrived[oldest] + timeout
                     late = end > deadline
                     bound = deadline if late else end

@@ -18,7 +18,7 @@ from kubescene.errors import TrafficError
 from kubescene.traffic.checking import check
 from kubescene.traffic.hints import field_hint, word_hint
 from kubescene.traffic.spec import API_VERSION, KIND, TrafficRun, TrafficSpec
-from kubescene.traffic.units import decode, decode_lenient, encode
+from kubescene.traffic.units import decode, decode_lenient, encode, plain
 from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -79,7 +79,7 @@ def spec_of(document: Mapping[str, Any]) -> TrafficSpec:
 def checked(run: TrafficRun) -> TrafficRun:
     """A run that was made in Python: plain integers and words become what they stand for."""
     try:
-        written = msgspec.to_builtins(run, enc_hook=encode)
+        written = msgspec.to_builtins(run, enc_hook=plain)
         sound = msgspec.convert(written, TrafficRun, dec_hook=decode_lenient)
     except msgspec.ValidationError as error:
         raise _fault(error, TrafficRun, "") from error

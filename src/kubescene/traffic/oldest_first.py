@@ -46,6 +46,7 @@ class OldestFirst(Processor):
         n, t, work, capacity = self.sharing, self.time, self.work, self.capacity
         demand, timeout, limit = self.service.demand, self.service.timeout, self.service.limit
         limit, alone = limit or NEVER, min(-(-demand // capacity), timeout)
+        up = capacity - 1  # Rounded up this way: divisions below 0 take twice as long.
         done: list[int] = []
         cancelled: list[int] = []
         head, bound, late = 0, self.bound, False
@@ -53,7 +54,8 @@ class OldestFirst(Processor):
             last = until - 1 if at is None else at
             while bound <= last:
                 if not late:
-                    end, deadline = t - (work - tags[head]) * n // capacity, arrived[head] + timeout
+                    end = t + ((tags[head] - work) * n + up) // capacity
+                    deadline = arrived[head] + timeout
                     late = end > deadline
                     bound = deadline if late else end
                     if bound > last:

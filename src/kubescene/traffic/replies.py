@@ -5,6 +5,7 @@ thousand at a time, and whoever sends them needs no more than one piece in memor
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -17,10 +18,10 @@ from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.run_requests import UNIFORM
 from kubescene.traffic.series import (
     PROCESSING,
+    arrivals_by_second,
     count_tallies,
     cpu_utilizations,
     levels,
-    requests_per_second,
     response_columns,
     tally_lines,
 )
@@ -29,6 +30,13 @@ from kubescene.traffic.spec import Mode, Pattern
 Column: TypeAlias = Any
 """An array of one dimension."""
 Piece: TypeAlias = bytes | memoryview
+STOCKS = (
+    ("ReplicasActive", Kind.REPLICA),
+    ("ReplicasDesired", Kind.REPLICA),
+    ("RequestsFailed", Kind.REQUEST),
+    (PROCESSING, Kind.REQUEST),
+)
+"""Of which levels are told, in order of their names."""
 ROWS_AT_ONCE = 4096
 """As many rows as fit the caches of a CPU, with what they are made of."""
 _json = msgspec.json.Encoder()
@@ -45,9 +53,10 @@ class Response(_Row, frozen=True, gc=False):
 
 
 class Tally(_Row, frozen=True, gc=False):
+    """``stock_name`` is the text of the name, and of ``kind_stocked`` behind it."""
+
     occurs_at: int
-    stock_name: str
-    kind_stocked: str
+    stock_name: msgspec.Raw
     tally: int
 
 
@@ -63,15 +72,15 @@ def reply(result: TrafficResult) -> Iterator[Piece]:
     yield b'{"ran_for":%d,"traffic_pattern":%s' % (result.end, msgspec.json.encode(name))
     yield from _series("tally_lines", _tallies(result))
     yield from _series("response_times", _rows(Response, response_columns(result)))
-    seconds = (Second(*each) for each in requests_per_second(result))
-    yield from _series("requests_per_second", _parts(seconds))
+    yield from _series("requests_per_second", _rows(Second, arrivals_by_second(result)))
     cpu = [each._asdict() for each in cpu_utilizations(result)]
     yield b',"cpu_utilizations":' + _json.encode(cpu) + b"}\n"
 
 
 def _tallies(result: TrafficResult) -> Iterator[list[_Row]]:
     if result.spec.mode is Mode.FAITHFUL:
-        return _parts(Tally(*line) for line in tally_lines(result))
+        lines = tally_lines(result)
+        return _parts(Tally(at, _stock(name, kind), tally) for at, name, kind, tally in lines)
     return _tallies_of_columns(result)
 
 
@@ -81,20 +90,25 @@ def _tallies_of_columns(result: TrafficResult) -> Iterator[list[_Row]]:
     inside = columns.outcome != Outcome.REFUSED
     left = inside & (columns.outcome != Outcome.OPEN)
     failed = columns.outcome >= FAILED[0]
-    lines = [
-        ("ReplicasActive", Kind.REPLICA, _counted(replicas, "ReplicasActive")),
-        ("ReplicasDesired", Kind.REPLICA, _counted(replicas, "ReplicasDesired")),
-        ("RequestsFailed", Kind.REQUEST, levels(columns.completed[failed])),
-        (PROCESSING, Kind.REQUEST, levels(columns.arrived[inside], columns.completed[left])),
-    ]
-    times, tallies = (np.concatenate([line[2][at] for line in lines]) for at in range(2))
-    which = np.repeat(np.arange(len(lines)), [len(line[2][0]) for line in lines])
+    lines = (
+        _counted(replicas, "ReplicasActive"),
+        _counted(replicas, "ReplicasDesired"),
+        levels(columns.completed[failed]),
+        levels(columns.arrived[inside], columns.completed[left]),
+    )
+    times, tallies = map(np.concatenate, zip(*lines, strict=True))
+    which = np.repeat(np.arange(len(lines)), [len(instants) for instants, _ in lines])
     # Lines are in order of their names, and stay so where instants are equal.
     order = np.argsort(times, kind="stable")
-    names, kinds = (
-        np.array([str(line[at]) for line in lines], dtype=object)[which[order]] for at in range(2)
-    )
-    return _rows(Tally, (times[order], names, kinds, tallies[order]))
+    stocks = np.empty(len(lines), dtype=object)
+    stocks[:] = [_stock(*stock) for stock in STOCKS]
+    stocks = stocks[which[order]]
+    return _rows(Tally, (times[order], stocks, tallies[order]))
+
+
+@cache
+def _stock(name: str, kind: Kind) -> msgspec.Raw:
+    return msgspec.Raw(b'"%s","kind_stocked":"%s"' % (name.encode(), kind.encode()))
 
 
 def _counted(lines: Iterable[Any], name: str) -> tuple[Column, Column]:

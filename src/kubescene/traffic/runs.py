@@ -4,7 +4,7 @@
 any two. A run that fails in the middle is a result too, with what was simulated so far.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +14,12 @@ from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
 from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
+from kubescene.traffic.arrivals import Arrivals
 from kubescene.traffic.fixed import FixedWorld
 from kubescene.traffic.loading import checked, load_run, run_of
 from kubescene.traffic.objects import autoscaler_of
 from kubescene.traffic.results import Phase, TrafficResult
-from kubescene.traffic.sources import arrivals_of
+from kubescene.traffic.sources import arrivals_of, fitting_memory
 from kubescene.traffic.spec import Metadata, Mode, TrafficRun, TrafficSpec
 from kubescene.traffic.worlds import World
 
@@ -62,15 +63,27 @@ def run(
     own = dispatcher is None
     dispatcher = available(asked.spec, autoscalers) if dispatcher is None else dispatcher
     try:
-        objects = objects_of(asked.spec, autoscalers)
-        world = world_of(asked.spec, partition_of(dispatcher, objects), folder)
-        return play(asked, world, watch=watch, cancelled=cancelled)
-    except MemoryError as error:
-        told = "the run does not fit into memory, with 21 bytes and more for every request"
-        raise TrafficError(told, path="spec.traffic") from error
+        arrivals = arrivals_of(asked.spec, None if folder is None else Path(folder))
+        return simulated(asked, arrivals, dispatcher, autoscalers, watch=watch, cancelled=cancelled)
     finally:
         if own:
             dispatcher.close()
+
+
+def simulated(
+    asked: TrafficRun,
+    arrivals: Arrivals,
+    dispatcher: Dispatcher,
+    autoscalers: Sequence[AutoscalerPlugin] = (),
+    *,
+    watch: Watcher | None = None,
+    cancelled: Cancelled | None = None,
+) -> TrafficResult:
+    """The same for a run that has been checked, with its arrivals, which nobody has taken yet."""
+    with fitting_memory():
+        partition = partition_of(dispatcher, objects_of(asked.spec, autoscalers))
+        world = world_of(asked.spec, partition, arrivals)
+        return play(asked, world, watch=watch, cancelled=cancelled)
 
 
 def as_run(source: Source) -> TrafficRun:
@@ -122,10 +135,10 @@ def partition_of(dispatcher: Dispatcher, objects: Sequence[Autoscaler]) -> Parti
         raise TrafficError(str(error), path="spec.autoscalers") from error
 
 
-def world_of(spec: TrafficSpec, partition: Partition, folder: str | Path | None = None) -> World:
-    """A world that has not begun."""
+def world_of(spec: TrafficSpec, partition: Partition, arrivals: Arrivals | None = None) -> World:
+    """A world that has not begun; its arrivals are those of the spec if none are given."""
     streams = Streams(spec.seed)
-    arrivals = arrivals_of(spec, streams, None if folder is None else Path(folder))
+    arrivals = arrivals_of(spec) if arrivals is None else arrivals
     if spec.mode is Mode.FAITHFUL:
         from kubescene.traffic.faithful import FaithfulWorld  # the slower one, seldom asked for
 
@@ -146,7 +159,7 @@ def play(
     try:
         with world.partition:
             begin(asked, world)
-            for instant in slices(halt):
+            for instant in slices(world, halt):
                 if cancelled is not None and cancelled():
                     phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.now
                     break
@@ -190,10 +203,11 @@ def begin(asked: TrafficRun, world: World) -> None:
         raise TrafficError(str(error.__cause__), path=path) from error
 
 
-def slices(halt: int) -> list[int]:
-    """Instants to pause at, at least every simulated minute; the last of them past the end."""
+def slices(world: World, halt: int) -> Iterator[int]:
+    """Instants to pause at: at least every simulated minute in which something happens."""
     step = max(min(halt // SLICES, MINUTE), 1)
-    return [*range(step, halt, step), 2 * halt + 1]
+    while (due := world.peek()) is not None:
+        yield -(-due // step) * step
 
 
 def progress_of(world: World) -> Progress:

@@ -155,8 +155,15 @@ def response_columns(result: TrafficResult) -> tuple[Integers, Integers, Integer
 
 def requests_per_second(result: TrafficResult) -> list[RequestsPerSecond]:
     """Arrivals in each whole second that has some."""
+    columns = (each.tolist() for each in arrivals_by_second(result))
+    return list(map(RequestsPerSecond, *columns))
+
+
+def arrivals_by_second(result: TrafficResult) -> tuple[Integers, Integers]:
+    """The same as columns."""
     counts = np.bincount(result.requests.arrived // SECOND)
-    return [RequestsPerSecond(int(each), int(counts[each])) for each in np.flatnonzero(counts)]
+    seconds = np.flatnonzero(counts)
+    return seconds, counts[seconds]
 
 
 def cpu_utilizations(result: TrafficResult) -> list[CpuUtilization]:

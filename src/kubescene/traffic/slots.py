@@ -73,11 +73,11 @@ class InOrderSlot(Slot):
     def leave(self, until: int) -> list[int]:
         tags, arrived, head, t, work = self._tags, self._arrived, self._head, self._time, self._work
         demand, timeout, capacity, io = *self.service[:2], self._capacity, self.io
-        over = []
+        over, up = [], capacity - 1
         self.bound = NEVER
         while sharing := len(tags) - head:
             deadline = arrived[head] + timeout
-            end = t - (work - tags[head]) * sharing // capacity
+            end = t + ((tags[head] - work) * sharing + up) // capacity
             leaves = end if end <= deadline else deadline
             if leaves >= until:
                 self.bound = leaves

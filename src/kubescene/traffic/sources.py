@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -39,11 +40,23 @@ MOST_REQUESTS = 1 << 31
 """The sums of unit exponentials fit into 64 bits up to here."""
 
 
-def arrivals_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Arrivals:
+@contextmanager
+def fitting_memory() -> Iterator[None]:
+    """What does not fit into memory is a fault of the run."""
+    try:
+        yield
+    except MemoryError as error:
+        told = "the run does not fit into memory, with 21 bytes and more for every request"
+        raise TrafficError(told, path="spec.traffic") from error
+
+
+@fitting_memory()
+def arrivals_of(spec: TrafficSpec, folder: Path | None = None) -> Arrivals:
     """The arrivals of a run; files of the spec are looked for in ``folder``."""
     if spec.traffic.pattern is Pattern.REPLAY:
         return RecordedArrivals(recorded(spec.traffic.replay or ReplayTraffic(), folder))
-    windows = windows_of(spec, Streams(spec.seed), folder)
+    streams = Streams(spec.seed)
+    windows = windows_of(spec, streams, folder)
     stream = streams.stream("traffic/arrivals")
     arrivals = SpacedArrivals(windows, spec.traffic.spacing, stream, int(spec.duration))
     if arrivals.expected >= MOST_REQUESTS:
@@ -52,11 +65,6 @@ def arrivals_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None)
             path="spec.traffic",
         )
     return arrivals
-
-
-def expected_requests(spec: TrafficSpec, folder: Path | None = None) -> int:
-    """About how many requests a run will have, without running it."""
-    return arrivals_of(spec, Streams(spec.seed), folder).expected
 
 
 def embedded(run: TrafficRun, folder: Path | None = None) -> TrafficRun:

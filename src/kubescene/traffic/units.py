@@ -70,6 +70,13 @@ def encode(value: Any) -> Any:
     raise NotImplementedError(type(value))
 
 
+def plain(value: Any) -> int:
+    """The number alone, which `decode_lenient` reads."""
+    if isinstance(value, Duration | Timeout | Cpu | Memory):
+        return int(value)
+    raise NotImplementedError(type(value))
+
+
 def _amount(kind: type, written: Any) -> int:
     example = "500m or 2" if kind is Cpu else "256Mi"
     if isinstance(written, bool) or not isinstance(written, str | int | float):

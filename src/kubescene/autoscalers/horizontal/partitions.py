@@ -96,7 +96,8 @@ class Partition:
                 f"{stat.value}"
             )
         self._stats.setdefault(stat.pod_name, {})[stat.type] = stat
-        self._measure(stat.pod_name)
+        if stat.type != MetricType.CONCURRENT_REQUESTS_MILLIS:
+            self._measure(stat.pod_name)
 
     def recommend(self, now: Nanoseconds) -> Result:
         """One pass. The world does as recommended, so that is what the scale says next."""
@@ -121,7 +122,9 @@ class Partition:
         elif memory is not None:
             usage["memory"] = memory.value * 1000
         if usage:
-            measured = min((each.time for each in (cpu, memory) if each is not None), default=0)
+            measured = 0 if cpu is None else cpu.time
+            if memory is not None:
+                measured = memory.time if cpu is None else min(measured, memory.time)
             item = PodMetrics(pod, {CONTAINER: usage}, measured, self._stat_window)
             self._metrics[pod] = item
 

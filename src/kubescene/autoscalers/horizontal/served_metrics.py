@@ -4,9 +4,10 @@ An autoscaler that asks for others is refused when it is created, by the field t
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from kubescene.autoscalers.horizontal.accepting import KIND, parsed
-from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler
+from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler, Prepared, prepared
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.specs import MetricSpec
 from kubescene.autoscalers.interfaces import HPA_V1, HPA_V2, HPA_V2BETA2, Autoscaler
@@ -16,6 +17,8 @@ from kubescene.types import JsonObject
 CONTAINER = "container"
 CONCURRENCY = "concurrent_requests"
 RESOURCES = ("cpu", "memory")
+MOST_KEPT = 16_384
+"""Objects whose text is longer are read again each time."""
 
 _VERSIONS = {
     HPA_V1: "autoscaling/v1",
@@ -31,10 +34,17 @@ def created(
     if autoscaler.type not in _VERSIONS:
         known = ", ".join(_VERSIONS)
         raise ConfigurationError(f"type {autoscaler.type!r} is none of {known}")
-    new = HorizontalAutoscaler(_completed(autoscaler), options)
-    for number, metric in enumerate(new.spec.metrics):
+    short = len(autoscaler.yaml) <= MOST_KEPT
+    ready = (_prepared if short else _prepared.__wrapped__)(autoscaler, options)
+    for number, metric in enumerate(ready.spec.metrics):
         _check_served(metric, resources, f"spec.metrics[{number}]")
-    return new
+    return HorizontalAutoscaler(ready, options)
+
+
+@lru_cache(maxsize=64)
+def _prepared(autoscaler: Autoscaler, options: HorizontalOptions) -> Prepared:
+    """Kept, because a server or a sweep runs the same object many times."""
+    return prepared(_completed(autoscaler), options)
 
 
 def _completed(autoscaler: Autoscaler) -> JsonObject:
