@@ -82,6 +82,66 @@ PREEMPTION = [
     create(5, pod("three", "1", priorityClassName="priority-300")),
     done(6),
 ]
+
+
+def volume(name: str, zone: str, size: str = "10Gi") -> JsonObject:
+    where = {"key": "zone", "operator": "In", "values": [zone]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}
+    spec = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "by-hand",
+        "csi": {"driver": "csi.example.com", "volumeHandle": name},
+        "nodeAffinity": affinity,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def claim(name: str, storage_class: str, size: str = "10Gi") -> JsonObject:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": size}},
+    }
+    kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    return {**kind, "metadata": {"name": name}, "spec": spec}
+
+
+def storage_class(name: str, provisioner: str) -> JsonObject:
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
+    mode = {"volumeBindingMode": "WaitForFirstConsumer"}
+    return {**kind, "provisioner": provisioner, **mode}
+
+
+def using(name: str, *claims: str) -> JsonObject:
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    return pod(name, "100m", volumes=volumes)
+
+
+VOLUMES = [
+    *(
+        create(1, {**node(f"n{i}", 4), "metadata": {"name": f"n{i}", "labels": {"zone": zone}}})
+        for i, zone in enumerate("aabb")
+    ),
+    create(1, storage_class("by-hand", "kubernetes.io/no-provisioner")),
+    create(1, storage_class("made", "csi.example.com")),
+    create(1, volume("small", "a", "1Gi")),
+    create(1, volume("large", "b", "20Gi")),
+    *(create(1, claim(f"made-{i}", "made")) for i in range(4)),
+    *(create(1, claim(f"by-hand-{i}", "by-hand")) for i in range(3)),
+    create(2, using("one", "made-0")),
+    create(2, using("two", "by-hand-0", "made-1")),
+    create(2, using("plain")),
+    create(2, using("waits", "by-hand-1")),
+    create(3, using("three", "made-2", "made-3")),
+    create(3, volume("late", "a")),
+    done(4),
+]
 SCENARIOS = {"unequal": UNEQUAL, "equal": EQUAL, "many": MANY, "preemption": PREEMPTION}
 
 
@@ -96,6 +156,18 @@ def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherSchedule
     here = ours(story(name))
     assert len(here) >= 18
     assert list(Differences(here, other.play(story(name))).lines()) == []
+
+
+def test_pods_are_bound_after_the_volumes_that_were_chosen_for_them(
+    other: OtherScheduler,
+) -> None:
+    made = scenario(VOLUMES)
+    del made["spec"]["controllers"]["outside"]
+    here = ours(made)
+    assert [each.pod for each in here if each.what == "is bound to"] == [
+        f"default/{name}" for name in ("one", "two", "plain", "three", "waits")
+    ]
+    assert list(Differences(here, other.play(made)).lines()) == []
 
 
 @pytest.mark.parametrize("name", ["equal", "many"])

@@ -5,6 +5,7 @@ more of the pods that wait, and the next park pod; then the write is answered. I
 stands still in the next one. What it wanted to write meanwhile was held, and is carried out one
 decision after the other, with the world coming to rest in between. When no pod is left it may run
 with no park pod at all, so that it takes pods from its backoff queue; if nothing comes, it is done.
+A pod whose volumes it has chosen is bound when they are (see `kubescene.outside.turns.volumes`).
 """
 
 from typing import TypeAlias
@@ -18,6 +19,7 @@ from kubescene.outside.idleness import ONE_WORKER, Idleness
 from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply
 from kubescene.outside.programs import Held, Reply
 from kubescene.outside.turns.turn import Turn
+from kubescene.outside.turns.volumes import ChosenVolumes
 from kubescene.outside.turns.waiting_pods import WaitingPods
 from kubescene.scenario.outside import Feed
 
@@ -25,6 +27,8 @@ Place: TypeAlias = tuple[str, str]
 """Namespace and name of a pod."""
 BIND_WITHIN = SECOND
 """A decision is written by a thread of its own: it is on its way when the next pod's turn comes."""
+LOOKS_WITHIN = 10 * SECOND
+"""kube-scheduler looks once a second whether the volumes of a pod are bound."""
 
 
 class SchedulerTurn(Turn):
@@ -34,6 +38,7 @@ class SchedulerTurn(Turn):
     _ordinal = 0
     _is_parked = False
     _waiting: WaitingPods | None = None
+    _late = 0
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -43,9 +48,7 @@ class SchedulerTurn(Turn):
         """It has seen a pod that does not exist, and not all that do."""
         if self._waiting is None:
             return
-        for feed in self._program.feeds:
-            changes = feed.pull()
-            feed.release(self._waiting.sift(changes) if feed.resource == PODS else changes)
+        self._tell(self._waiting)
         events = self._waiting.take(everything=True)
         if self._ordinal:
             events.append(self._event(ChangeType.DELETED, self._ordinal, self._world.revision))
@@ -69,6 +72,7 @@ class SchedulerTurn(Turn):
         if self._idle is None:
             self._idle = Idleness(self._program, self._world.real_clock, ONE_WORKER)
             self._waiting = WaitingPods(self._declared.scheduler_name, self._world.decoder)
+            self._chosen = ChosenVolumes(self._world.reader)
             self._program.sees_pods_in_turn = True
         self._program.unpark()
         self._program.let_read()
@@ -92,14 +96,18 @@ class SchedulerTurn(Turn):
     def _deliver(self, waiting: WaitingPods, *, parks: bool) -> list[Change]:
         """Send all that has happened, the next pods, and the park pod that takes over."""
         revision = self._world.revision
-        for feed in self._program.feeds:
-            changes = feed.pull()
-            feed.release(waiting.sift(changes) if feed.resource == PODS else changes)
+        self._tell(waiting)
         given = waiting.take(everything=self._declared.feed is Feed.ALL_PODS) if parks else []
         events = given + self._parking(revision, parks=parks)
         for feed in self._program.feeds_of(PODS):
             feed.release(events)
         return given
+
+    def _tell(self, waiting: WaitingPods) -> None:
+        """Send what has happened, but no pod that it would try."""
+        for feed in self._program.feeds:
+            changes = feed.pull()
+            feed.release(waiting.sift(changes) if feed.resource == PODS else changes)
 
     def _parking(self, revision: int, *, parks: bool) -> list[Change]:
         events = []
@@ -124,6 +132,7 @@ class SchedulerTurn(Turn):
             self._answer_parked()
         self._idle.begin()
         if self._is_draining:
+            self._late = self._world.real_clock.now() + LOOKS_WITHIN
             return self._go(self._draining, "it was still busy")
         return self._run()
 
@@ -167,6 +176,7 @@ class SchedulerTurn(Turn):
         for held in self._program.writes:
             if held.asked.is_pod_status and self._is_attempt(held):
                 self._failed.add(place_of(held))
+                self._chosen.decided(*place_of(held))
                 self._program.let_in(held)
 
     def _is_attempt(self, held: Held) -> bool:
@@ -206,6 +216,8 @@ class SchedulerTurn(Turn):
         writes = self._program.writes
         bindings = [held for held in writes if held.asked.is_bind]
         self._batch = [min(bindings, key=self._place)] if bindings else writes
+        for held in self._batch if bindings else ():
+            self._chosen.decided(*place_of(held))
         self._is_preempting = not bindings
         return self._go(self._carrying_out, "its writes were not answered")
 
@@ -216,6 +228,7 @@ class SchedulerTurn(Turn):
         if self._program.passed:
             return WAITING
         if self._batch:
+            self._chosen.wrote(self._batch[0].asked)
             self._program.let_in(self._batch.pop(0))
             return WAITING
         if self._is_preempting and not self._has_come_to_rest():
@@ -238,19 +251,49 @@ class SchedulerTurn(Turn):
         self._let_failures_in()
         if self._program.passed:
             return WAITING
+        if self._chosen.is_due():
+            return self._await_binding()
         if not self._is_parked:
             return self._run()
         if self._program.writes:
             return self._release()
         return self._begin()
 
+    # -- volumes -----------------------------------------------------------------------------------
+
+    def _await_binding(self) -> Progress:
+        """The volumes of a pod are bound: let it see that, and it binds the pod."""
+        assert self._waiting is not None
+        self._tell(self._waiting)
+        self._late = self._world.real_clock.now() + LOOKS_WITHIN
+        return self._go(self._awaiting, "a pod was not bound though its volumes are")
+
+    def _awaiting(self) -> Progress:
+        if self._is_late():
+            return WAITING
+        if self._program.writes:
+            return self._release()
+        self._state = self._decided
+        return Progress(wrote=False, more=True)
+
+    def _is_late(self) -> bool:
+        """Whether a binding that is due has still to come; not for ever."""
+        self._let_failures_in()
+        if self._program.passed:
+            return True
+        if self._program.writes or not self._chosen.is_due():
+            return False
+        if self._world.real_clock.now() < self._late:
+            return True
+        self._chosen.give_up()
+        return False
+
     # -- draining ----------------------------------------------------------------------------------
 
     def _draining(self) -> Progress:
         """No pod is left to give: it may take those that back off, until it is still."""
         assert self._idle is not None
-        self._let_failures_in()
-        if not self._idle.is_reached():
+        if self._is_late() or not self._idle.is_reached():
             return WAITING
         worked = bool(self._program.writes or self._failed)
         if not worked and not self._is_content():
