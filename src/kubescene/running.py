@@ -305,7 +305,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         if output is not None:
             shown = request.full_status and request.results.publishes(phase)
             events = Timeline(log).events if shown else None
-            output.finish(live.header(), events, summary)
+            output.finish(live.header(), events, summary, fold.ledger)
     finally:
         LITTER.facts += len(log)
         if output is not None:

@@ -56,6 +56,7 @@ def test_two_processes_write_the_same_files(example: Path, tmp_path: Path) -> No
     second = run_in_process(example, tmp_path / "second", "2")
     assert sorted(first) == [
         "explanations.jsonl",
+        "ledger.jsonl",
         "pods.index",
         "result.yaml",
         "summary.json",

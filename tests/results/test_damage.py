@@ -15,7 +15,7 @@ from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_priority_class
 
-FILES = ("timeline.jsonl", "explanations.jsonl", "result.yaml", "pods.index")
+FILES = ("timeline.jsonl", "explanations.jsonl", "result.yaml", "pods.index", "ledger.jsonl")
 POSITIONS = 12
 """Of each file; all of them were tried once, and take an hour."""
 

@@ -24,7 +24,14 @@ from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
-FILES = ["explanations.jsonl", "pods.index", "result.yaml", "summary.json", "timeline.jsonl"]
+FILES = [
+    "explanations.jsonl",
+    "ledger.jsonl",
+    "pods.index",
+    "result.yaml",
+    "summary.json",
+    "timeline.jsonl",
+]
 
 
 @pytest.fixture(scope="module")

@@ -62,10 +62,11 @@ class Ledger:
         self.allocatable_time: dict[str, int] = {}
         self.requested_time: dict[str, int] = {}
         """Amounts times nanoseconds, summed over the nodes that existed."""
+        self.rooms: dict[str, Room] = {}
+        """What pods take of nodes, by name, whether a node of that name exists or not."""
         self._pods: dict[PodKey, PodEntry] = {}
         """The newest of every name."""
         self._standing: dict[str, NodeEntry] = {}
-        self._rooms: dict[str, Room] = {}
         self._changed: dict[str, None] = {}
         self._current: StepEntry | None = None
 
@@ -120,6 +121,12 @@ class Ledger:
     def close(self) -> None:
         """The last step is at rest."""
         self._rest()
+
+    def reopen(self) -> None:
+        """Find everything by name again, where the lists were filled from elsewhere."""
+        self._pods = {(pod.namespace, pod.name): pod for pod in self.pods}
+        self._standing = {node.name: node for node in self.nodes if node.ended_step is None}
+        self._current = self.steps[-1] if self.steps else None
 
     def _begin(self, major: int, time: int) -> StepEntry:
         self.begin(time)
@@ -206,9 +213,9 @@ class Ledger:
         add_amounts(self.totals.requested, node.room.requested, sign)
 
     def _room(self, name: str) -> Room:
-        room = self._rooms.get(name)
+        room = self.rooms.get(name)
         if room is None:
-            room = self._rooms[name] = Room()
+            room = self.rooms[name] = Room()
         return room
 
     def pod_created(self, namespace: str, name: str, uid: str, state: PodState) -> None:
@@ -279,7 +286,7 @@ class Ledger:
     def _occupy(self, pod: PodEntry, sign: int) -> None:
         """A pod takes its room, or leaves it."""
         node, requests = pod.node, pod.ask.requests
-        room = (self._rooms.get(node) or self._room(node)).requested
+        room = (self.rooms.get(node) or self._room(node)).requested
         add_amounts(room, requests, sign)
         room[PODS] += sign
         if node in self._standing:

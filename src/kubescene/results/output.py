@@ -6,6 +6,7 @@
     DIR/timeline.jsonl       every fact as it happened, written during the run
     DIR/explanations.jsonl   every explained attempt: nodes, filters, scores; written during the run
     DIR/pods.index           where each pod's lines stand in the two files above
+    DIR/ledger.jsonl         what became of pods, nodes and steps, for those who read results
     DIR/summary.json         the short account; written last, so its presence means a complete run
 
 ``kubescene report`` adds ``report.html``; one of an earlier run is removed with its summary.
@@ -19,6 +20,8 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
+from kubescene.results.ledger import Ledger
+from kubescene.results.ledger_file import write_ledger
 from kubescene.results.pod_index import (
     EXPLANATIONS,
     TIMELINE,
@@ -38,10 +41,11 @@ TIMELINE_FILE = "timeline.jsonl"
 EXPLANATIONS_FILE = "explanations.jsonl"
 SUMMARY_FILE = "summary.json"
 INDEX_FILE = "pods.index"
+LEDGER_FILE = "ledger.jsonl"
 REPORT_FILE = "report.html"
-FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, SUMMARY_FILE, INDEX_FILE, REPORT_FILE)
-OUTDATED = (SUMMARY_FILE, INDEX_FILE, REPORT_FILE)
+OUTDATED = (SUMMARY_FILE, INDEX_FILE, LEDGER_FILE, REPORT_FILE)
 """What tells of a whole run: it goes before another one is written."""
+FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, *OUTDATED)
 
 
 class OutputDirectory(Instrument):
@@ -113,30 +117,41 @@ class OutputDirectory(Instrument):
             ) from error
 
     def finish(
-        self, header: JsonObject, events: Iterable[KepEvent] | None, summary: Summary
+        self,
+        header: JsonObject,
+        events: Iterable[KepEvent] | None,
+        summary: Summary,
+        ledger: Ledger | None = None,
     ) -> None:
         """Write the rest and close.
 
         ``header`` is the Scenario with its status but no timeline; ``events`` go into it if given.
+        ``ledger`` has followed the same facts; without it, results are read from the timeline.
         """
         try:
             if self._fault is not None:
                 # What could not be written is missing, even if there is room again.
                 raise self._fault
+            self._finish_timeline(ledger)
             self._finish(header, events, summary)
         except OSError as error:
             raise RecorderError(
                 f"the results could not be written to {self.path}: {error.strerror}"
             ) from error
 
-    def _finish(
-        self, header: JsonObject, events: Iterable[KepEvent] | None, summary: Summary
-    ) -> None:
+    def _finish_timeline(self, ledger: Ledger | None) -> None:
+        """Close the files that grew, and write what makes reading them quick."""
         self._timeline.close()
         self._explanations.close()
         sizes = [(self.path / name).stat().st_size for name in (TIMELINE_FILE, EXPLANATIONS_FILE)]
         header_of_index = IndexHeader(timeline_bytes=sizes[0], explanations_bytes=sizes[1])
         self._index.write(self.path / INDEX_FILE, header_of_index)
+        if ledger is not None:
+            write_ledger(self.path / LEDGER_FILE, self.path / TIMELINE_FILE, ledger)
+
+    def _finish(
+        self, header: JsonObject, events: Iterable[KepEvent] | None, summary: Summary
+    ) -> None:
         with (self.path / RESULT_FILE).open("wb") as file:
             file.writelines(scenario_yaml(header, events))
         indent = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

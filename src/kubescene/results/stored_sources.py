@@ -16,6 +16,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.loading import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
+from kubescene.results.ledger_file import read_ledger
 from kubescene.results.line_entries import (
     Known,
     LineEntries,
@@ -23,7 +24,7 @@ from kubescene.results.line_entries import (
     damaged,
     told,
 )
-from kubescene.results.output import RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
+from kubescene.results.output import LEDGER_FILE, RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
 from kubescene.results.sources import AttemptTold, RunSource
 from kubescene.timeline import Fact
 from kubescene.timeline.files import read_header
@@ -133,6 +134,11 @@ class DirectorySource(TimelineSource):
 
     def explain(self, pod: str) -> list[ExplainedAttempt]:
         return read_attempts(self.path, pod)
+
+    def _read(self) -> Ledger:
+        with uncollected():
+            kept = read_ledger(self.path / LEDGER_FILE, self.timeline)
+        return super()._read() if kept is None else kept
 
 
 def read_spec(path: Path) -> JsonObject:
