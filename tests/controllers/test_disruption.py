@@ -3,6 +3,7 @@
 import pytest
 
 from kubescene.actors import Actor, Role
+from kubescene.api.changes import Change
 from kubescene.api.disruption_budgets import BUDGET
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
@@ -203,8 +204,11 @@ def test_what_has_been_counted_is_not_written_again(world: Cluster) -> None:
 def test_pods_matter_as_soon_as_there_is_a_budget(world: Cluster) -> None:
     reconciler = DisruptionReconciler(world.scheme)
     assert not reconciler.needs_pods
-    world.client(Actor("test")).watch(BUDGET, reconciler.observe)
+    changes: list[Change] = []
+    world.client(Actor("test")).watch(BUDGET, changes.append)
     guard(world, minAvailable=0)
+    for change in changes:
+        reconciler.observe(change)
     assert reconciler.needs_pods
 
 

@@ -41,7 +41,7 @@ def check(case: JsonObject, result: JsonObject, where: str) -> None:
         return
     if not isinstance(case.get("objects"), list):
         raise GoldenFormatError(
-            f'{where}: case {case["id"]} is of no format known here: a recording of the scheduler '
+            f"{where}: case {case['id']} is of no format known here: a recording of the scheduler "
             'has a list "objects", one of an autoscaler an "hpa" or a "vpa"'
         )
     mode, made = ("steps", "steps") if "steps" in case else ("pending", "attempts")
