@@ -134,7 +134,7 @@ def test_a_gap_in_the_timeline_leaves_no_summary(tmp_path: Path) -> None:
     placed = next(place for place, fact in enumerate(facts) if isinstance(fact, PodScheduled))
     for fact in facts[:placed]:
         log.append(fact)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(RecorderError, match="No space left"):
         log.append(facts[placed])
     with pytest.raises(RecorderError, match=r"results could not be written .* No space left"):
         output.finish({"status": {}}, None, Summary())
