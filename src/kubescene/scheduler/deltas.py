@@ -75,7 +75,7 @@ class DeltaLog:
         """The deltas from a position on; None if the first of them are forgotten."""
         if position < self._first:
             return None
-        return self._deltas[position - self._first :] if position < self.end else ()
+        return self._deltas[position - self._first :]
 
 
 class DeltaReader:
@@ -90,9 +90,6 @@ class DeltaReader:
 
     def read(self) -> Sequence[Delta] | None:
         """What happened since the last call; None means: look at the table and count anew."""
-        end = self._log.end
-        if self._position == end:
-            return ()
-        deltas = self._log.since(self._position)
-        self._position = end
-        return deltas
+        position, log = self._position, self._log
+        self._position = end = log.end
+        return () if position == end else log.since(position)

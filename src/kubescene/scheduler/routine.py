@@ -80,6 +80,7 @@ class Routine(RowResults):
         "_nodes",
         "_pod",
         "_state",
+        "filtering",
         "filters",
         "judged",
         "rated",
@@ -102,6 +103,7 @@ class Routine(RowResults):
         self.spec = spec
         self.judged: ClassVerdicts = cycle.filters.verdicts_of(pod, course.filters)
         self.rated: ClassScores = cycle.scores.scores_of(pod, course.scores)
+        self.filtering = Filtering(cycle.filters, self._state, pod, self.filters, self.judged)
 
     def fits(self, course: Course) -> bool:
         """Whether it can be used, after the rows have moved and for this course."""
@@ -124,32 +126,35 @@ class Routine(RowResults):
         nodes, state = self._nodes, self._state
         if self.spec is not None:
             self.spec.sync(nodes, state, self._pod)
-        filtering = Filtering(self._cycle.filters, state, self._pod, self.filters, self.judged)
         if len(rows) <= FEW_ROWS and self.rated.active.one_by_one:
-            self._renew_few(filtering, [int(row) for row in rows])
+            few = rows if isinstance(rows, list) else rows.tolist()
+            self._renew_few(few)
+            self.renewed(nodes, few)
         else:
-            self._renew_many(filtering, np.asarray(rows, dtype=np.intp))
-        self.renewed(nodes, rows)
-        self.judged.seen[rows] = self.seen[rows]
+            many = np.asarray(rows, dtype=np.intp)
+            self._renew_many(many)
+            self.renewed(nodes, many)
 
-    def _renew_few(self, filtering: Filtering, rows: list[int]) -> None:
-        verdicts, scores = self.judged.verdicts, self._cycle.scores
+    def _renew_few(self, rows: list[int]) -> None:
+        judged, filtering, scores = self.judged, self.filtering, self._cycle.scores
         known = None if self.spec is None else self.spec.codes
         asked = self.filters.per_node if self.spec is None else self.filters.by_pods
         for row in rows:
             verdict = 0 if known is None else known.item(row)
             verdict = verdict or filtering.judge_row(row, asked)
-            verdicts[row] = verdict
+            judged.verdicts[row] = verdict
+            judged.seen[row] = self._nodes.versions[row]
             if not verdict:
                 scores.renew_row(self._state, self._pod, self.rated, row)
 
-    def _renew_many(self, filtering: Filtering, rows: Rows) -> None:
+    def _renew_many(self, rows: Rows) -> None:
         asked = self.filters.per_node if self.spec is None else self.filters.by_pods
-        verdicts = filtering.judge_rows(rows, asked, self._nodes)
+        verdicts = self.filtering.judge_rows(rows, asked, self._nodes)
         if self.spec is not None and self.spec.codes is not None:
             known = self.spec.codes.take(rows)
             verdicts = np.where(known == 0, verdicts, known)
         self.judged.verdicts[rows] = verdicts
+        self.judged.seen[rows] = self._nodes.versions.take(rows)
         self._cycle.scores.renew_rows(self._state, self._pod, self.rated, rows)
 
     def totals(self, found: Found) -> Scored:
@@ -274,8 +279,7 @@ class Routines:
             pre_filter=course.concern.pre_filtered[0],
         )
         if explains:
-            filtering = Filtering(cycle.filters, state, pod, routine.filters, routine.judged)
             diagnosis = Diagnosis(nodes.names)
-            diagnosis.examine(found, filtering)
+            diagnosis.examine(found, routine.filtering)
             decision.explanation = explain_attempt(nodes.names, diagnosis, found, scored, chosen)
         return decision

@@ -175,19 +175,19 @@ class Scheduler(Watching):
     def _pre_enqueue(self, pod: PodInfo) -> Status:
         """What the PreEnqueue plugins of the pod's profile say."""
         for extension in self._cycles[pod.scheduler_name].framework.pre_enqueue:
-            status: Status = self._asked_to_enqueue(extension, pod)
-            if not status.ok:
+            try:
+                status: Status = extension.call(pod)
+            except PluginError as error:
+                status = self._kept_out(extension, pod, error)
+            if status is not SUCCESS and not status.ok:
                 return status.by(extension.name)
         return SUCCESS
 
-    def _asked_to_enqueue(self, extension: Extension, pod: PodInfo) -> Status:
-        try:
-            status: Status = extension.call(pod)
-        except PluginError as error:
-            self._stop_at(error)
-            _log.warning("%s keeps %s out of the queue: %s", extension.name, pod.key, error)
-            return Status.error(str(error))
-        return status
+    def _kept_out(self, extension: Extension, pod: PodInfo, error: PluginError) -> Status:
+        """A plugin that cannot say lets nobody in."""
+        self._stop_at(error)
+        _log.warning("%s keeps %s out of the queue: %s", extension.name, pod.key, error)
+        return Status.error(str(error))
 
     # -- the loop --------------------------------------------------------------------------
 
@@ -641,27 +641,25 @@ class Scheduler(Watching):
             plugins=decision.plugins,
             evaluated=decision.evaluated,
             feasible=decision.feasible,
-            explanation=self._told_explanation(decision),
-            victims=tuple(victim.record for victim in decision.victims),
+            explanation=decision.explanation and self._told_explanation(decision),
+            victims=tuple([victim.record for victim in decision.victims]),
             preemption=decision.preemption,
             traceback=decision.traceback,
-            extenders=self._told(decision, decision.extenders),
-            waits=self._told(decision, decision.waits),
+            extenders=self._told(decision, decision.extenders) if decision.extenders else (),
+            waits=self._told(decision, decision.waits) if decision.waits else (),
         )
         for hook in hooks:
             hook(attempt)
 
     def _told_explanation(self, decision: Decision) -> Explanation | None:
         """Annotations explain every attempt to themselves; to others only what they want."""
-        if not self._annotates or decision.explanation is None:
+        if not self._annotates:
             return decision.explanation
         wanted = self._explain.wanted(failed=not decision.node, nodes=len(self.nodes))
         return decision.explanation if wanted else None
 
-    def _told(self, decision: Decision, records: list[T] | None) -> tuple[T, ...]:
+    def _told(self, decision: Decision, records: list[T]) -> tuple[T, ...]:
         """What is told beside the nodes: with the failures, or where successes are explained."""
-        if records is None:
-            return ()
         wanted = self._explain.wanted(failed=not decision.node, nodes=len(self.nodes))
         return tuple(records) if wanted else ()
 

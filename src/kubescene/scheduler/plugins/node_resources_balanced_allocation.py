@@ -54,21 +54,23 @@ class NodeResourcesBalancedAllocation(
         return SUCCESS if self._concerns(pod) else SKIP
 
     def _concerns(self, pod: PodInfo) -> bool:
-        return any(pod.requests.get(name) for name in self._resources)
+        return any(map(pod.requests.get, self._resources))
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         if not self._concerns(pod):
             return 0  # Nobody asked PreScore.
         before: list[float] = []
         after: list[float] = []
+        requests, allocatable, requested = pod.requests, node.allocatable, node.requested
         for resource in self._resources:
-            asked, offered = pod.requests.get(resource, 0), node.allocatable.get(resource, 0)
+            asked, offered = requests.get(resource, 0), allocatable.get(resource, 0)
             if offered == 0 or (asked == 0 and is_scalar(resource)):
                 continue
             # Converted first, as upstream does: beyond 2**53 the quotients would differ.
-            used, whole = node.requested.get(resource, 0), float(offered)
-            before.append(min(1.0, float(used) / whole))
-            after.append(min(1.0, float(used + asked) / whole))
+            used, whole = requested.get(resource, 0), float(offered)
+            share, later = float(used) / whole, float(used + asked) / whole
+            before.append(share if share < 1.0 else 1.0)
+            after.append(later if later < 1.0 else 1.0)
         return _HALF + (_HALF + balance(after) - balance(before)) // 2
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:

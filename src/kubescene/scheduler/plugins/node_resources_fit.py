@@ -141,7 +141,10 @@ class NodeResourcesFit(
 
     def filter_code(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The code of `filter_nodes` for one node."""
-        return shortages(self._checks(pod), node.allocatable, node.requested, self._classes)
+        pod_class = pod.pod_class
+        ignoring = self._ignored is not None
+        checks = self._ignoring[pod_class] if ignoring else pod_class.compiled(_compile)
+        return shortages(checks, node.allocatable, node.requested, self._classes)
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
         used, offered = nodes.requested(PODS).take(rows), nodes.allocatable(PODS).take(rows)
@@ -165,12 +168,18 @@ class NodeResourcesFit(
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         strategy, total, weights = self._strategy, 0, 0
+        requests, allocatable = pod.pod_class.scoring_requests, node.allocatable
         for resource, weight in self._weights:
-            asked = pod.pod_class.scoring_requests.get(resource, 0)
-            offered = node.allocatable.get(resource, 0)
+            asked, offered = requests.get(resource, 0), allocatable.get(resource, 0)
             if offered == 0 or (asked == 0 and is_scalar(resource)):
                 continue
-            rating = strategy.rate(_used(node, resource) + asked, offered)
+            if resource == CPU:
+                used = node.nonzero_cpu
+            elif resource == MEMORY:
+                used = node.nonzero_memory
+            else:
+                used = node.requested.get(resource, 0)
+            rating = strategy.rate(used + asked, offered)
             if rating or strategy.counts_zero:
                 total += weight * rating
                 weights += weight
@@ -270,14 +279,6 @@ def shortages(
             if amount > offered:
                 code |= _UNRESOLVABLE
     return code
-
-
-def _used(node: NodeInfo, resource: str) -> int:
-    if resource == CPU:
-        return node.nonzero_cpu
-    if resource == MEMORY:
-        return node.nonzero_memory
-    return node.requested.get(resource, 0)
 
 
 def _used_column(nodes: NodeTable, resource: str) -> Scores:

@@ -41,7 +41,9 @@ class _Average:
     counts_zero = True
 
     def average(self, total: int, weights: int) -> int:
-        return _truncated(total, weights) if weights else 0
+        if total >= 0:
+            return total // weights if weights else 0
+        return _truncated(total, weights)
 
     def average_nodes(self, total: Scores, weights: Scores | int) -> Scores:
         divisors = max(weights, 1) if isinstance(weights, int) else np.maximum(weights, 1)
@@ -52,7 +54,12 @@ class LeastAllocated(_Average):
     """The share that stays free, in percent."""
 
     def rate(self, used: int, offered: int) -> int:
-        return 0 if used > offered else _percent(offered - used, offered)
+        if used > offered:
+            return 0
+        product = (offered - used) * _FULL
+        if product <= MAX_INT64:
+            return product // offered
+        return _percent(offered - used, offered)
 
     def rate_nodes(self, used: Scores, offered: Scores) -> Scores:
         free = offered - used
