@@ -265,8 +265,8 @@ class Binding:
             self.binder = extension.name
             if self._annotate is not None:
                 self.decision.state.annotations = self._annotate(self)
-            status: Status = self._call(extension)
-            if status.code is not Code.SKIP:
+            status: Status = extension.call(self.decision.state, self.pod, self.pod.node)
+            if status is SUCCESS or status.code is not Code.SKIP:
                 self.stage = Stage.BOUND
                 return status if status.ok else self._end(status, extension, "Bind")
         return Status.error("no Bind plugin took the pod")

@@ -15,25 +15,22 @@ class Parked:
     """Bindings by the uid of their pod."""
 
     def __init__(self) -> None:
-        self._bindings: dict[str, Binding] = {}
+        self.all: dict[str, Binding] = {}
         self._keys: dict[str, tuple[Awaited, ...]] = {}
         self._by_key: dict[Awaited, dict[str, None]] = {}
         self._others: dict[str, None] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._bindings)
-
     def __contains__(self, uid: str) -> bool:
-        return uid in self._bindings
+        return uid in self.all
 
     def get(self, uid: str) -> Binding | None:
-        return self._bindings.get(uid)
+        return self.all.get(uid)
 
     def add(self, binding: Binding) -> None:
         """A binding waits, perhaps again and for something else."""
         uid = binding.pod.uid
         self.remove(uid)
-        self._bindings[uid] = binding
+        self.all[uid] = binding
         if not binding.awaited:
             self._others[uid] = None
             return
@@ -43,7 +40,7 @@ class Parked:
 
     def remove(self, uid: str) -> None:
         """A binding waits no longer, if it did."""
-        self._bindings.pop(uid, None)
+        self.all.pop(uid, None)
         self._others.pop(uid, None)
         for key in self._keys.pop(uid, ()):
             waiting = self._by_key[key]
@@ -56,8 +53,8 @@ class Parked:
         if not self._by_key:
             return ()
         key = Awaited(event.resource, change.record.namespace, change.record.name)
-        return [self._bindings[uid] for uid in self._by_key.get(key, ())]
+        return [self.all[uid] for uid in self._by_key.get(key, ())]
 
     def others(self) -> Iterable[Binding]:
         """The bindings that do not say what they wait for."""
-        return [self._bindings[uid] for uid in self._others]
+        return [self.all[uid] for uid in self._others]

@@ -220,7 +220,9 @@ class Scheduler(Watching):
 
     @property
     def _has_work(self) -> bool:
-        if self._bindings and (self.waiting_pods.has_ready or self._next_answered() is not None):
+        if self._bindings.all and (
+            self.waiting_pods.has_ready or self._next_answered() is not None
+        ):
             return True
         if self._deciding is not None:
             return not self._deciding[1].is_waiting
@@ -244,7 +246,7 @@ class Scheduler(Watching):
 
     def resume(self) -> bool | None:
         """Go on with a pod whose wait is over; None if there is none."""
-        if self._bindings and self.waiting_pods.has_ready:
+        if self._bindings.all and self.waiting_pods.has_ready:
             binding = self._bindings.get(self.waiting_pods.next_ready())
             return binding is not None and self._safely(binding.entry, self._bind, binding)
         if self._asking and (answered := self._next_answered()) is not None:
@@ -491,7 +493,8 @@ class Scheduler(Watching):
             raise
         if status is None:
             return self._park(binding)
-        self._bindings.remove(binding.pod.uid)
+        if self._bindings.all:
+            self._bindings.remove(binding.pod.uid)
         if binding.bound_by_extender and self._placed.get(binding.pod.uid) is binding.pod:
             # It says so, but no binding came through the API: it is written on its behalf.
             status = binding.bind_by_plugin()

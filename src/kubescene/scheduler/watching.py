@@ -196,7 +196,7 @@ class Watching:
     def _notify(self, event: ClusterEvent, change: Change) -> None:
         """Something happened: tell the queue, and the bindings that wait for it."""
         self.queue.notify(event, change)
-        if self._bindings:
+        if self._bindings.all:
             for binding in self._bindings.awaiting(event, change):
                 binding.ask_again(binding.waits_for)
             for binding in self._bindings.others():
