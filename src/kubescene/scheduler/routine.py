@@ -40,6 +40,7 @@ from kubescene.timeline.explanations import Explain
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle import Cycle
 
+NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 FEW_ROWS = 12
 """So many rows are judged and rated faster one by one."""
 
@@ -118,21 +119,26 @@ class Routine(RowResults):
         """One verdict per row; those that pass are rated as well. Read at once, it may change."""
         outdated = self.outdated(self._nodes, rows, window)
         if len(outdated):
-            self._renew(outdated)
+            self._renew(outdated, rows, window)
         verdicts = self.judged.verdicts
         return verdicts.take(rows) if window is None else window.on(verdicts, rows)
 
-    def _renew(self, rows: list[int] | Rows) -> None:
+    def _renew(self, outdated: list[int] | Rows, rows: Rows, window: Window | None) -> None:
         nodes, state = self._nodes, self._state
         if self.spec is not None:
             self.spec.sync(nodes, state, self._pod)
-        if len(rows) <= FEW_ROWS and self.rated.active.one_by_one:
-            few = rows if isinstance(rows, list) else rows.tolist()
+        if len(outdated) <= FEW_ROWS and self.rated.active.one_by_one:
+            few = outdated if isinstance(outdated, list) else outdated.tolist()
             self._renew_few(few)
             self.renewed(nodes, few)
+            return
+        part = None if window is None else window.part
+        if part is not None and 2 * len(outdated) > rows.size:
+            self._renew_many(rows, part)
+            self.renewed(nodes, rows, part)
         else:
-            many = np.asarray(rows, dtype=np.intp)
-            self._renew_many(many)
+            many = np.asarray(outdated, dtype=np.intp)
+            self._renew_many(many, None)
             self.renewed(nodes, many)
 
     def _renew_few(self, rows: list[int]) -> None:
@@ -147,15 +153,15 @@ class Routine(RowResults):
             if not verdict:
                 scores.renew_row(self._state, self._pod, self.rated, row)
 
-    def _renew_many(self, rows: Rows) -> None:
+    def _renew_many(self, rows: Rows, part: slice | None) -> None:
         asked = self.filters.per_node if self.spec is None else self.filters.by_pods
         verdicts = self.filtering.judge_rows(rows, asked, self._nodes)
         if self.spec is not None and self.spec.codes is not None:
             known = self.spec.codes.take(rows)
             verdicts = np.where(known == 0, verdicts, known)
-        self.judged.verdicts[rows] = verdicts
-        self.judged.seen[rows] = self._nodes.versions.take(rows)
-        self._cycle.scores.renew_rows(self._state, self._pod, self.rated, rows)
+        self.judged.verdicts[rows if part is None else part] = verdicts
+        self.judged.renewed(self._nodes, rows, part)
+        self._cycle.scores.renew_rows(self._state, self._pod, self.rated, rows, part)
 
     def totals(self, found: Found) -> Scored:
         """What the feasible rows are worth, if that decides, as a view."""
@@ -213,13 +219,26 @@ class Routines:
         return self._cycle.failures.remembers(pod)
 
     def _look(self, concern: Concern, pod: PodInfo) -> Course | None:
-        """Settle what can be; None if the plugins have not been asked yet."""
+        """Settle what can be; None if a plugin has raised."""
         if not (concern.pre_filters_by_class and concern.pre_scores_by_class):
             concern.course = Course(concern, None, None)
-        elif concern.pre_filtered is not None and concern.pre_scored is not None:
+        elif self._prepared(concern, pod):
             concern.course = self._settled(concern, pod)
         course: Course | None = concern.course
         return course
+
+    def _prepared(self, concern: Concern, pod: PodInfo) -> bool:
+        """Have PreFilter and PreScore asked about the class, if nobody has done so before."""
+        state, cycle = CycleState(), self._cycle
+        try:
+            if concern.pre_filtered is None:
+                cycle.pre_filter(state, pod)
+            if concern.pre_scored is None:
+                state.concern = concern
+                cycle.pre_score(state, pod, NO_ROWS)
+        except PluginError:
+            return False
+        return concern.pre_filtered is not None and concern.pre_scored is not None
 
     def _settled(self, concern: Concern, pod: PodInfo) -> Course:
         (outcome, skipped), (fault, unscored) = concern.pre_filtered, concern.pre_scored

@@ -23,6 +23,12 @@ class Window(NamedTuple):
     size: int
     total: int
 
+    @property
+    def part(self) -> slice | None:
+        """Where it stands in a column; None if it goes on at the beginning."""
+        end = self.start + self.size
+        return slice(self.start, end) if end <= self.total else None
+
     def holds(self, rows: set[int]) -> list[int]:
         """Those of the rows that it holds, in its order."""
         start, size, total = self
@@ -80,15 +86,19 @@ class RowResults:
             known = self._follow(nodes, window)
             if known is not None:
                 return window.holds(known) if known else []
-        stale = self.seen.take(rows) != nodes.versions.take(rows)
-        found: Rows = rows[stale]
-        return found
+        if window is not None and (part := window.part) is not None:
+            stale = (self.seen[part] != nodes.versions[part]).nonzero()[0]
+        else:
+            stale = (self.seen.take(rows) != nodes.versions.take(rows)).nonzero()[0]
+        return rows if stale.size == rows.size else rows.take(stale)
 
-    def renewed(self, nodes: NodeTable, rows: list[int] | Rows) -> None:
-        """The results of these rows were made anew."""
+    def renewed(self, nodes: NodeTable, rows: list[int] | Rows, part: slice | None = None) -> None:
+        """The results of these rows were made anew; ``part`` says where they are, if in one."""
         if isinstance(rows, list):
             for row in rows:
                 self.seen[row] = nodes.versions[row]
+        elif part is not None:
+            self.seen[part] = nodes.versions[part]
         else:
             self.seen[rows] = nodes.versions.take(rows)
         if self._outdated is not None:

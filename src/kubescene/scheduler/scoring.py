@@ -217,18 +217,28 @@ class ScoreChain:
                 kept.rated[line] = True
         kept.sums[row] = total
 
-    def renew_rows(self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: Rows) -> None:
-        """Rate many rows anew."""
-        sums = np.zeros(rows.size, dtype=np.int64)
+    def renew_rows(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        kept: ClassScores,
+        rows: Rows,
+        part: slice | None = None,
+    ) -> None:
+        """Rate many rows anew; ``part`` says where they are, if in one."""
+        at = rows if part is None else part
+        total: Scores | int = 0
         for line, extension in enumerate(kept.active.kept):
             scores = extension.score_nodes(state, pod, self.nodes, rows)
-            kept.raw[line, rows] = scores
             if extension.normalize is None:
                 _check(extension, scores)
-                sums += scores if extension.weight == 1 else scores * extension.weight
+                total = total + (scores if extension.weight == 1 else scores * extension.weight)
             elif not kept.rated[line]:
-                kept.rated[line] = bool(scores.any())
-        kept.sums[rows] = sums
+                if not scores.any():
+                    continue  # Nothing else was ever kept there.
+                kept.rated[line] = True
+            kept.raw[line, at] = scores
+        kept.sums[at] = total
 
     def _columns(
         self,
