@@ -38,12 +38,13 @@ from kubescene.scheduler.informers import Informers
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, PostFilterResult, Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.picking import pick, pick_any
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.preparing import PreFilterOutcome, Preparing
 from kubescene.scheduler.repeating import RepeatedFailures
 from kubescene.scheduler.routine import Routines
 from kubescene.scheduler.runtime import Framework
-from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError, pick, pick_any
+from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError
 from kubescene.scheduler.search import Found, NominatedFiltering, StartIndex, nodes_to_find, search
 from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.supposing import Supposition

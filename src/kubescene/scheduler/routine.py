@@ -16,22 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubescene.errors import PluginError
+from kubescene.scheduler.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
 from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.picking import pick, pick_small
 from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.row_results import RowResults, Window
-from kubescene.scheduler.scoring import (
-    ClassScores,
-    Scored,
-    ScoreSplit,
-    ScoringError,
-    pick,
-    pick_small,
-)
+from kubescene.scheduler.scoring import Scored, ScoringError
 from kubescene.scheduler.search import Found, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts, SpecVerdicts
 from kubescene.scheduler.verdicts import ClassVerdicts, Filtering, FilterSplit, entries_kept
@@ -284,7 +279,8 @@ class Routines:
                 scored = cycle.scores.rate(
                     state, pod, routine.rated, found.feasible, found.window, explain=explains
                 )
-                best = pick(scored.totals)
+                choose = pick_small if routine.scores.is_small else pick
+                best = choose(scored.totals)
             else:
                 best = pick_small(routine.totals(found).totals)
         chosen = found.feasible.item(best)

@@ -5,8 +5,7 @@ enter the total times the plugin's weight. As in `verdicts`, the raw scores of p
 nothing but the node are kept per class of pods and made anew only for nodes that changed; those
 that need no normalisation are kept as one weighted sum.
 
-Among equal totals the winner is the one that kube-scheduler's heap brings to its top: the first in
-*pre-order* of the binary tree that a heap lays over the list.
+Which of the rated nodes wins is a matter of `picking`.
 """
 
 from collections import OrderedDict
@@ -16,27 +15,23 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kubescene.clock import Stream
 from kubescene.errors import KubesceneError
+from kubescene.scheduler.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.guarding import failed
-from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Rows, Scores
-from kubescene.scheduler.nodes import Moves, NodeTable, moved
+from kubescene.scheduler.interfaces import Rows, Scores
+from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.pods import PodClass, PodInfo
-from kubescene.scheduler.row_results import RowResults, Window
+from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.runtime import ScoreExtension
 from kubescene.timeline.attempts import ScoreColumn
 
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000
 _UNRATED_KEPT = 64
-_LEVELS = 32
-_KEY_BITS = 39
-SMALL = 1 << 63 - _KEY_BITS - 1
 _UNSIGNED = np.dtype(np.uint64)
 
 
@@ -50,42 +45,6 @@ class Scored:
 
     totals: Scores
     columns: list[ScoreColumn] = field(default_factory=list)
-
-
-class ClassScores(RowResults):
-    """The kept raw scores of one class of pods: one line per plugin, and their weighted sum."""
-
-    __slots__ = ("active", "rated", "raw", "sums")
-
-    def __init__(self, nodes: NodeTable, active: "ScoreSplit") -> None:
-        super().__init__(nodes)
-        self.active = active
-        self.raw = np.zeros((len(active.kept), len(nodes)), dtype=np.int64)
-        self.sums = np.zeros(len(nodes), dtype=np.int64)
-        self.rated = [False] * len(active.kept)
-        """For each line that is normalized, whether a score other than 0 was ever kept in it."""
-
-    def move(self, moves: Moves) -> None:
-        super().move(moves)
-        self.raw = self.raw.take(moves, axis=1, mode="clip")
-        self.sums = moved(self.sums, moves)
-
-
-class ScoreSplit:
-    """The plugins that rate pods: those whose scores are kept, and the others."""
-
-    __slots__ = ("is_ours", "is_small", "kept", "normalized", "one_by_one", "others")
-
-    def __init__(self, active: list[ScoreExtension]) -> None:
-        self.kept = tuple(each for each in active if each.per_node)
-        self.one_by_one = all(each.one is not None for each in self.kept)
-        self.normalized = tuple(
-            (line, each) for line, each in enumerate(self.kept) if each.normalize is not None
-        )
-        self.others = tuple(each for each in active if not each.per_node)
-        self.is_ours = all(each.is_ours for each in active)
-        self.is_small = MAX_NODE_SCORE * sum(each.weight for each in active) < SMALL
-        """Whether totals are so small that `pick_small` may choose."""
 
 
 class ScoreChain:
@@ -200,7 +159,7 @@ class ScoreChain:
     def renew_row(self, state: CycleState, pod: PodInfo, kept: ClassScores, row: int) -> None:
         """Rate one row anew."""
         info, total = self.nodes.infos[row], 0
-        for line, extension in enumerate(kept.active.kept):
+        for line, extension in kept.active.lines:
             assert extension.inner is not None
             try:
                 score = extension.inner(state, pod, info)
@@ -208,13 +167,14 @@ class ScoreChain:
                 raise
             except Exception as error:
                 raise failed(error, extension.name, ExtensionPoint.SCORE) from error
-            kept.raw[line, row] = score
             if extension.normalize is None:
                 if not 0 <= score <= 100:
                     raise _invalid(extension, score)
                 total += extension.weight * score
-            elif score:
+                kept.plain[line, row] = score
+            elif score or kept.rated[line]:
                 kept.rated[line] = True
+                kept.raw[line, row] = score
         kept.sums[row] = total
 
     def renew_rows(
@@ -228,16 +188,15 @@ class ScoreChain:
         """Rate many rows anew; ``part`` says where they are, if in one."""
         at = rows if part is None else part
         total: Scores | int = 0
-        for line, extension in enumerate(kept.active.kept):
+        for line, extension in kept.active.lines:
             scores = extension.score_nodes(state, pod, self.nodes, rows)
             if extension.normalize is None:
                 _check(extension, scores)
                 total = total + (scores if extension.weight == 1 else scores * extension.weight)
-            elif not kept.rated[line]:
-                if not scores.any():
-                    continue  # Nothing else was ever kept there.
+                kept.plain[line, at] = scores
+            elif kept.rated[line] or scores.any():
                 kept.rated[line] = True
-            kept.raw[line, at] = scores
+                kept.raw[line, at] = scores
         kept.sums[at] = total
 
     def _columns(
@@ -249,81 +208,38 @@ class ScoreChain:
         added: dict[str, tuple[Scores, Scores]],
     ) -> Iterator[ScoreColumn]:
         """A column for each plugin, in order; ``added`` are those that were worked out just now."""
-        lines = {extension.name: line for line, extension in enumerate(kept.active.kept)}
+        plain = iter(kept.told(rows, window))
+        skipped, unrated, count = state.skipped_scores, state.unrated_scores, rows.size
         for extension in self.scores:
-            if extension.name in state.skipped_scores:
+            name = extension.name
+            if name in skipped:
                 continue
-            if extension.name in state.unrated_scores:
-                raw = final = _nothing(rows.size)
-            elif extension.name in added:
-                raw, final = added[extension.name]
-            else:
-                raw = final = _small(_shown(kept.raw[lines[extension.name]], rows, window))
-            arrays: tuple[Any, Any] = (raw, final)
-            yield ScoreColumn(extension.name, extension.weight, *arrays)
+            if name in unrated:
+                yield _empty_column(name, extension.weight, count)
+                continue
+            found: Any = added.get(name)
+            if found is None:
+                found = (scores := next(plain), scores)
+            yield ScoreColumn(name, extension.weight, *found)
+
+
+@lru_cache(_UNRATED_KEPT)
+def _empty_column(plugin: str, weight: int, count: int) -> ScoreColumn:
+    """That of a plugin that gives no node a score. Shared: nobody changes it."""
+    scores: Any = _nothing(count)
+    return ScoreColumn(plugin, weight, scores, scores)
 
 
 @lru_cache(_UNRATED_KEPT)
 def _nothing(count: int) -> Scores:
     """No score for anybody. Shared: explanations keep it, nobody changes it."""
-    return _small(np.zeros(count, dtype=np.int64))
-
-
-def _small(scores: Scores) -> Scores:
-    """Scores of 0 to 100 in half the space, for those who keep them."""
-    return scores.astype(np.int32)
+    nothing: Any = np.zeros(count, dtype=np.int32)
+    scores: Scores = nothing
+    return scores
 
 
 def _shown(column: Scores, rows: Rows, window: Window | None) -> Scores:
     return column.take(rows) if window is None else window.of(column, rows)
-
-
-def pick(totals: Scores) -> int:
-    """The position of the winner, ties broken as kube-scheduler's heap does. [C-14]"""
-    best = (totals == highest(totals)).nonzero()[0]
-    if best.size == 1:
-        return int(best[0])
-    return int(best[pre_order(totals.size).take(best).argmin()])
-
-
-def pick_small(totals: Scores) -> int:
-    """The same for totals that are at least 0 and less than `SMALL`, faster."""
-    ranked = totals << _KEY_BITS
-    ranked -= pre_order(totals.size)[: totals.size]
-    return int(ranked.argmax())
-
-
-def pick_any(totals: Scores, rated: NDArray[np.bool_], random: Stream) -> int:
-    """One of those with the highest total that an extender rated, as chance has it (C-15).
-
-    If it rated none of them, the heap decides.
-    """
-    best = ((totals == totals.max()) & rated).nonzero()[0]
-    if not best.size:
-        return pick(totals)
-    if best.size > 1:
-        best = best[pre_order(totals.size).take(best).argsort()]
-    return int(best[random.below(best.size)] if best.size > 1 else best[0])
-
-
-_pre_order: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-
-
-def pre_order(count: int) -> NDArray[np.int64]:
-    """For positions 0..count-1 of a heap, keys that sort as pre-order does.
-
-    The path to position i is spelled by the bits of i+1 behind the leading one; pre-order compares
-    paths like words, a shorter word first.
-    """
-    global _pre_order  # noqa: PLW0603 - a cache of a pure function
-    if _pre_order.size < count:
-        depths = [(position + 1).bit_length() for position in range(2 * count)]
-        keys = [
-            ((position + 1) << (_LEVELS - depth)) * _LEVELS * 2 + depth
-            for position, depth in enumerate(depths)
-        ]
-        _pre_order = np.array(keys, dtype=np.int64)
-    return _pre_order
 
 
 def _final(extension: ScoreExtension, state: CycleState, pod: PodInfo, raw: Scores) -> Scores:

@@ -134,6 +134,7 @@ class FilterSplit:
         "by_pods",
         "by_spec",
         "is_ours",
+        "names",
         "others",
         "per_node",
         "sees_amounts",
@@ -141,6 +142,7 @@ class FilterSplit:
 
     def __init__(self, active: Sequence[FilterExtension]) -> None:
         self.active = tuple(active)
+        self.names = tuple([each.name for each in active])
         self.amounts = tuple(each for each in active if each.sees_pods is SeesPods.AMOUNTS)
         self.sees_amounts = all(
             each.sees_pods is not SeesPods.EVERYTHING and each.one is not None for each in active
@@ -210,8 +212,7 @@ class Filtering:
     @property
     def plugins(self) -> tuple[str, ...]:
         """The plugins that run for this pod."""
-        skipped = self.state.skipped_filters
-        return tuple(each.name for each in self._chain.filters if each.name not in skipped)
+        return self._split.names
 
     @property
     def may_have_failed(self) -> bool:
