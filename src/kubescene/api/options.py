@@ -1,7 +1,6 @@
 """What may be said beside the object of a write: options, preconditions, where it comes from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import msgspec
@@ -64,8 +63,7 @@ NO_OPTIONS = WriteOptions()
 LASTING = WriteOptions(is_lasting=True)
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """What a deleter may ask for. ``grace_period_s`` None means the object's own wish."""
 
     grace_period_s: int | None = None

@@ -5,8 +5,9 @@ every write, so nothing changes between looking and deleting: what upstream retr
 decided here at once.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from kubescene.actors import Actor
 from kubescene.api.disruption_budgets import (
@@ -93,7 +94,7 @@ class Evictions:
         for budget in budgets:
             if is_spare(self._registry.store.decoded(pod), budget):
                 # Upstream binds the deletion to the pod that it looked at, whatever was asked for.
-                return replace(options, resource_version=str(pod.revision))
+                return structs.replace(options, resource_version=str(pod.revision))
             self._take(actor, pod, budget, dry_run=options.dry_run)
         return options
 
@@ -139,7 +140,7 @@ class Evictions:
         )
         if not options.resource_version:
             return options
-        return replace(options, resource_version=str(changed.revision))
+        return structs.replace(options, resource_version=str(changed.revision))
 
 
 def is_unguarded(pod: Record) -> bool:

@@ -278,7 +278,8 @@ class Registry:
         """Delete, or mark for deletion. The record is the object's newest state."""
         current = self.record(resource_type, namespace, name)
         check_delete_preconditions(resource_type, current, options)
-        write = WriteOptions(dry_run=options.dry_run, origin=origin)
+        is_plain = origin is None and not options.dry_run
+        write = NO_OPTIONS if is_plain else WriteOptions(dry_run=options.dry_run, origin=origin)
         request = WriteRequest(actor, "delete", resource_type, options=write)
         if (seconds := self._pod_deletions.grace_of(current, options)) is not None:
             return self._delete_pod(request, current, seconds)

@@ -64,11 +64,11 @@ class Reports:
     def find(self, request: WriteRequest, current: Record) -> Report | None:
         """The report that a request leads to, if that is known."""
         blueprint, members = request.options.blueprint, pod_members(current.payload)
-        if blueprint is None or members is None or not is_report(request):
+        if blueprint is None or members is None:
             return None
         report = self._reports.get(_key(request, blueprint, members))
         # The report holds the parts that it was made from, so nobody else has their ids.
-        if report is None or not is_neat(current):
+        if report is None or not is_report(request) or not is_neat(current):
             return None
         if type(blueprint) is NominatingBlueprint:
             return nominated(report, request.body["status"][NOMINATION], members)

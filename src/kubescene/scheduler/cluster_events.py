@@ -6,10 +6,11 @@ hear of it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from kubescene.api.changes import Change
-from kubescene.api.parts import part_mentions, pod_members, split_nomination
+from kubescene.api.parts import PARTS_SHARED, pod_members, split_nomination
 from kubescene.api.records import same_metadata
 from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.api.scheme import GroupVersionKind
@@ -65,7 +66,12 @@ def is_plain_update(change: Change) -> bool:
     before, after = pod_members(change.previous.payload), pod_members(change.record.payload)
     if before is None or after is None or before[:2] != after[:2]:
         return False
-    return not any(part_mentions(part[2], word) for part in (before, after) for word in _TELLING)
+    return not _is_telling(before[2]) and (after[2] is before[2] or not _is_telling(after[2]))
+
+
+@lru_cache(PARTS_SHARED)
+def _is_telling(status: bytes) -> bool:
+    return any(word in status for word in _TELLING)
 
 
 def is_plain_note(change: Change) -> bool:

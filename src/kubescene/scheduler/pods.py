@@ -364,21 +364,27 @@ class PodClasses:
         members = pod_members(record.payload)
         if members is None:
             return None
-        if before is not None and spec_part(before.record.payload) is members[0]:
+        held = None if before is None else pod_members(before.record.payload)
+        if before is not None and held is not None and held[0] is members[0]:
             spec: PodSpec | None = before.spec
         else:
             spec = self._spec_of(members[0])
         if spec is None or len(members[2]) > LONGEST_SHARED:
             return None
-        if (split := split_nomination(members[2])) is None:
-            return None
-        part, nominated = split
-        status = self._statuses.get(part)
+        status, nominated = self._statuses.get(members[2]), ""
         if status is None:
-            if len(self._statuses) >= SPECS_KEPT:
-                self._statuses.clear()
-            status = self._statuses[part] = PodStatus(status_of(part))
+            if (split := split_nomination(members[2])) is None:
+                return None
+            part, nominated = split
+            status = self._statuses.get(part) or self._read(part)
         return None if status.resized else (spec, status, nominated)
+
+    def _read(self, part: bytes) -> PodStatus:
+        """What a status says that nominates nobody."""
+        if len(self._statuses) >= SPECS_KEPT:
+            self._statuses.clear()
+        status = self._statuses[part] = PodStatus(status_of(part))
+        return status
 
     def signature(self, record: Record, spec: PodSpec) -> PodSignature:
         labels = record.labels

@@ -42,6 +42,7 @@ from kubescene.scheduler.waiting_places import (
     Tickets,
 )
 
+ASKING_KEPT = 1024
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
 LEFTOVER_PERIOD = 30 * SECOND
 
@@ -85,6 +86,7 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         self._wanted: dict[ClusterEvent, bool] = {}
+        self._asking: dict[tuple[Rejection, ClusterEvent], list[Interest]] = {}
         self.cycle = 0
 
     # -- asking ----------------------------------------------------------------------------
@@ -327,9 +329,15 @@ class SchedulingQueue:
 
     def _asked(self, rejection: Rejection, event: ClusterEvent) -> list[Interest]:
         """Those who turned pods away and want to hear of an event."""
-        plugins = rejection.unschedulable_plugins | rejection.pending_plugins
-        interested = self._hints[rejection.scheduler_name].interested(event)
-        return [each for each in interested if each.plugin in plugins]
+        found = self._asking.get((rejection, event))
+        if found is None:
+            if len(self._asking) >= ASKING_KEPT:
+                self._asking.clear()
+            plugins = rejection.unschedulable_plugins | rejection.pending_plugins
+            interested = self._hints[rejection.scheduler_name].interested(event)
+            found = [each for each in interested if each.plugin in plugins]
+            self._asking[rejection, event] = found
+        return found
 
     def _helped_of(
         self,

@@ -143,7 +143,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         choice = choose(run.results.costs[:, run.candidates])
         names, rows = self._handle.nodes.names, run.candidates
         row = int(rows[choice.place])
-        ties = tuple(names[rows[place]] for place in choice.ties)
+        ties = tuple(map(names.__getitem__, rows.take(choice.ties).tolist()))
         offer = Offer(names[row], run.results.victims[row], 0)
         return _success(offer, record, choice, ties)
 

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.preemption.importance import NOT_STARTED, earliest_start
 
+NOBODY: Rows = np.zeros(0, dtype=np.intp)
 PRIORITY_OFFSET = 1 << 31
 """Makes priorities positive, so that few victims of negative priority cost less than many."""
 
@@ -49,7 +51,7 @@ class Choice(NamedTuple):
 
     place: int
     criterion: Criterion
-    ties: tuple[int, ...] = ()
+    ties: Rows = NOBODY
 
 
 _CRITERIA = (
@@ -76,4 +78,4 @@ def choose(costs: NDArray[np.int64]) -> Choice:
         if left.size == 1:
             return Choice(int(left[0]), criterion)
     none_started = costs[-1][left[0]] == -NOT_STARTED
-    return Choice(int(left[-1 if none_started else 0]), Criterion.ORDER, tuple(left.tolist()))
+    return Choice(int(left[-1 if none_started else 0]), Criterion.ORDER, left)

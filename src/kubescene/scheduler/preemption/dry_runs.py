@@ -33,13 +33,27 @@ _Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Results:
-    """What rows came to: 0 in ``outcome`` is a candidate, n the n-th status."""
+    """What rows came to: 0 in ``outcome`` is a candidate, n the n-th status.
 
-    __slots__ = ("_names", "_numbers", "_seen", "costs", "outcome", "statuses", "told", "victims")
+    ``reach`` is how many rows were looked at the last time, to look at as many at once again.
+    """
+
+    __slots__ = (
+        "_names",
+        "_numbers",
+        "_seen",
+        "costs",
+        "outcome",
+        "reach",
+        "statuses",
+        "told",
+        "victims",
+    )
 
     def __init__(self, names: Sequence[str]) -> None:
         rows = len(names)
         self._names = names
+        self.reach = 0
         self._seen = np.full((2, rows), -1, dtype=np.int64)
         self._numbers: dict[Status, int] = {}
         self.statuses: list[Status] = []
@@ -101,7 +115,10 @@ class DryRun(NamedTuple):
 
     def told(self) -> tuple[TriedNode, ...]:
         """What came of every row that was tried."""
-        return tuple(map(self.results.told.__getitem__, self.tried.tolist()))
+        rows, told = self.tried, self.results.told
+        if rows.size and int(rows[-1]) - int(rows[0]) == rows.size - 1:  # They ascend.
+            return tuple(told[rows[0] : rows[-1] + 1])
+        return tuple(map(told.__getitem__, rows.tolist()))
 
     def errors(self) -> list[str]:
         return [each.message for each, _ in self.refusals() if each.code is Code.ERROR]
@@ -122,15 +139,17 @@ class DryRuns:
         self._budgets.refresh()
         results = self._results(trying, pod)
         end = found = harmless = 0
-        size = max(_CHUNK, 2 * wanted) if trying.by_amounts else 1
+        size = max(_CHUNK, 2 * wanted, results.reach) if trying.by_amounts else 1
         while end < rows.size:
             chunk = rows[end : end + size]
             self._renew(trying, pod, results, chunk)
             fits = results.outcome.take(chunk) == 0
             safe = fits & (results.costs[0].take(chunk) == 0)
             enough = (found + fits.cumsum() >= wanted) & (harmless + safe.cumsum() > 0)
-            if enough.any():
-                end += int(enough.argmax()) + 1
+            last = int(enough.argmax())
+            if enough[last]:
+                results.reach = end + chunk.size
+                end += last + 1
                 break
             end, found, harmless = end + chunk.size, found + fits.sum(), harmless + safe.sum()
         return DryRun(results, rows[:end], _in_order(results, rows[:end], wanted))
