@@ -28,7 +28,7 @@ from kubescene.remedies import Remedies
 from kubescene.results.explaining import Attempts, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
-from kubescene.results.summary import ExpectationOutcome, Summary, summarize
+from kubescene.results.summary import ExpectationOutcome, Summary, folded
 from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
@@ -301,7 +301,8 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
         phase = engine.run()
         live = engine.scenario
         assert isinstance(live, ScenarioResource)
-        summary = summarize(log, scenario=name, seed=seed)
+        fold = folded(log)
+        summary = fold.finish(name, seed=seed)
         if output is not None:
             shown = request.full_status and request.results.publishes(phase)
             events = Timeline(log).events if shown else None

@@ -144,10 +144,15 @@ class Summary:
 
 def summarize(facts: Iterable[Fact], *, scenario: str, seed: int = 0) -> Summary:
     """Fold a log, from memory or from disk, into its summary."""
+    return folded(facts).finish(scenario, seed=seed)
+
+
+def folded(facts: Iterable[Fact]) -> "SummaryFold":
+    """The same before it is finished: the ledger is in it."""
     fold = SummaryFold()
     for fact in facts:
         fold.add(fact)
-    return fold.finish(scenario, seed=seed)
+    return fold
 
 
 class SummaryFold(FactEntries):
