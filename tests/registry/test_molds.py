@@ -27,7 +27,7 @@ from kubescene.store import Store
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
-PODS = GroupResource("", "pods")
+PODS, NODES = GroupResource("", "pods"), GroupResource("", "nodes")
 USER, ROBOT = Actor("user"), Actor("robot")
 
 
@@ -101,6 +101,15 @@ def claiming(name: str, claim: str, **more: Any) -> JsonObject:
     return {"name": name, "persistentVolumeClaim": {"claimName": claim, **more}}
 
 
+def named(api_version: str, kind: str, name: str, **members: Any) -> JsonObject:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **members}
+
+
+def host(name: str, says: str = "") -> JsonObject:
+    labels = {"a": "b", "kubernetes.io/hostname": says or name, "c": "d"}
+    return make_node(name).cpu("4").labels(labels).build()
+
+
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
 
 TEMPLATES: dict[str, JsonObject] = {
@@ -140,6 +149,11 @@ TEMPLATES: dict[str, JsonObject] = {
     "no name": {**pod(), "metadata": {}},
     "unknown field": {**pod("u-$(INDEX)"), "extra": 1},
     "bad spec": pod("x-$(INDEX)", restartPolicy="Sometimes"),
+    "node": named("v1", "Node", "m-$(INDEX)", status={"capacity": {"cpu": "4"}}),
+    "host": host("h-$(INDEX)"),
+    "host with a long name": host("a" * 62 + "$(INDEX)"),
+    "host of another name": host("i-$(INDEX)", says="j-$(INDEX)"),
+    "host of bad name": host("H_$(INDEX)"),
     "not a pod": {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -147,10 +161,6 @@ TEMPLATES: dict[str, JsonObject] = {
         "data": {"a": "b"},
     },
 }
-
-
-def named(api_version: str, kind: str, name: str, **members: Any) -> JsonObject:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **members}
 
 
 def put(registry: Registry, obj: JsonObject) -> None:
@@ -220,7 +230,8 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(sorted(TEMPLATES)), st.integers(1, 4)),
         st.tuples(
-            st.sampled_from(["plain", "generated", "class", "claim", "claims"]), st.integers(2, 4)
+            st.sampled_from(["plain", "generated", "class", "claim", "claims", "node", "host"]),
+            st.integers(2, 4),
         ),
         st.tuples(st.sampled_from(sorted(DISTURBANCES)), st.just(0)),
     ),
@@ -262,6 +273,7 @@ def test_objects_of_one_template_are_what_the_long_way_makes_of_them(
         pytest.param(pod("a" * 250 + "$(INDEX)", volumes=[EPHEMERAL]), id="the claim's name does"),
         pytest.param(make_pod("g-$(INDEX)").gate("x/y").build(), id="gated, and time passes"),
         pytest.param(pod(), id="time passes"),
+        pytest.param(host("a" * 61 + "-$(INDEX)"), id="the host's name is no label any more"),
     ],
 )
 def test_what_depends_on_the_name_or_the_time_is_its_own(body: JsonObject) -> None:
@@ -286,7 +298,7 @@ class Counting:
         self.asked = 0
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
-        self.asked += request.is_create("Pod")
+        self.asked += request.is_create("Pod") or request.is_create("Node")
         return request.obj
 
 
@@ -306,6 +318,28 @@ def test_admission_is_asked_once_for_one_template(registry: Registry, counting: 
         create(registry, template, index, blueprint=template.blueprint)
     assert counting.asked == 1
     assert registry.store.count(PODS) == 5
+
+
+@pytest.mark.parametrize("name", ["node", "host"])
+def test_so_it_is_for_nodes_although_pods_may_depend_on_nodes(
+    registry: Registry, counting: Counting, name: str
+) -> None:
+    template = Template(TEMPLATES[name])
+    for index in range(5):
+        create(registry, template, index, blueprint=template.blueprint)
+    assert counting.asked == 1
+    assert registry.store.count(NODES) == 5
+
+
+def test_a_pod_is_admitted_anew_when_a_node_has_changed(
+    registry: Registry, counting: Counting
+) -> None:
+    template = Template(pod())
+    for index in range(2):
+        create(registry, template, index, blueprint=template.blueprint)
+        put(registry, zone(str(index)))
+    # Each pod, and the node once: the second time it is updated.
+    assert counting.asked == 3
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.registry import molds
 from kubescene.registry.binding import Bindings
+from kubescene.registry.node_reports import NodeReports
 from kubescene.registry.pod_deletions import PodDeletions
 from kubescene.registry.status_reports import Reports
 from kubescene.registry.status_writes import StatusWrites
@@ -68,6 +69,7 @@ def outcome_of_a_deployment() -> tuple[bytes, list[str]]:
 def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bindings, "are_quick", lambda *_: False)
     monkeypatch.setattr(Reports, "find", lambda *_: None)
+    monkeypatch.setattr(NodeReports, "find", lambda *_: None)
     monkeypatch.setattr(molds, "cast_of", lambda *_: None)
     monkeypatch.setattr(StatusWrites, "find", lambda *_: None)
     monkeypatch.setattr(PodDeletions, "grace_of", lambda *_: None)

@@ -1,4 +1,4 @@
-"""Pods of operations of their own that differ in their names alone."""
+"""Objects of operations of their own that differ in their names alone."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import kubescene
 from kubescene.api.blueprints import Blueprint
 from kubescene.running import RunResult
 from kubescene.scenario import ScenarioBuilder, alike
-from kubescene.scenario.alike import AlikePods
+from kubescene.scenario.alike import AlikeObjects
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.lines import LineWriter
 from kubescene.types import JsonObject
@@ -17,7 +17,7 @@ def pod(name: str, cpu: str = "1") -> JsonObject:
 
 
 def test_equal_pods_share_everything_but_the_name() -> None:
-    known = AlikePods()
+    known = AlikeObjects()
     first, one = known.of(pod("a"))
     second, other = known.of(pod("b"))
     assert one is not None
@@ -29,7 +29,7 @@ def test_equal_pods_share_everything_but_the_name() -> None:
 
 
 def test_other_pods_are_not_alike() -> None:
-    known = AlikePods()
+    known = AlikeObjects()
     _, one = known.of(pod("a"))
     second, other = known.of(pod("b", cpu="2"))
     assert one is not other
@@ -39,19 +39,19 @@ def test_other_pods_are_not_alike() -> None:
 @pytest.mark.parametrize(
     "obj",
     [
-        make_node("a").build(),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         {"apiVersion": "v1", "kind": "Pod"},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 1}},
     ],
 )
-def test_whatever_has_no_name_or_is_no_pod_is_left_alone(obj: JsonObject) -> None:
-    assert AlikePods().of(obj) == (obj, None)
+def test_whatever_has_no_name_or_is_of_another_kind_is_left_alone(obj: JsonObject) -> None:
+    assert AlikeObjects().of(obj) == (obj, None)
 
 
 def test_those_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alike, "KEPT", 2)
-    known = AlikePods()
+    known = AlikeObjects()
 
     def blueprint(cpu: str) -> Blueprint | None:
         return known.of(pod("x", cpu))[1]
@@ -81,7 +81,7 @@ def test_a_run_is_the_same_as_with_each_pod_made_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fast = kubescene.run(scenario())
-    monkeypatch.setattr(AlikePods, "of", lambda self, obj: (obj, None))
+    monkeypatch.setattr(AlikeObjects, "of", lambda self, obj: (obj, None))
     slow = kubescene.run(scenario())
     assert fast.summary.placements_total > 10
     assert lines(fast) == lines(slow)

@@ -10,6 +10,8 @@ from typing import Any
 
 from kubescene.types import JsonObject, ReadOnlyObject
 
+HOSTNAME = "kubernetes.io/hostname"
+
 
 class Blueprint:
     """The body that all these writes have. It must not be changed any more."""
@@ -78,6 +80,33 @@ class NominatingBlueprint(Blueprint):
 
 
 NOMINATION = "nominatedNodeName"
+
+
+class HostBlueprint(Blueprint):
+    """Nodes that say which host they are: a label has their name."""
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        body = self.body
+        if obj is body:
+            return True
+        if not same_but(obj, body, "metadata"):
+            return False
+        metadata, own = obj["metadata"], body["metadata"]
+        labels = metadata.get("labels") or {}
+        return (
+            labels.get(HOSTNAME) == metadata["name"]
+            and same_but({**metadata, "labels": own["labels"]}, own, "name")
+            and same_but(labels, own["labels"], HOSTNAME)
+        )
+
+    def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
+        metadata = stored["metadata"]
+        labels = {**metadata["labels"], HOSTNAME: obj["metadata"]["labels"][HOSTNAME]}
+        return {**stored, "metadata": {**metadata, "labels": labels}}
+
+
 _VARYING = frozenset({"metadata", "spec"})
 _CLAIM = "persistentVolumeClaim"
 

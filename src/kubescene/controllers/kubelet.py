@@ -20,7 +20,7 @@ from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
-from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
+from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.traits import DELETING, PLACED
@@ -75,6 +75,7 @@ class KubeletReconciler:
         self._talks = talks
         self._statuses = RunningStatuses()
         self._ended = EndedStatuses()
+        self._ready_nodes = ReadyNodes()
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
         self._nodes: set[str] = set()
@@ -154,9 +155,10 @@ class KubeletReconciler:
         conditions = (node.get("status") or {}).get("conditions") or []
         if any(condition.get("type") == READY for condition in conditions):
             return NOTHING
-        status = {"conditions": [*conditions, ready_node(format_time(now))]}
-        write = Patch(ref, {"status": status}, subresource="status", options=LASTING)
-        return Plan((write,))
+        options = self._ready_nodes.of(conditions, format_time(now))
+        assert options.blueprint is not None
+        patch = options.blueprint.body
+        return Plan((Patch(ref, patch, subresource="status", options=options),))
 
     def _start(self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int) -> Plan:
         node = pod["spec"]["nodeName"]
@@ -297,6 +299,23 @@ def made_ready(pod: JsonObject, now: str) -> dict[str, Any]:
 def is_to_change(condition: JsonObject, types: Sequence[str], status: str) -> bool:
     """Whether a condition is one of these and not in that status yet."""
     return condition["type"] in types and condition.get("status") != status
+
+
+class ReadyNodes:
+    """The newest report that a node is ready: nodes that come together share one."""
+
+    def __init__(self) -> None:
+        self._made_from: tuple[bytes, str] = (b"", "")
+        self._options = WriteOptions()
+
+    def of(self, conditions: list[JsonObject], now: str) -> WriteOptions:
+        """Options whose blueprint is the patch that adds this to the conditions of a node."""
+        made_from = (orjson.dumps(conditions), now)
+        if made_from != self._made_from:
+            status = {"conditions": [*conditions, ready_node(now)]}
+            self._options = WriteOptions(blueprint=Blueprint({"status": status}))
+            self._made_from = made_from
+        return self._options
 
 
 class RunningStatuses:

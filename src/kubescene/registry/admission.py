@@ -112,11 +112,20 @@ class DeclaredPlugin(Protocol):
     def reads(self) -> Sequence[GroupResource]: ...
 
 
+class SelectivePlugin(Protocol):
+    """A plugin that leaves objects of all kinds but these as they are, and never refuses them."""
+
+    @property
+    def kinds(self) -> Sequence[str]: ...
+
+
 class AdmissionChain:
     """Plugins in order; each sees what the one before returned.
 
     ``reads`` is what all of them together look at; None if one of them does not say.
     """
+
+    reads: tuple[GroupResource, ...] | None
 
     def __init__(self, plugins: Sequence[AdmissionPlugin]) -> None:
         self._take(tuple(plugins))
@@ -124,11 +133,20 @@ class AdmissionChain:
     def _take(self, plugins: tuple[AdmissionPlugin, ...]) -> None:
         self.plugins = plugins
         self.reads = declared_reads(self.plugins)
+        self._reads_for: dict[str, tuple[GroupResource, ...]] = {}
         self.validators = tuple(it for it in self.plugins if _validates(it))
 
     def add(self, plugin: AdmissionPlugin) -> None:
         """Ask one more, after all others."""
         self._take((*self.plugins, plugin))
+
+    def reads_for(self, kind: str) -> tuple[GroupResource, ...]:
+        """What those look at who have a say about objects of a kind; nothing if one is silent."""
+        known = self._reads_for.get(kind)
+        if known is None:
+            asked = [plugin for plugin in self.plugins if _concerns(plugin, kind)]
+            known = self._reads_for[kind] = declared_reads(asked) or ()
+        return known
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         obj = request.obj
@@ -154,6 +172,11 @@ def declared_reads(plugins: Sequence[AdmissionPlugin]) -> tuple[GroupResource, .
 def _declares(plugin: AdmissionPlugin) -> TypeGuard[DeclaredPlugin]:
     # Every world asks, and `isinstance` of a protocol takes ten times as long.
     return hasattr(plugin, "reads")
+
+
+def _concerns(plugin: AdmissionPlugin, kind: str) -> bool:
+    selected: Sequence[str] | None = getattr(plugin, "kinds", None)
+    return selected is None or kind in selected
 
 
 def _validates(plugin: AdmissionPlugin) -> TypeGuard[ValidatingPlugin]:

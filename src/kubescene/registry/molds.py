@@ -16,8 +16,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from kubescene.actors import Actor
-from kubescene.api.blueprints import Blueprint
-from kubescene.api.kinds import EVENT, POD
+from kubescene.api.blueprints import HOSTNAME, Blueprint
+from kubescene.api.kinds import EVENT, NODE, POD
 from kubescene.api.options import WriteOptions
 from kubescene.api.parts import Predecessor, Sections
 from kubescene.api.records import Record
@@ -31,6 +31,8 @@ from kubescene.store import Store
 from kubescene.types import JsonObject
 
 MOLDS_KEPT = 512
+LABEL = 63
+"""The longest value of a label; names of nodes have no other characters than those allowed."""
 
 
 @dataclass(slots=True)
@@ -51,28 +53,32 @@ class Mold:
 
     @property
     def place(self) -> str:
-        place: str = self.obj["metadata"]["namespace"]
+        place: str = self.obj["metadata"].get("namespace", "")
         return place
 
     def is_good_name(self, name: str) -> bool:
         """Whether validation, which all but the name has passed, would accept the name, too."""
-        return not (dns_subdomain(name) if self.resource_type.gvk == POD else path_segment(name))
+        if self.resource_type.gvk == EVENT:
+            return not path_segment(name)
+        # The name of a node may be a label, too.
+        return not dns_subdomain(name) and (self.resource_type.gvk == POD or len(name) <= LABEL)
 
     def named(
         self, name: str, body: JsonObject, identities: Identities, clock: Clock
     ) -> JsonObject:
         """What becomes of another body, with a name, an identity and a date of its own."""
         now, kind = format_time(clock.now()), self.resource_type.kind
+        assert self.options.blueprint is not None
+        poured = self.options.blueprint.poured(self.obj, body)
         metadata = {
-            **self.obj["metadata"],
+            **poured["metadata"],
             "name": name,
             "uid": identities.uid(kind, self.place, name),
             "creationTimestamp": now,
         }
         if entries := metadata.get("managedFields"):
             metadata["managedFields"] = [{**entry, "time": now} for entry in entries]
-        assert self.options.blueprint is not None
-        return {**self.options.blueprint.poured(self.obj, body), "metadata": metadata}
+        return {**poured, "metadata": metadata}
 
 
 class Molds:
@@ -95,7 +101,7 @@ class Molds:
         """The mold that a create may use, if there is one."""
         blueprint = options.blueprint
         mold = self._molds.get(blueprint) if blueprint is not None else None
-        if mold is None or blueprint is None or mold.seen != self.seen():
+        if mold is None or blueprint is None or mold.seen != self.seen(mold.resource_type):
             return None
         if mold.tracked is not tracked:
             return None
@@ -106,10 +112,10 @@ class Molds:
         self._molds.move_to_end(blueprint)
         return mold
 
-    def seen(self) -> int:
+    def seen(self, resource_type: ResourceType) -> int:
         """A number that is another one after each change of what admission looks at."""
         newest = self._store.history.newest_of
-        return max(map(newest, self._admission.reads or ()), default=0)
+        return max(map(newest, self._admission.reads_for(resource_type.kind)), default=0)
 
     def keep(
         self,
@@ -145,10 +151,12 @@ class Molds:
 
     def is_fit(self, request: WriteRequest, obj: JsonObject) -> bool:
         """Whether others of the same blueprint differ from it in nothing but what `Mold` sets."""
-        gvk = request.resource_type.gvk
-        if self._admission.reads is None or gvk not in (POD, EVENT):
+        gvk, given = request.resource_type.gvk, request.body["metadata"]
+        if self._admission.reads is None or gvk not in (POD, EVENT, NODE):
             return False
-        return gvk == EVENT or is_fit_pod(request.body["metadata"], obj)
+        if gvk == NODE:
+            return is_fit_node(given, obj["metadata"])
+        return gvk == EVENT or is_fit_pod(given, obj)
 
 
 def is_fit_pod(given: JsonObject, pod: JsonObject) -> bool:
@@ -161,6 +169,12 @@ def is_fit_pod(given: JsonObject, pod: JsonObject) -> bool:
     timeless = not spec.get("schedulingGates")
     volumes = spec.get("volumes") or ()
     return name_is_own and same_prefix and timeless and not any(map(is_ephemeral, volumes))
+
+
+def is_fit_node(given: JsonObject, metadata: JsonObject) -> bool:
+    """The same for nodes. Who is named by us cannot say in a label which host it is."""
+    hosts = [(it.get("labels") or {}).get(HOSTNAME) for it in (given, metadata)]
+    return given.get("name") == metadata["name"] and hosts[0] == hosts[1]
 
 
 def is_ephemeral(volume: JsonObject) -> bool:

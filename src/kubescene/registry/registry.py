@@ -33,6 +33,7 @@ from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
 from kubescene.registry.eviction import Evictions
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
 from kubescene.registry.molds import Mold, Molds
+from kubescene.registry.node_reports import NodeReports
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
@@ -92,6 +93,7 @@ class Registry:
         self._bindings = binding.Bindings(store)
         self._molds = Molds(store, admission)
         self._reports = Reports(admission)
+        self._node_reports = NodeReports(admission)
         self._pod_deletions = PodDeletions(store, admission)
         self._status_writes = StatusWrites(store, admission)
         self._ownership = Ownership(scheme, self.custom, self.clocks)
@@ -222,6 +224,7 @@ class Registry:
         record = self._change(request, current, change)
         if is_own:
             self._reports.keep(request, current, record)
+            self._node_reports.keep(request, current, record)
             self._status_writes.keep(request, current, record)
         return record
 
@@ -339,7 +342,7 @@ class Registry:
         """Create a decoded object."""
         resource_type = request.resource_type
         place = resolve_namespace(resource_type, body, namespace)
-        seen = self._molds.seen()
+        seen = self._molds.seen(resource_type)
         self.checks.check_open(resource_type, body)
         complete = self.checks.admit(request, body, None, place)
         metadata = complete["metadata"]
@@ -462,6 +465,8 @@ class Registry:
             return None
         if (report := self._reports.find(request, current)) is not None:
             return self._report(request, current, report)
+        if (members := self._node_reports.find(request, current)) is not None:
+            return self._rewrite(request, current, members)
         if (status := self._status_writes.find(request, current)) is not None:
             return self._restate(request, current, status)
         return None
@@ -471,6 +476,16 @@ class Registry:
         resource_type, name = request.resource_type, current.name
         self.gate.before_write(request.actor, resource_type, request.subresource, name)
         record = self.store.restate(current, status)
+        self.tell(request, record, current)
+        return record
+
+    def _rewrite(
+        self, request: WriteRequest, current: Record, members: tuple[bytes, ...]
+    ) -> Record:
+        """Make of a node what the same request made of another one like it."""
+        resource_type, name = request.resource_type, current.name
+        self.gate.before_write(request.actor, resource_type, request.subresource, name)
+        record = self.store.rewrite(current, members, node=current.node, phase=current.phase)
         self.tell(request, record, current)
         return record
 

@@ -1,50 +1,67 @@
-"""Operations that create pods which differ in nothing but their names.
+"""Operations that create pods, or nodes, which differ in nothing but their names.
 
-A dump of a cluster, or a trace of jobs, names every pod in an operation of its own; most of them
-ask for what others ask for. Whatever is equal is made one, so that the registry can be told so
-(`Blueprint`), exactly as it is for the instances of a counted create.
+A dump of a cluster, or a trace of jobs, names every one in an operation of its own; most of them
+are like others. Whatever is equal is made one, so that the registry can be told so (`Blueprint`),
+exactly as it is for the instances of a counted create. The label in which a node says which host it
+is counts as its name.
 """
 
 from collections import OrderedDict
 
-from kubescene.api.blueprints import Blueprint
+from kubescene.api.blueprints import HOSTNAME, Blueprint, HostBlueprint
 from kubescene.api.encoding import encode
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, ReadOnlyObject
 
 KEPT = 512
+KINDS = ("Pod", "Node")
 
 
-class AlikePods:
-    """Blueprints by what pods have in common; those that were asked for last are kept."""
+class AlikeObjects:
+    """Blueprints by what objects have in common; those that were asked for last are kept."""
 
     def __init__(self) -> None:
-        self._blueprints: OrderedDict[bytes, Blueprint] = OrderedDict()
+        self._blueprints: OrderedDict[tuple[bool, bytes], Blueprint] = OrderedDict()
 
     def of(self, obj: JsonObject) -> tuple[JsonObject, Blueprint | None]:
-        """The pod, sharing all but its name with those like it; other objects as they are.
+        """The object, sharing all but its name with those like it; of other kinds, as it is.
 
         What is given is not changed any more: operations belong to the engine.
         """
-        name = pod_name(obj)
+        name = given_name(obj)
         if not name:
             return obj, None
-        key = encode({**obj, "metadata": {**obj["metadata"], "name": ""}})
+        is_host = says_host(obj)
+        key = is_host, encode(named(obj, "", is_host=is_host))
         blueprint = self._blueprints.get(key)
         if blueprint is None:
-            return obj, self._keep(key, Blueprint(obj))
+            return obj, self._keep(key, HostBlueprint(obj) if is_host else Blueprint(obj))
         self._blueprints.move_to_end(key)
-        body = blueprint.body
-        return {**body, "metadata": {**body["metadata"], "name": name}}, blueprint
+        return named(blueprint.body, name, is_host=is_host), blueprint
 
-    def _keep(self, key: bytes, blueprint: Blueprint) -> Blueprint:
+    def _keep(self, key: tuple[bool, bytes], blueprint: Blueprint) -> Blueprint:
         self._blueprints[key] = blueprint
         if len(self._blueprints) > KEPT:
             self._blueprints.popitem(last=False)
         return blueprint
 
 
-def pod_name(obj: JsonObject) -> str:
-    """The name that a pod is given; empty for anything else."""
-    metadata = obj.get("metadata") if obj.get("kind") == "Pod" else None
+def given_name(obj: JsonObject) -> str:
+    """The name that a pod or a node is given; empty for anything else."""
+    metadata = obj.get("metadata") if obj.get("kind") in KINDS else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
+
+
+def says_host(obj: JsonObject) -> bool:
+    """Whether this is a node that says in a label that it is the host of its name."""
+    metadata = obj["metadata"]
+    labels = metadata.get("labels") if obj.get("kind") == "Node" else None
+    return isinstance(labels, dict) and labels.get(HOSTNAME) == metadata.get("name")
+
+
+def named(obj: ReadOnlyObject, name: str, *, is_host: bool) -> JsonObject:
+    """The object under another name, sharing all else."""
+    metadata = {**obj["metadata"], "name": name}
+    if is_host:
+        metadata["labels"] = {**metadata["labels"], HOSTNAME: name}
+    return {**obj, "metadata": metadata}

@@ -6,14 +6,14 @@ import orjson
 from msgspec import structs
 
 from kubescene.actors import ENGINE
-from kubescene.api.blueprints import Blueprint, ClaimingBlueprint
+from kubescene.api.blueprints import Blueprint, ClaimingBlueprint, HostBlueprint
 from kubescene.api.encoding import encode
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.alike import AlikePods
+from kubescene.scenario.alike import AlikeObjects, named, says_host
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind
@@ -31,7 +31,7 @@ class OperationRunner:
         self._client = client
         self._scheme = scheme
         self._creation: Creation | None = None
-        self._alike = AlikePods()
+        self._alike = AlikeObjects()
         self._subresources = SubresourceWriter(client, scheme)
         self._verbs: dict[OperationKind, Callable[[Operation, int], None]] = {
             OperationKind.CREATE: self._create,
@@ -119,7 +119,7 @@ def told(
 class Creation:
     """A create operation, prepared for all its instances."""
 
-    def __init__(self, operation: Operation, alike: AlikePods) -> None:
+    def __init__(self, operation: Operation, alike: AlikeObjects) -> None:
         self.operation = operation
         self._alike = alike
         left_out = ("count", "objectFrom")
@@ -160,7 +160,9 @@ class Template:
         self._body: JsonObject = orjson.loads(self._text)
         self._name = index_in_name(self._body)
         self._claims = indexed_claims(self._body)
+        self._is_host = bool(self._name) and says_host(self._body)
         total, in_name = self._text.count(INDEX_MARK), self._name.count(INDEX)
+        in_name *= 2 if self._is_host else 1
         in_claims = sum(name.count(INDEX) for name in self._claims.values())
         self.blueprint = self._blueprint() if in_name + in_claims == total else None
         """What all instances are but for their names, and those of claims; None if they differ
@@ -176,11 +178,12 @@ class Template:
             return self._body
         obj = self._body
         if self._name:
-            name = self._name.replace(INDEX, str(index))
-            obj = {**obj, "metadata": {**obj["metadata"], "name": name}}
+            obj = named(obj, self._name.replace(INDEX, str(index)), is_host=self._is_host)
         return self._claiming(obj, index) if self._claims else obj
 
     def _blueprint(self) -> Blueprint:
+        if self._is_host:
+            return HostBlueprint(self._body)
         return ClaimingBlueprint(self._body) if self._claims else Blueprint(self._body)
 
     def _claiming(self, obj: JsonObject, index: int) -> JsonObject:

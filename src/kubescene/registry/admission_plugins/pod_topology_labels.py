@@ -12,6 +12,7 @@ from kubescene.types import JsonObject
 class PodTopologyLabels:
     name = "PodTopologyLabels"
     reads = (NODES,)
+    kinds = ("Pod",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):
