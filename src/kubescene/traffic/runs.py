@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from kubescene.autoscalers import Autoscaler, AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
@@ -104,15 +106,21 @@ def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
     """HPA, VPA and the one by concurrency, as a run of this spec wants them."""
     # Imported when the first run needs them: reading and checking runs does not.
     from kubescene.autoscalers.concurrency import ConcurrencyPlugin
-    from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
+    from kubescene.autoscalers.horizontal.plugin import PLUGIN_OPTIONS, HorizontalPlugin
+    from kubescene.autoscalers.vertical.options import UpdaterOptions
     from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 
+    gates = spec.feature_gates
+    controller = replace(PLUGIN_OPTIONS, configurable_tolerance=gates.configurable_tolerance)
+    updater = UpdaterOptions(in_place=gates.in_place)
     faithful = spec.mode is Mode.FAITHFUL
     # Faithful pods use 1 MiB; others have memory only where it is modelled.
     measured = ("cpu", "memory") if faithful or spec.replicas.memory is not None else ("cpu",)
     return [
-        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval, resources=measured),
-        VerticalPlugin(rule=spec.update_rule.value, faithful=faithful),
+        HorizontalPlugin(
+            controller, faithful=faithful, stat_window=spec.stat_interval, resources=measured
+        ),
+        VerticalPlugin(updater=updater, rule=spec.update_rule.value, faithful=faithful),
         ConcurrencyPlugin(),
     ]
 
