@@ -16,7 +16,7 @@ from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficSpec, run
-from kubescene.traffic.run_requests import FORM_PLUGINS, read_request, run_requested
+from kubescene.traffic.run_requests import FORM_PLUGINS, RunRequest, read_request, run_requested
 from kubescene.traffic.series import (
     cpu_utilizations,
     requests_per_second,
@@ -216,6 +216,10 @@ BAD: list[tuple[Any, str]] = [
         {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"run_for": 0}},
         "uniform_config.run_for: ",
     ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"run_for": 2**63}},
+        "uniform_config.run_for: must fit into 64 bits",
+    ),
     ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": 7}}, "plugins"),
     ({"step_config": {"rps": 1_000_000}}, "more than the 5000000 that this server simulates"),
     ({"plugins": {"nobody.example.com": "{}"}}, "plugins"),
@@ -234,6 +238,40 @@ def test_8_4_bad_input_is_refused_with_its_field(http: Http, body: Any, told: st
     assert reply.status == 400, reply.body[:500]
     assert told in reply.message
     assert not [each for each in http.get("/runs").json["runs"] if each["phase"] == "Succeeded"]
+
+
+NONSENSE: tuple[Any, ...] = (
+    0,
+    -1,
+    1.5,
+    1e300,
+    2**62,
+    2**63,
+    2**64,
+    True,
+    None,
+    "",
+    "abc",
+    [],
+    {},
+    {"a": 1},
+    [1],
+)
+
+
+@pytest.mark.parametrize("part", ["", "uniform_config", "ramp_config", "sinusoidal_config"])
+def test_8_4_whatever_stands_in_a_field_is_answered(http: Http, part: str) -> None:
+    """A run, or a message that names the field."""
+    patterns = {"uniform_config": "golang_rand_uniform", "": "step"}
+    pattern = patterns.get(part, part.removesuffix("_config"))
+    config = getattr(RunRequest(), part) if part else RunRequest()
+    for name in config.__struct_fields__:
+        for value in NONSENSE:
+            body: dict[str, Any] = {"run_for": 20 * SECOND, "traffic_pattern": pattern}
+            body |= {part: {name: value}} if part else {name: value}
+            reply = http.post("/run", body)
+            assert reply.status in (200, 400), (name, value, reply.body[:500])
+            assert reply.status == 200 or (part or name) in reply.message, (name, value)
 
 
 def test_other_methods_and_types_are_refused(http: Http) -> None:
