@@ -143,7 +143,7 @@ def test_3_5_a_request_that_gets_no_cpu_stays_until_its_timeout() -> None:
 
 def test_3_5_without_epsilon_requests_that_get_next_to_nothing_time_out() -> None:
     """The bound of their delay is beyond 64 bits."""
-    result = run(spec(duration="60s", faithful={"epsilon": 0.0}))
+    result = run(spec(traffic={"pattern": "step"}, faithful={"epsilon": 0.0}))
     assert result.ok
     assert result.summary.timed_out > 100
 
