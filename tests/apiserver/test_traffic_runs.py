@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -336,6 +337,33 @@ def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
 def pause() -> None:
     """Let others have their turn."""
     Event().wait(0.01)
+
+
+def test_a_store_that_others_hold_is_no_fault_of_the_client(
+    client: Http, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubescene.traffic.store.PATIENCE_S", 0.1)
+    assert client.post("/run", RAMP).status == 200
+    other = sqlite3.connect(tmp_path / STORE_FILE, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    refused = [client.post("/run", RAMP), client.get("/runs"), client.post("/runs/1/repeat", {})]
+    other.execute("ROLLBACK")
+    other.close()
+    for reply in refused:
+        assert (reply.status, reply.json["reason"]) == (500, "InternalError")
+        assert f"{STORE_FILE}: others have been writing for more than" in reply.message
+    assert client.post("/run", RAMP).status == 200
+    assert [each["id"] for each in client.get("/runs").json["runs"]] == [2, 1]
+
+
+def test_a_damaged_store_is_no_fault_of_the_client(client: Http, tmp_path: Path) -> None:
+    assert client.post("/run", RAMP).status == 200
+    with (tmp_path / STORE_FILE).open("r+b") as file:
+        file.write(b"no database" * 1000)
+    reply = client.post("/run", RAMP)
+    assert reply.status == 500
+    assert f"{STORE_FILE}: the store of runs cannot be used: " in reply.message
+    assert client.get("/healthz").status == 200
 
 
 def waiting(store: RunStore, phase: str) -> None:

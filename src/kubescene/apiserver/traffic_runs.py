@@ -35,6 +35,7 @@ from kubescene.errors import (
     InternalError,
     KubesceneError,
     MethodNotAllowedError,
+    RunStoreError,
     TooManyRequestsError,
     TrafficError,
 )
@@ -224,6 +225,8 @@ class TrafficRuns:
             arrivals = self._arrivals(job.run)
             id = self.store.begin(job.run, self._autoscalers, repeats=job.repeats)
             result = self._played(job, id, arrivals)
+        except RunStoreError as error:
+            raise InternalError(str(error)) from error
         except TrafficError as error:
             raise refused(error, job.asked) from error
         if not result.ok:
@@ -235,6 +238,8 @@ class TrafficRuns:
         assert job.repeats is not None
         try:
             return replied(job.repeats, self.store.result(job.repeats))
+        except RunStoreError as error:
+            raise InternalError(str(error)) from error
         except TrafficError as error:
             raise ConflictError(str(error)) from error
 
