@@ -97,9 +97,15 @@ def as_run(source: Source) -> TrafficRun:
     return run_of(source) if isinstance(source, Mapping) else load_run(source)
 
 
-def available(spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()) -> Dispatcher:
+def available(
+    spec: TrafficSpec,
+    autoscalers: Sequence[AutoscalerPlugin] = (),
+    *,
+    partitions: Iterator[int] | None = None,
+) -> Dispatcher:
     """A dispatcher of the built-in autoscalers, those of installed packages, and these."""
-    return Dispatcher([*builtin_autoscalers(spec), *installed_autoscalers(), *autoscalers])
+    every = [*builtin_autoscalers(spec), *installed_autoscalers(), *autoscalers]
+    return Dispatcher(every, partitions=partitions)
 
 
 def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
