@@ -24,6 +24,7 @@
     ├── ControllerError          a user's controller raised; names it
     ├── AutoscalerError          an autoscaler raised or answered with nonsense; names it
     ├── TrafficError             a TrafficRun that cannot be read or simulated; names the field
+    │   └── RunStoreError            the store of runs cannot be used: no fault of the run
     ├── ConfigurationError       a component was configured in a way it cannot honour
     │   └── SchedulerConfigurationError  a KubeSchedulerConfiguration that is refused; says where
     ├── WorkloadError            a benchmark's workload cannot be read or replayed; says where
@@ -241,6 +242,10 @@ class TrafficError(KubesceneError):
     def of(self, source: str) -> "TrafficError":
         """The same, about this file."""
         return TrafficError(self.message, path=self.path, source=source)
+
+
+class RunStoreError(TrafficError):
+    """The store of traffic runs, or what it keeps of one, cannot be read or written."""
 
 
 class ConfigurationError(KubesceneError):

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficSpec, run
-from kubescene.traffic.run_requests import FORM_PLUGINS, read_request, run_requested
+from kubescene.traffic.run_requests import FORM_PLUGINS, RunRequest, read_request, run_requested
 from kubescene.traffic.series import (
     cpu_utilizations,
     requests_per_second,
@@ -216,6 +217,10 @@ BAD: list[tuple[Any, str]] = [
         {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"run_for": 0}},
         "uniform_config.run_for: ",
     ),
+    (
+        {"traffic_pattern": "golang_rand_uniform", "uniform_config": {"run_for": 2**63}},
+        "uniform_config.run_for: must fit into 64 bits",
+    ),
     ({"plugins": {"hpa.v2beta2.autoscaling.k8s.io": 7}}, "plugins"),
     ({"step_config": {"rps": 1_000_000}}, "more than the 5000000 that this server simulates"),
     ({"plugins": {"nobody.example.com": "{}"}}, "plugins"),
@@ -234,6 +239,40 @@ def test_8_4_bad_input_is_refused_with_its_field(http: Http, body: Any, told: st
     assert reply.status == 400, reply.body[:500]
     assert told in reply.message
     assert not [each for each in http.get("/runs").json["runs"] if each["phase"] == "Succeeded"]
+
+
+NONSENSE: tuple[Any, ...] = (
+    0,
+    -1,
+    1.5,
+    1e300,
+    2**62,
+    2**63,
+    2**64,
+    True,
+    None,
+    "",
+    "abc",
+    [],
+    {},
+    {"a": 1},
+    [1],
+)
+
+
+@pytest.mark.parametrize("part", ["", "uniform_config", "ramp_config", "sinusoidal_config"])
+def test_8_4_whatever_stands_in_a_field_is_answered(http: Http, part: str) -> None:
+    """A run, or a message that names the field."""
+    patterns = {"uniform_config": "golang_rand_uniform", "": "step"}
+    pattern = patterns.get(part, part.removesuffix("_config"))
+    config = getattr(RunRequest(), part) if part else RunRequest()
+    for name in config.__struct_fields__:
+        for value in NONSENSE:
+            body: dict[str, Any] = {"run_for": 20 * SECOND, "traffic_pattern": pattern}
+            body |= {part: {name: value}} if part else {name: value}
+            reply = http.post("/run", body)
+            assert reply.status in (200, 400), (name, value, reply.body[:500])
+            assert reply.status == 200 or (part or name) in reply.message, (name, value)
 
 
 def test_other_methods_and_types_are_refused(http: Http) -> None:
@@ -298,6 +337,33 @@ def test_the_history_is_paged_and_outlives_the_server(tmp_path: Path) -> None:
 def pause() -> None:
     """Let others have their turn."""
     Event().wait(0.01)
+
+
+def test_a_store_that_others_hold_is_no_fault_of_the_client(
+    client: Http, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubescene.traffic.store.PATIENCE_S", 0.1)
+    assert client.post("/run", RAMP).status == 200
+    other = sqlite3.connect(tmp_path / STORE_FILE, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    refused = [client.post("/run", RAMP), client.get("/runs"), client.post("/runs/1/repeat", {})]
+    other.execute("ROLLBACK")
+    other.close()
+    for reply in refused:
+        assert (reply.status, reply.json["reason"]) == (500, "InternalError")
+        assert f"{STORE_FILE}: others have been writing for more than" in reply.message
+    assert client.post("/run", RAMP).status == 200
+    assert [each["id"] for each in client.get("/runs").json["runs"]] == [2, 1]
+
+
+def test_a_damaged_store_is_no_fault_of_the_client(client: Http, tmp_path: Path) -> None:
+    assert client.post("/run", RAMP).status == 200
+    with (tmp_path / STORE_FILE).open("r+b") as file:
+        file.write(b"no database" * 1000)
+    reply = client.post("/run", RAMP)
+    assert reply.status == 500
+    assert f"{STORE_FILE}: the store of runs cannot be used: " in reply.message
+    assert client.get("/healthz").status == 200
 
 
 def waiting(store: RunStore, phase: str) -> None:

@@ -141,6 +141,13 @@ def test_3_5_a_request_that_gets_no_cpu_stays_until_its_timeout() -> None:
     assert result.requests.completed.tolist() == [4 * SECOND + 1, 4_001_000_001]
 
 
+def test_3_5_without_epsilon_requests_that_get_next_to_nothing_time_out() -> None:
+    """The bound of their delay is beyond 64 bits."""
+    result = run(spec(traffic={"pattern": "step"}, faithful={"epsilon": 0.0}))
+    assert result.ok
+    assert result.summary.timed_out > 100
+
+
 def test_3_2_draining_takes_a_second_for_each_request() -> None:
     arrivals = ["14.9s", "14.95s"]
     traffic = {"pattern": "replay", "replay": {"arrivals": arrivals}}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubescene.errors import NotFoundError, TrafficError
+from kubescene.errors import NotFoundError, RunStoreError, TrafficError
 from kubescene.traffic import Phase, TrafficRun, TrafficSpec, run
 from kubescene.traffic import store as store_module
 from kubescene.traffic.runs import as_run
@@ -150,5 +150,26 @@ def test_a_damaged_row_is_said(tmp_path: Path) -> None:
     kept(store)
     with sqlite3.connect(tmp_path / "runs.db") as database:
         database.execute("UPDATE runs SET story = x'00ff', run = x'7b'")
-    with pytest.raises(TrafficError, match="the store of runs cannot be used"):
+    with pytest.raises(RunStoreError, match="what is kept of run 1 is damaged: Input data was"):
         store.result(1)
+
+
+@pytest.mark.parametrize("damage", ["run = '[]'", "run = '{}'", "requests = x'00'", "story = '{'"])
+def test_the_run_that_is_damaged_is_named(tmp_path: Path, damage: str) -> None:
+    store = RunStore(tmp_path / "runs.db")
+    kept(store)
+    with sqlite3.connect(tmp_path / "runs.db") as database:
+        database.execute(f"UPDATE runs SET {damage}")
+    with pytest.raises(RunStoreError, match=r"runs.db: what is kept of run 1 is damaged: "):
+        store.result(1)
+
+
+def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.db")
+    for _ in range(3):
+        kept(store)
+    with sqlite3.connect(tmp_path / "runs.db") as database:
+        database.execute("UPDATE runs SET header = x'00' WHERE id = 2")
+    shown = [(each.id, each.phase, each.message) for each in store.runs()]
+    damaged = (2, "Failed", "what is kept of it is damaged")
+    assert shown == [(3, "Succeeded", ""), damaged, (1, "Succeeded", "")]

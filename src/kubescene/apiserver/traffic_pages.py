@@ -25,7 +25,8 @@ def is_run_path(path: str) -> bool:
 class TrafficPages:
     """Answers for `RUN` and `RUNS`.
 
-    Runs are kept in ``folder``, or in memory; ``autoscalers`` are those of users, as module:Class.
+    Runs are kept in ``folder``, or in memory; ``autoscalers`` are those of users, as module:Class,
+    ``commands`` those that have processes of their own.
     """
 
     def __init__(
@@ -33,11 +34,13 @@ class TrafficPages:
         folder: Path | None = None,
         autoscalers: Sequence[str] = (),
         *,
+        commands: Sequence[str] = (),
         most_requests: int = MOST_REQUESTS,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
         self.store_file = None if folder is None else folder / STORE_FILE
         self.autoscalers = tuple(autoscalers)
+        self.commands = tuple(commands)
         self.most_requests = most_requests
         self.at_once = at_once
         self._runs: TrafficRuns | None = None

@@ -16,7 +16,7 @@ ones, those of installed packages, and those that the server was started with.
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from threading import Event
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -26,8 +26,8 @@ from kubescene.api.reading import ReadingError, read_json
 from kubescene.apiserver.bodies import JSON_TYPES, media_type, unsupported
 from kubescene.apiserver.requests import ClientGoneError, Request, Send
 from kubescene.apiserver.responses import Response, json_response, not_found_page
+from kubescene.apiserver.traffic_autoscalers import OfferedAutoscalers
 from kubescene.apiserver.traffic_pages import RUN, RUNS, TrafficPages
-from kubescene.autoscalers.loading import load_autoscaler
 from kubescene.errors import (
     BadRequestError,
     Cause,
@@ -35,6 +35,7 @@ from kubescene.errors import (
     InternalError,
     KubesceneError,
     MethodNotAllowedError,
+    RunStoreError,
     TooManyRequestsError,
     TrafficError,
 )
@@ -48,7 +49,7 @@ from kubescene.traffic.run_requests import (
     read_request,
     run_requested,
 )
-from kubescene.traffic.runs import available, simulated
+from kubescene.traffic.runs import simulated
 from kubescene.traffic.sources import arrivals_of
 from kubescene.traffic.spec import Mode
 from kubescene.traffic.store import RunStore
@@ -67,7 +68,11 @@ class TrafficRuns:
 
     def __init__(self, options: TrafficPages) -> None:
         self.store = RunStore(options.store_file)
-        self._autoscalers = options.autoscalers
+        try:
+            self._offered = OfferedAutoscalers(options.autoscalers, options.commands)
+        except BaseException:
+            self.store.close()
+            raise
         self._most_requests = options.most_requests
         self._at_once = options.at_once
         self._threads = ThreadPoolExecutor(self._at_once, thread_name_prefix="kubescene-traffic")
@@ -86,6 +91,7 @@ class TrafficRuns:
         self.stop()
         self._threads.shutdown()
         self._readers.shutdown()
+        self._offered.close()
         self.store.close()
 
     async def answer(self, request: Request, send: Send) -> Response | None:
@@ -154,8 +160,7 @@ class TrafficRuns:
     async def _repeat(self, id: int, request: Request, send: Send) -> Response | None:
         await request.body(MAX_REQUEST)
         before = await self._reading(self.store.get, id)
-        missing = [each for each in before.autoscalers if each not in self._autoscalers]
-        if missing:
+        if missing := self._offered.missing(before.autoscalers):
             raise ConflictError(
                 f"run {id} used {', '.join(missing)}, which this server was not started with"
             )
@@ -222,8 +227,11 @@ class TrafficRuns:
         """In a thread: simulate, keep and answer."""
         try:
             arrivals = self._arrivals(job.run)
-            id = self.store.begin(job.run, self._autoscalers, repeats=job.repeats)
+            used = self._offered.used_by(job.run)
+            id = self.store.begin(job.run, used, repeats=job.repeats)
             result = self._played(job, id, arrivals)
+        except RunStoreError as error:
+            raise InternalError(str(error)) from error
         except TrafficError as error:
             raise refused(error, job.asked) from error
         if not result.ok:
@@ -235,16 +243,15 @@ class TrafficRuns:
         assert job.repeats is not None
         try:
             return replied(job.repeats, self.store.result(job.repeats))
+        except RunStoreError as error:
+            raise InternalError(str(error)) from error
         except TrafficError as error:
             raise ConflictError(str(error)) from error
 
     def _played(self, job: "Job", id: int, arrivals: Arrivals) -> TrafficResult:
         try:
-            plugins = [load_autoscaler(each) for each in self._autoscalers]
-            with closing(available(job.run.spec, plugins)) as dispatcher:
-                result = simulated(
-                    job.run, arrivals, dispatcher, plugins, cancelled=job.cancelled.is_set
-                )
+            with self._offered.of(job.run) as offer:
+                result = simulated(job.run, arrivals, *offer, cancelled=job.cancelled.is_set)
         except Exception as error:
             # Whatever it was, the history says so, and so does the answer.
             self.store.fail(id, str(error) or repr(error))

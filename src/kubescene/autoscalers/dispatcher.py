@@ -11,7 +11,7 @@ by the types of its objects and gets a `Partition`, which keeps the order that a
   that makes no sense.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -51,18 +51,30 @@ class Chosen(NamedTuple):
 class Dispatcher:
     """All autoscalers that runs can choose from. One dispatcher serves many runs."""
 
-    def __init__(self, plugins: Sequence[AutoscalerPlugin] = ()) -> None:
+    def __init__(
+        self,
+        plugins: Sequence[AutoscalerPlugin] = (),
+        *,
+        partitions: Iterator[int] | None = None,
+    ) -> None:
         self._plugins: list[AutoscalerPlugin] = []
+        self._own: list[AutoscalerPlugin] = []
         self._by_type: dict[str, AutoscalerPlugin] = {}
         # Counted without a lock: runs may begin in several threads.
-        self._partitions = count(1)
+        self._partitions = count(1) if partitions is None else partitions
         for plugin in plugins:
             self.register(plugin)
 
-    def register(self, plugin: AutoscalerPlugin) -> None:
-        """Make an autoscaler available. A later one takes the place of an earlier of its type."""
+    def register(self, plugin: AutoscalerPlugin, *, shared: bool = False) -> None:
+        """Make an autoscaler available. A later one takes the place of an earlier of its type.
+
+        One that is ``shared`` with other dispatchers is left open by `close`; these need the same
+        ``partitions``, for a plugin tells runs apart by them.
+        """
         check_plugin(plugin)
         self._plugins.append(plugin)
+        if not shared:
+            self._own.append(plugin)
         for each in plugin.types:
             self._by_type[each] = plugin
 
@@ -102,7 +114,7 @@ class Dispatcher:
 
     def close(self) -> None:
         """Nobody will ask any more: every autoscaler may give back what it holds."""
-        for plugin in self._plugins:
+        for plugin in self._own:
             plugin.close()
 
 

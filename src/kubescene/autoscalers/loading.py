@@ -14,6 +14,8 @@ from kubescene.errors import ConfigurationError
 from kubescene.installed import offered
 
 ENTRY_POINTS = "kubescene.autoscalers"
+COMMAND = "command "
+"""Before the commands of autoscalers in processes of their own; classes have no space in them."""
 
 
 def load_autoscaler(reference: str) -> AutoscalerPlugin:
@@ -37,6 +39,11 @@ def load_autoscaler(reference: str) -> AutoscalerPlugin:
 def installed_autoscalers() -> list[AutoscalerPlugin]:
     """Those that installed packages bring, in the order of their entry points' names."""
     return [load_autoscaler(point.value) for point in offered(ENTRY_POINTS)]
+
+
+def named(classes: Sequence[str], commands: Sequence[str]) -> tuple[str, ...]:
+    """How the autoscalers of a run are written down: nobody ever runs what stands there."""
+    return (*classes, *(COMMAND + each for each in commands))
 
 
 def started(commands: Sequence[str]) -> list[AutoscalerPlugin]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kubescene.cli import options
+
 bench = typer.Typer(
     name="bench",
     no_args_is_help=True,
@@ -28,7 +30,7 @@ def scheduler_perf(
         str,
         typer.Option("--filter", metavar="NAME", help="Only workloads whose name contains this."),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Replay the workloads of kube-scheduler's own benchmark, scheduler_perf.
 

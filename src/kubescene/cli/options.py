@@ -8,6 +8,14 @@ import typer
 Annotate: TypeAlias = Annotated[
     bool, typer.Option("--annotate", help="Annotate pods with the results of every attempt.")
 ]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Autoscalers: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="An autoscaler of yours, as module:Class. May be repeated.")
+]
+AutoscalerProcesses: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COMMAND", help="An autoscaler in a process of its own. May be repeated."),
+]
 Controllers: TypeAlias = Annotated[
     list[str] | None, typer.Option(help="A controller of yours, as module:Class. May be repeated.")
 ]
@@ -25,6 +33,7 @@ Prices: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What nodes cost in an hour; without it no cost."),
 ]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Results: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -48,6 +57,15 @@ Server: TypeAlias = Annotated[
 ]
 Strict: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="What is not simulated is a fault, not a warning.")
+]
+SummaryAsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print the summary as JSON.")
+]
+TrafficFile: TypeAlias = Annotated[
+    Path, typer.Argument(help="A TrafficRun (YAML or JSON); - is standard input.")
+]
+TrafficStore: TypeAlias = Annotated[
+    Path, typer.Option(metavar="FILE", help="The SQLite file of kept runs.")
 ]
 Waiters: TypeAlias = Annotated[
     list[str] | None,

@@ -64,6 +64,13 @@ def serve(
         list[str] | None,
         typer.Option(help="An autoscaler of yours for traffic runs, as module:Class."),
     ] = None,
+    autoscaler_process: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="An autoscaler in a process, for traffic runs that name its type.",
+        ),
+    ] = None,
     max_requests: Annotated[
         int, typer.Option(min=1, help="Largest traffic run, in simulated requests.")
     ] = 5_000_000,
@@ -89,8 +96,14 @@ def serve(
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster, ClusterOptions
 
-    pages = TrafficPages(data_dir, autoscaler or (), most_requests=max_requests, at_once=max_runs)
-    if data_dir is not None or autoscaler:
+    pages = TrafficPages(
+        data_dir,
+        autoscaler or (),
+        commands=autoscaler_process or (),
+        most_requests=max_requests,
+        at_once=max_runs,
+    )
+    if data_dir is not None or autoscaler or autoscaler_process:
         check_traffic(pages)
     waiters = waiters_named(waiter or ())
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kubescene.cli import options
+
 traffic = typer.Typer(
     name="traffic",
     no_args_is_help=True,
@@ -23,7 +25,7 @@ def commands() -> None:
 
 @traffic.command("run")
 def run(
-    file: Annotated[Path, typer.Argument(help="A TrafficRun (YAML or JSON); - is standard input.")],
+    file: options.TrafficFile,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,18 +38,10 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Write requests, decisions and summary here."),
     ] = None,
-    autoscaler: Annotated[
-        list[str] | None,
-        typer.Option(help="An autoscaler of yours, as module:Class. May be repeated."),
-    ] = None,
-    autoscaler_process: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND", help="An autoscaler in a process of its own. May be repeated."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    autoscaler: options.Autoscalers = None,
+    autoscaler_process: options.AutoscalerProcesses = None,
+    as_json: options.SummaryAsJson = False,
+    quiet: options.Quiet = False,
     store: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep the run in this SQLite file, to be repeated."),
@@ -107,7 +101,7 @@ def back_test(
     every_pass: Annotated[
         bool, typer.Option("--all", help="Show every pass, not only those that change the count.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Play recorded usage to an autoscaler: what it would have done, and why.
 

@@ -5,21 +5,20 @@ from typing import Annotated
 
 import typer
 
+from kubescene.cli import options
 from kubescene.cli.traffic import traffic
 
 __all__ = ["traffic"]
 
-Store = Annotated[Path, typer.Option(metavar="FILE", help="The SQLite file of kept runs.")]
-
 
 @traffic.command("runs")
 def runs(
-    store: Store,
+    store: options.TrafficStore,
     limit: Annotated[int, typer.Option(min=1, help="Show so many, the newest first.")] = 50,
     before: Annotated[
         int | None, typer.Option(metavar="ID", help="Only those that are older than this one.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """List the runs that a store keeps.
 
@@ -40,21 +39,15 @@ def runs(
 @traffic.command("repeat")
 def repeat(
     id: Annotated[int, typer.Argument(metavar="ID", help="The run, as `traffic runs` shows it.")],
-    store: Store,
-    autoscaler: Annotated[
-        list[str] | None,
-        typer.Option(help="The autoscalers of yours that the run used, as module:Class."),
-    ] = None,
-    autoscaler_process: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND", help="Those that it used in processes of their own. May be repeated."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    store: options.TrafficStore,
+    autoscaler: options.Autoscalers = None,
+    autoscaler_process: options.AutoscalerProcesses = None,
+    as_json: options.SummaryAsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Simulate a kept run again and compare: 1 if the result is not the same.
+
+    Autoscalers of yours that the run used have to be named again.
 
     Example: kubescene traffic repeat 7 --store runs.db
     """
@@ -79,16 +72,8 @@ def sweep(
         int | None, typer.Option(min=1, max=256, help="Processes (default: one for each CPU).")
     ] = None,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
-    autoscaler: Annotated[
-        list[str] | None,
-        typer.Option(help="An autoscaler of yours, as module:Class. May be repeated."),
-    ] = None,
-    autoscaler_process: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND", help="An autoscaler in a process of its own. May be repeated."
-        ),
-    ] = None,
+    autoscaler: options.Autoscalers = None,
+    autoscaler_process: options.AutoscalerProcesses = None,
 ) -> None:
     """Simulate a TrafficRun with every combination of values; one line of measures for each.
 

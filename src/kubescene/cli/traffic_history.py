@@ -7,19 +7,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from kubescene.autoscalers.loading import COMMAND, load_autoscaler, named, started
 from kubescene.cli.aligned import aligned
 from kubescene.errors import ConfigurationError, KubesceneError, TrafficError
 from kubescene.traffic import TrafficResult, TrafficRun
 from kubescene.traffic.store import RunStore, StoredRun
 
 Keep = Callable[[TrafficResult], object]
-COMMAND = "command "
-"""Before the commands of autoscalers in processes of their own; classes have no space in them."""
-
-
-def named(autoscalers: Sequence[str], processes: Sequence[str]) -> tuple[str, ...]:
-    """How the autoscalers of a run are written down: nobody ever runs what stands there."""
-    return (*autoscalers, *(COMMAND + each for each in processes))
 
 
 @contextmanager
@@ -91,7 +85,6 @@ def repeat_run(
     quiet: bool,
 ) -> int:
     """Simulate a kept run again; exit code 1 where the result is another one."""
-    from kubescene.autoscalers.loading import load_autoscaler, started
     from kubescene.cli.traffic_running import RUN_FAILED, simulate, tell
 
     with opened(path, must_exist=True) as store:

@@ -9,9 +9,9 @@ from types import FrameType
 from rich.console import Console
 
 from kubescene.autoscalers import AutoscalerPlugin
-from kubescene.autoscalers.loading import load_autoscaler, started
+from kubescene.autoscalers.loading import load_autoscaler, named, started
 from kubescene.cli.files import STDIN, complain
-from kubescene.cli.traffic_history import keeping, named
+from kubescene.cli.traffic_history import keeping
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run

@@ -24,7 +24,7 @@ from kubescene.traffic.kernels import NEVER
 
 ONE = 1 << 32
 """One request in Q32."""
-WINDOWS_AT_ONCE = 64
+WINDOWS_AT_ONCE = 256
 REQUESTS_AT_ONCE = 1 << 16
 _CHUNK = 1 << 14
 

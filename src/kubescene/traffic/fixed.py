@@ -6,36 +6,29 @@ samples are means over windows, replicas drain by what is in them, and those tha
 are silent. Requests and samples are no movements of their own: there would be millions.
 """
 
-from collections import deque
-from collections.abc import Sequence
-
 from kubescene.autoscalers import (
     Capability,
     EventType,
-    MetricType,
     Pod,
     PodState,
-    RecommendedPodResources,
-    Stat,
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import Streams
 from kubescene.traffic.arrivals import Arrivals
-from kubescene.traffic.connections import LeastConnections
-from kubescene.traffic.decisions import resource
-from kubescene.traffic.entities import Entity, Kind, entity_name
+from kubescene.traffic.entities import Entity
 from kubescene.traffic.environment import OrderedSchedule
-from kubescene.traffic.flow import Flow, Station
-from kubescene.traffic.kernels import NEVER, Service
+from kubescene.traffic.flow import Flow
+from kubescene.traffic.in_memory_replicas import InMemoryReplicas, ReplicaTimes
 from kubescene.traffic.memory import MemoryRules
+from kubescene.traffic.pipelines import MetricsPipeline
 from kubescene.traffic.records import RequestColumns
-from kubescene.traffic.replicas import InMemoryReplicas, Replica, ReplicaTimes, Size
-from kubescene.traffic.routing import RandomRouting, RoundRobin, Router, Routing
-from kubescene.traffic.sampling import Sample
-from kubescene.traffic.spec import Demand, Replacement, TrafficSpec
+from kubescene.traffic.replicas import Replica, Size
+from kubescene.traffic.services import router_of, service_of
+from kubescene.traffic.sizing import Sizing
+from kubescene.traffic.spec import TrafficSpec
+from kubescene.traffic.stations import Station
 from kubescene.traffic.worlds import (
-    ROUTING_STOCK,
     Replaced,
     ReplicaCount,
     ReplicaRecord,
@@ -53,18 +46,21 @@ class FixedWorld(World):
         self, spec: TrafficSpec, partition: Partition, arrivals: Arrivals, streams: Streams
     ) -> None:
         super().__init__(spec, partition, OrderedSchedule())
-        self._stats = partition.wants(Capability.STAT)
-        times = metrics_times(spec)
+        wanted = partition.wants(Capability.STAT)
         self.flow = Flow(
             arrivals,
             router_of(spec, streams),
             service_of(spec),
             io=int(spec.request.io_time),
             demand_stream=streams.stream("traffic/demands"),
-            times=times if self._stats else None,
+            times=metrics_times(spec) if wanted else None,
             halt=int(spec.duration),
         )
         self._memory = MemoryRules(spec.replicas.memory)
+        self._pipeline: MetricsPipeline | None = None
+        if wanted:
+            lag = int(spec.metrics.lag)
+            self._pipeline = MetricsPipeline(self.flow, partition, self._memory, lag)
         self.backend = InMemoryReplicas(
             self.environment,
             Size(int(spec.replicas.cpu), self._memory.request),
@@ -72,12 +68,11 @@ class FixedWorld(World):
             spec.replicas.victims,
             self,
         )
+        self._sizing = Sizing(self.backend, self._memory, spec.replicas.replacement)
         self._tick = next_tick(spec)
         self._stations: dict[int, Station] = {}
         self._known: set[int] = set()
-        self._samples: deque[Sample] = deque()
         self._read: dict[int, tuple[int, int]] = {}
-        self._refused = self._refused_told = 0
 
     def run_until(self, instant: int) -> int:
         if not self._memory.limited:
@@ -193,47 +188,16 @@ class FixedWorld(World):
             self._known.discard(replica.number)
             self.partition.pod(self.now, EventType.DELETE, Pod(replica.name))
 
+    def _deliver(self, now: int) -> None:
+        if self._pipeline is not None:
+            self._pipeline.deliver(now)
+
     def _kill(self, full: Station) -> None:
         """A station got one request more than it has memory for; the next instant it is gone."""
         [replica] = [each for each in self.backend.active if each.number == full.number]
         instant = self.flow.now
         delay = self._memory.backoff(replica.number, instant - replica.activated_at)
         self.backend.restart(replica, instant, delay)
-
-    # -- what autoscalers get ------------------------------------------------------------------
-
-    def _deliver(self, now: int) -> None:
-        """Samples that have reached autoscalers by now, in order."""
-        if not self._stats:
-            return
-        self.flow.advance(now)
-        self._samples += self.flow.samples()
-        lag = int(self.spec.metrics.lag)
-        while self._samples and self._samples[0].instant + lag <= now:
-            sample = self._samples.popleft()
-            self.partition.stat(sample.instant + lag, self._stats_of(sample))
-
-    def _stats_of(self, sample: Sample) -> tuple[Stat, ...]:
-        name, at = entity_name(Kind.REPLICA, sample.replica), sample.instant
-        stats = (
-            Stat(at, name, MetricType.CONCURRENT_REQUESTS_MILLIS, sample.concurrent_millis),
-            Stat(at, name, MetricType.CPU_MILLIS, sample.cpu_millis),
-        )
-        if not self._memory.modelled:
-            return stats
-        used = self._memory.used(sample.held)
-        return (*stats, Stat(at, name, MetricType.MEMORY_BYTES, used))
-
-    def _tell_of_refused(self, now: int) -> None:
-        """Requests that found no replica since the last tick, under the router's name."""
-        if not self._stats:
-            return
-        total = self.flow.refused
-        refused, self._refused = total - self._refused, total
-        if refused or self._refused_told:
-            kind = MetricType.CONCURRENT_REQUESTS_MILLIS
-            self.partition.stat(now, (Stat(now, ROUTING_STOCK, kind, refused * 1000),))
-        self._refused_told = refused
 
     # -- the tick ------------------------------------------------------------------------------
 
@@ -243,7 +207,8 @@ class FixedWorld(World):
         assert tick is not None
         self._tick = next_tick(self.spec, tick.instant)
         self._deliver(tick.instant)
-        self._tell_of_refused(tick.instant)
+        if self._pipeline is not None:
+            self._pipeline.tell_of_refused(tick.instant)
         self.ask(tick, tick.instant)
         self._read_utilization(tick.instant)
         self._schedule_next_tick()
@@ -260,55 +225,7 @@ class FixedWorld(World):
         self.backend.scale(replicas)
 
     def replace(self, answer: VerticalRecommendationResponse) -> Replaced | None:
-        size = self._target(answer)
-        if size is None:
-            return None
-        evicted, resized = self._misfits(answer), self._named(answer.resize)
-        admitted = self.backend.source.size
-        # Whoever is replaced gets the target in any case, others only if they are to.
-        self.backend.admit(size)
-        surge = answer.evict is None
-        if self.spec.replicas.replacement is not Replacement.AUTO:
-            surge = self.spec.replicas.replacement is Replacement.SURGE
-        self.backend.evict(evicted, surge=surge)
-        self.backend.resize(resized, size)
-        if not answer.admit:
-            self.backend.admit(admitted)
-        return Replaced(tuple(each.name for each in evicted), tuple(each.name for each in resized))
-
-    def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
-        cpu, memory = resource(answer, "cpu"), self._memory_of(answer)
-        if cpu is None and memory is None:
-            return None
-        now = self.backend.source.size
-        return Size(
-            now.cpu if cpu is None else cpu.target,
-            now.memory if memory is None else memory.target,
-        )
-
-    def _memory_of(self, answer: VerticalRecommendationResponse) -> RecommendedPodResources | None:
-        return resource(answer, "memory") if self._memory.modelled else None
-
-    def _misfits(self, answer: VerticalRecommendationResponse) -> list[Replica]:
-        """Who is to be replaced: as the autoscaler says, or whoever is outside the bounds."""
-        if answer.evict is not None:
-            found = self._named(answer.evict)
-        else:
-            found = [each for each in self.backend.active if self._is_outside(each, answer)]
-        return [each for each in found if not each.doomed and each.replacement is None]
-
-    def _is_outside(self, replica: Replica, answer: VerticalRecommendationResponse) -> bool:
-        cpu, memory = resource(answer, "cpu"), self._memory_of(answer)
-        if cpu is not None and not cpu.lower_bound <= replica.size.cpu <= cpu.upper_bound:
-            return True
-        if memory is None:
-            return False
-        return not memory.lower_bound <= replica.size.memory <= memory.upper_bound
-
-    def _named(self, names: Sequence[str]) -> list[Replica]:
-        wanted = {name: place for place, name in enumerate(names)}
-        found = [each for each in self.backend.active if each.name in wanted]
-        return sorted(found, key=lambda each: wanted[each.name])
+        return self._sizing.replace(answer)
 
     def _read_utilization(self, now: int) -> None:
         """The mean over active replicas of the share of their CPU used since the last tick."""
@@ -323,23 +240,3 @@ class FixedWorld(World):
                 shares.append(100 * (used - before) / (processor.capacity * (now - since)))
         if shares:
             self.utilizations.append(Utilization(now, sum(shares) / len(shares)))
-
-
-def service_of(spec: TrafficSpec) -> Service:
-    """What requests need, in the units of the kernels."""
-    request = spec.request
-    return Service(
-        demand=request.cpu_time * 1000,
-        timeout=NEVER if request.timeout < 0 else int(request.timeout),
-        drawn=request.demand is Demand.EXPONENTIAL,
-        limit=spec.replicas.limit,
-        ceiling=int(spec.replicas.request_cpu),
-    )
-
-
-def router_of(spec: TrafficSpec, streams: Streams) -> Router:
-    if spec.routing is Routing.RANDOM:
-        return RandomRouting(streams.stream("traffic/routing"))
-    if spec.routing is Routing.LEAST_CONNECTIONS:
-        return LeastConnections(service_of(spec), int(spec.request.io_time))
-    return RoundRobin()

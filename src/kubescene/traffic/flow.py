@@ -16,38 +16,15 @@ import numpy as np
 from kubescene.clock import Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
 from kubescene.traffic.arrivals import REQUESTS_AT_ONCE, Arrivals
-from kubescene.traffic.kernels import NEVER, Processor, Served, Service
+from kubescene.traffic.kernels import NEVER, Served, Service
 from kubescene.traffic.processors import processor_of
 from kubescene.traffic.records import NO_REPLICA, Outcome, RequestColumns
 from kubescene.traffic.routing import Batch, Part, Router
 from kubescene.traffic.sampling import Meter, MetricsTimes, Sample
+from kubescene.traffic.stations import Station
 
 MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
-
-
-class Station:
-    """A replica as far as requests see it: a processor, and a meter if somebody wants samples."""
-
-    __slots__ = ("_waits", "last_end", "meter", "number", "processor", "room")
-
-    def __init__(self, number: int, processor: Processor, meter: Meter | None) -> None:
-        self.number = number
-        self.processor = processor
-        self.meter = meter
-        self.last_end = 0
-        self.room = NEVER
-        """So many requests it can hold; one more and it is out of memory."""
-        self._waits: list[int] = []
-
-    def waits_until(self, ends: list[int]) -> None:
-        """These have left the CPU and are inside until then."""
-        self._waits += ends
-
-    def inside(self, now: int) -> int:
-        """How many are in the CPU, or wait after it. Kept only where there is a bound."""
-        self._waits = [end for end in self._waits if end >= now]
-        return self.processor.held + len(self._waits)
 
 
 class Drain(NamedTuple):
@@ -82,6 +59,8 @@ class Flow:
         self.halt = halt
         self.columns = RequestColumns(arrivals.expected)
         self.stations: list[Station] = []
+        self._numbers = np.empty(0, dtype=np.int32)
+        """Of the stations."""
         self.used_before = 0
         """Work of stations that have left."""
         self.refused = 0
@@ -140,7 +119,7 @@ class Flow:
         processor = processor_of(self._service, capacity, now)
         meter = None if self._times is None else Meter(number, now, self._times, 0)
         station = Station(number, processor, meter)
-        self.stations.append(station)
+        self._keep([*self.stations, station])
         self._router.joined(number, capacity, now)
         return station
 
@@ -155,7 +134,7 @@ class Flow:
         Nobody can disturb it any more, so all that is left to happen there happens at once.
         """
         self.advance(now)
-        self.stations = [each for each in self.stations if each is not station]
+        self._keep([each for each in self.stations if each is not station])
         self._router.parted(station.number)
         cpu, end = station.processor, min(deadline, self.halt)
         served = cpu.serve([], (), None, end)
@@ -169,6 +148,10 @@ class Flow:
         if deadline > self.halt:
             return Drain(self.halt, 0)
         return Drain(deadline, self._kill(station, inside, deadline))
+
+    def _keep(self, stations: list[Station]) -> None:
+        self.stations = stations
+        self._numbers = np.array([each.number for each in stations], dtype=np.int32)
 
     def used(self, now: int) -> int:
         """Work done by all stations, those that left included, before ``now``."""
@@ -186,8 +169,7 @@ class Flow:
         division = self._router.divide(
             Batch(arrived.tolist(), rows.start, demands), len(self.stations)
         )
-        numbers = np.array([each.number for each in self.stations], dtype=np.int32)
-        self.columns.replica[rows.start :] = numbers[division.places]
+        self.columns.replica[rows.start :] = self._numbers[division.places]
         batch = _Batch(Served([], [], []), [], [])
         for part in division.parts:
             station = self.stations[part.place]

@@ -75,4 +75,6 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
         return "needed" if field.default_factory is msgspec.NODEFAULT else ""
     if value in (None, (), "") or isinstance(value, msgspec.Struct):
         return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
     return f"`{value.value if isinstance(value, Enum) else value}`"

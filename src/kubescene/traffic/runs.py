@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from kubescene.autoscalers import Autoscaler, AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
@@ -95,24 +97,36 @@ def as_run(source: Source) -> TrafficRun:
     return run_of(source) if isinstance(source, Mapping) else load_run(source)
 
 
-def available(spec: TrafficSpec, autoscalers: Sequence[AutoscalerPlugin] = ()) -> Dispatcher:
+def available(
+    spec: TrafficSpec,
+    autoscalers: Sequence[AutoscalerPlugin] = (),
+    *,
+    partitions: Iterator[int] | None = None,
+) -> Dispatcher:
     """A dispatcher of the built-in autoscalers, those of installed packages, and these."""
-    return Dispatcher([*builtin_autoscalers(spec), *installed_autoscalers(), *autoscalers])
+    every = [*builtin_autoscalers(spec), *installed_autoscalers(), *autoscalers]
+    return Dispatcher(every, partitions=partitions)
 
 
 def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
     """HPA, VPA and the one by concurrency, as a run of this spec wants them."""
     # Imported when the first run needs them: reading and checking runs does not.
     from kubescene.autoscalers.concurrency import ConcurrencyPlugin
-    from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
+    from kubescene.autoscalers.horizontal.plugin import PLUGIN_OPTIONS, HorizontalPlugin
+    from kubescene.autoscalers.vertical.options import UpdaterOptions
     from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 
+    gates = spec.feature_gates
+    controller = replace(PLUGIN_OPTIONS, configurable_tolerance=gates.configurable_tolerance)
+    updater = UpdaterOptions(in_place=gates.in_place)
     faithful = spec.mode is Mode.FAITHFUL
     # Faithful pods use 1 MiB; others have memory only where it is modelled.
     measured = ("cpu", "memory") if faithful or spec.replicas.memory is not None else ("cpu",)
     return [
-        HorizontalPlugin(faithful=faithful, stat_window=spec.stat_interval, resources=measured),
-        VerticalPlugin(rule=spec.update_rule.value, faithful=faithful),
+        HorizontalPlugin(
+            controller, faithful=faithful, stat_window=spec.stat_interval, resources=measured
+        ),
+        VerticalPlugin(updater=updater, rule=spec.update_rule.value, faithful=faithful),
         ConcurrencyPlugin(),
     ]
 

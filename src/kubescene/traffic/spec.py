@@ -246,6 +246,16 @@ class AutoscalerObject(_Part, frozen=True, kw_only=True):
     yaml: str = ""
 
 
+class FeatureGates(_Part, frozen=True, kw_only=True):
+    """Gates of the autoscalers, by their names. ``InPlace`` opens the VPA's update mode InPlace.
+
+    ``HPAConfigurableTolerance``: the ``tolerance`` of an HPA's ``behavior`` counts.
+    """
+
+    in_place: bool = msgspec.field(default=False, name="InPlace")
+    configurable_tolerance: bool = msgspec.field(default=True, name="HPAConfigurableTolerance")
+
+
 class Objective(_Part, frozen=True, kw_only=True):
     """What a minute has to keep to be a good one: this share of requests within this time."""
 
@@ -268,6 +278,7 @@ class TrafficSpec(_Part, frozen=True, kw_only=True):
     horizontal_interval: Duration = Duration(15 * SECOND)
     vertical_interval: Duration = Duration(15 * SECOND)
     update_rule: UpdateRule = UpdateRule.UPDATER
+    feature_gates: FeatureGates = FeatureGates()
     autoscalers: tuple[AutoscalerObject, ...] = ()
     objective: Objective = Objective()
     faithful: FaithfulRules = FaithfulRules()

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from kubescene.clock import WallClock, format_time
-from kubescene.errors import NotFoundError, TrafficError
+from kubescene.errors import NotFoundError, RunStoreError, TrafficError
 from kubescene.traffic.loading import run_of, to_object
 from kubescene.traffic.records import ROW
 from kubescene.traffic.results import TrafficResult, read_result
@@ -31,6 +31,7 @@ PATIENCE_S = 30.0
 MOST_IN_MEMORY = 256 << 20
 RUNNING, FAILED = "Running", "Failed"
 GONE = "the process that simulated it ended before the run did"
+DAMAGED = "what is kept of it is damaged"
 
 SCHEMA = """
 CREATE TABLE runs (
@@ -136,12 +137,16 @@ class RunStore:
 
     def get(self, id: int) -> StoredRun:
         """One of them; raises `NotFoundError`."""
-        return _shown(self._row(id, SHOWN))
+        with self._reading():
+            return _shown(self._row(id, SHOWN))
 
     def configuration(self, id: int) -> TrafficRun:
         """What was asked for, complete."""
-        with self._reading():
-            return run_of(msgspec.json.decode(self._row(id, "run")[0]))
+        (kept,) = self._row(id, "run")
+        try:
+            return run_of(msgspec.json.decode(kept, type=dict[str, Any]))
+        except (TrafficError, ValueError, TypeError) as error:
+            raise self._damaged(id, error) from error
 
     def result(self, id: int) -> TrafficResult:
         """All that was simulated; raises `TrafficError` for a run that has not ended."""
@@ -149,9 +154,10 @@ class RunStore:
         header, story, requests = self._row(id, "header, story, requests")
         if header is None:
             raise TrafficError(f"run {id} has no result: {self.get(id).phase}", source=self._name)
-        with self._reading():
-            rows = np.frombuffer(requests, dtype=ROW)
-            return read_result(run, header, story, rows)
+        try:
+            return read_result(run, header, story, np.frombuffer(requests, dtype=ROW))
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged(id, error) from error
 
     def close(self) -> None:
         with self._lock:
@@ -209,12 +215,12 @@ class RunStore:
             database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         elif owner != APPLICATION_ID:
-            raise TrafficError(
+            raise RunStoreError(
                 "this is a database of something else, no store of traffic runs: name another file",
                 source=self._name,
             )
         elif version != SCHEMA_VERSION:
-            raise TrafficError(
+            raise RunStoreError(
                 f"it was written by a newer Kubescene (schema {version}, this one knows "
                 f"{SCHEMA_VERSION}): use that one, or name another file",
                 source=self._name,
@@ -240,20 +246,28 @@ class RunStore:
             except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
                 raise self._fault(error) from error
 
-    def _fault(self, error: Exception) -> TrafficError:
+    def _damaged(self, id: int, error: Exception) -> RunStoreError:
+        return RunStoreError(f"what is kept of run {id} is damaged: {error}", source=self._name)
+
+    def _fault(self, error: Exception) -> RunStoreError:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             what = f"others have been writing for more than {PATIENCE_S:.0f} s: try again"
         elif isinstance(error, sqlite3.DatabaseError | ValueError | KeyError | TypeError):
             what = f"the store of runs cannot be used: {error}"
         else:
             what = f"the store of runs cannot be opened: {error}"
-        return TrafficError(what, source=self._name)
+        return RunStoreError(what, source=self._name)
 
 
 def _shown(row: Sequence[Any]) -> StoredRun:
     id, created, version, process, name, seed, phase, message, repeats, autoscalers, header = row
     if phase == RUNNING and not _is_there(process):
         phase, message = FAILED, GONE
+    try:
+        summary = None if header is None else msgspec.json.decode(header)["summary"]
+    except (ValueError, KeyError, TypeError):
+        # The others can be shown all the same.
+        phase, message, summary = FAILED, DAMAGED, None
     return StoredRun(
         id=id,
         name=name,
@@ -264,7 +278,7 @@ def _shown(row: Sequence[Any]) -> StoredRun:
         message=message,
         repeats=repeats,
         autoscalers=tuple(msgspec.json.decode(autoscalers)),
-        summary=None if header is None else msgspec.json.decode(header)["summary"],
+        summary=summary,
     )
 
 

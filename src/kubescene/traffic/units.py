@@ -59,6 +59,8 @@ def decode_lenient(kind: type, written: Any) -> Any:
     if isinstance(written, int) and not isinstance(written, bool):
         if written < 0 and kind is not Timeout:
             raise ValueError(f"must not be negative: {written}")
+        if written >= 1 << 63:
+            raise ValueError(f"must fit into 64 bits: {written}")
         return kind(written)
     return decode(kind, written)
 

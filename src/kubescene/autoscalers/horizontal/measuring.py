@@ -35,8 +35,7 @@ class Measuring:
     """The metrics of one pass over the selected pods."""
 
     def __init__(self, context: MeasuringContext) -> None:
-        self._of_pods = PodMeasuring(context)
-        self._of_values = ValueMeasuring(context)
+        self._with = context
 
     def measure(self, metric: MetricSpec) -> Measurement:
         try:
@@ -51,10 +50,10 @@ class Measuring:
     def _evaluated(self, metric: MetricSpec) -> tuple[Proposal, Groups | None]:
         match metric.type:
             case "Pods":
-                return self._of_pods.pods_metric(metric)
+                return PodMeasuring(self._with).pods_metric(metric)
             case "Object":
-                return self._of_values.object(metric)
+                return ValueMeasuring(self._with).object(metric)
             case "External":
-                return self._of_values.external(metric)
+                return ValueMeasuring(self._with).external(metric)
             case _:
-                return self._of_pods.resource(metric)
+                return PodMeasuring(self._with).resource(metric)

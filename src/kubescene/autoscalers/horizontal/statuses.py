@@ -61,6 +61,9 @@ class HorizontalStatus(Struct, frozen=True):
 
     def as_stored(self) -> "HorizontalStatus":
         """Times have whole seconds in the API."""
+        times = (self.last_scale_time or 0, *(each.last_transition for each in self.conditions))
+        if not any(time % SECOND for time in times):
+            return self
         return msgspec.structs.replace(
             self,
             last_scale_time=None if self.last_scale_time is None else _whole(self.last_scale_time),

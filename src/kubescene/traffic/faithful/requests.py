@@ -148,7 +148,8 @@ class RequestsProcessing(ArrayStock[Request]):
         if got is not None:
             entity.use = got.use
             self.occupied += got.use
-            took = got.base + demand.delays.below(got.delay_bound)
+            # Where the bound is beyond 64 bits the base is past any timeout.
+            took = got.base + demand.delays.below(min(got.delay_bound, 1 << 64))
         if took <= demand.timeout:
             kind, at, to = MovementKind.COMPLETE_REQUEST, now + took, self._complete
         else:
