@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
+from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.protobuf import MAGIC
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -148,6 +149,36 @@ class TestCreate:
         assert (reply.status, reply.reason) == (422, "Invalid")
         fields = {cause["field"] for cause in reply.json["details"]["causes"]}
         assert {"metadata.name", "spec.containers[0].image", "spec.containers[1].name"} <= fields
+
+    @pytest.mark.parametrize(
+        ("manager", "why"),
+        [
+            ("a" * 129, "Too long: may not be more than 128 bytes"),
+            ("a%01b", r'Invalid value: "a\u0001b": should only contain printable characters'),
+        ],
+    )
+    def test_a_manager_that_cannot_be_noted(self, http: Http, manager: str, why: str) -> None:
+        said = f'"" is invalid: fieldManager: {why}'
+        reply = http.post(f"{CONFIG_MAPS}?fieldManager={manager}", config_map("a"))
+        assert (reply.status, reply.message) == (422, f"CreateOptions.meta.k8s.io {said}")
+        http.post(f"{CONFIG_MAPS}?fieldManager={'a' * 128}", config_map("a"))
+        reply = http.put(f"{CONFIG_MAPS}/a?fieldManager={manager}", config_map("a"))
+        assert (reply.status, reply.message) == (422, f"UpdateOptions.meta.k8s.io {said}")
+
+    def test_metadata_of_a_custom_object_is_told_of_as_its_own(self, http: Http) -> None:
+        """Not as that of the built-in kind whose metadata it is compared with."""
+        scenario = {
+            "apiVersion": SCENARIO.api_version,
+            "kind": SCENARIO.kind,
+            "metadata": {"name": 1},
+            "spec": {},
+        }
+        reply = http.post(f"/apis/{SCENARIO.api_version}/scenarios", scenario)
+        assert (reply.status, reply.message) == (
+            400,
+            'Scenario in version "v1alpha1" cannot be handled as a Scenario: json: cannot '
+            "unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
+        )
 
 
 MISSPELT = {**config_map("a"), "dataa": {}, "metadata": {"name": "a", "lables": {}}}

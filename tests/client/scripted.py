@@ -44,6 +44,7 @@ def chunk(data: bytes) -> bytes:
 
 WATCH_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
+LATER_S = 0.4
 
 
 def event(kind: str, obj: Any) -> bytes:
@@ -51,7 +52,9 @@ def event(kind: str, obj: Any) -> bytes:
 
 
 def watch(*events: bytes, then: str = "hold") -> Answer:
-    """A watch with one chunk for each event; ``then`` may be ``end``: in good order."""
+    """A watch with one chunk for each event; ``then`` may be ``end``: in good order, or ``later``:
+    in good order as well, but after `LATER_S`.
+    """
     pieces = [WATCH_HEAD, *map(chunk, events)]
     if then == "end":
         return Answer((*pieces, LAST_CHUNK))
@@ -143,7 +146,10 @@ class ScriptedServer:
             connection.sendall(piece)
         if said.then == "hold":
             self._over.wait()
-        return said.then == "keep"
+        if said.then == "later":
+            self._over.wait(LATER_S)
+            connection.sendall(LAST_CHUNK)
+        return said.then in ("keep", "later")
 
     def _read(self, connection: socket.socket) -> Asked | None:
         data = b""

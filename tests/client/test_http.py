@@ -1,6 +1,7 @@
 """What only a client over HTTP has to deal with: servers that go, lie, forget and dawdle."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -9,6 +10,7 @@ import pytest
 from client.scripted import (
     CORE,
     LAST_CHUNK,
+    LATER_S,
     WATCH_HEAD,
     Answer,
     ScriptedServer,
@@ -27,7 +29,8 @@ from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, Wr
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef
-from kubescene.client.http import Endpoint, HttpClient
+from kubescene.client.http import Endpoint, HttpClient, streams
+from kubescene.clock import SECOND
 from kubescene.errors import (
     ApiError,
     ConfigurationError,
@@ -287,6 +290,20 @@ def test_410_lists_anew(scripted: ScriptedServer, client: HttpClient, gone: Answ
     ]
     assert heard[3].object["metadata"]["resourceVersion"] == "40"
     assert heard[3].object["metadata"]["uid"] == "uid-a"
+
+
+def test_a_kind_in_which_nothing_happens_may_expire_again_and_again(
+    scripted: ScriptedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Events of a kube-apiserver: without bookmarks, and etcd forgets every five minutes."""
+    monkeypatch.setattr(streams, "STABLE", int(LATER_S * SECOND) // 4)
+    gone, quiet = answer(GONE, 410), watch(then="later")
+    scripted.add(PATH, listed([], 10))
+    scripted.add(f"WATCH {PATH}", *[gone, quiet] * 3, watch(event("ADDED", config_map("a", 11))))
+    client = HttpClient(scripted.url, Actor("tester"), timeout_s=5, patience_s=LATER_S / 2)
+    with closing(client):
+        assert hear(client, 1).told == ["ADDED a"]
+    assert caplog.messages == []
 
 
 def test_a_watch_that_goes_back_is_listed_anew(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from kubescene.cli.app import app, main
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, ScaledClock
+from kubescene.outside.remote.playing import STOPPED
 from kubescene.testing import make_node, make_pod
 from outside.api_servers import ApiServer, client_of, free_port, make_disposable
 
@@ -149,6 +151,49 @@ def test_it_plays_what_is_created_until_it_is_stopped(
     assert (folder / "summary.json").exists()
 
 
+def started(server: ApiServer, out: Path) -> subprocess.Popen[str]:
+    arguments = ["controller", "--kubeconfig", str(server.kubeconfig), "--out", str(out)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "kubescene", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def heard(process: subprocess.Popen[str], beginning: str) -> str:
+    assert process.stdout is not None
+    found = next((line for line in process.stdout if line.startswith(beginning)), "")
+    assert found, beginning
+    return found
+
+
+def test_a_second_one_waits_until_the_first_has_ended(server: ApiServer, tmp_path: Path) -> None:
+    """It would unlock the server and fail the scenario that the first one has under way."""
+    first, second = started(server, tmp_path), None
+    try:
+        heard(first, "Playing the Scenarios of")
+        paused = scenario()
+        del paused["spec"]["operations"][-1]
+        with client_of(server.outsider) as user:
+            user.create(paused)
+            assert ended(user, "short", "Paused")["phase"] == "Paused"
+            second = started(server, tmp_path)
+            told = heard(second, f"{socket.gethostname()}_{first.pid}_")
+            assert "plays here already (Lease kube-system/kubescene-controller)" in told
+            assert ended(user, "short", "Paused")["phase"] == "Paused"
+            first.send_signal(signal.SIGTERM)
+            heard(second, "Playing the Scenarios of")
+            assert ended(user, "short")["message"] == STOPPED
+            user.delete(ObjectRef(SCENARIO, "short"))
+    finally:
+        for process in (first, second):
+            if process is not None:
+                process.send_signal(signal.SIGTERM)
+                process.communicate(timeout=60)
+
+
 def scenario() -> dict[str, Any]:
     objects = (make_node("n1").cpu("1").build(), make_pod("a").cpu("1").build())
     creations = [{"step": 1, "createOperation": {"object": obj}} for obj in objects]
@@ -160,11 +205,11 @@ def scenario() -> dict[str, Any]:
     }
 
 
-def ended(user: HttpClient, name: str) -> dict[str, Any]:
+def ended(user: HttpClient, name: str, *others: str) -> dict[str, Any]:
     clock = ScaledClock(1)
     deadline = clock.now() + int(3 * PATIENCE_S * SECOND)
     status: dict[str, Any] = {}
-    while status.get("phase") not in ("Succeeded", "Failed"):
+    while status.get("phase") not in ("Succeeded", "Failed", *others):
         assert clock.now() < deadline, status
         clock.wait_until(clock.now() + SECOND // 10)
         status = user.get(ObjectRef(SCENARIO, name)).get("status") or {}

@@ -428,11 +428,11 @@ def test_a_timeline_that_is_too_large_stays_in_the_run_directory(
     assert len(bound) == 12
 
 
+@pytest.mark.parametrize("server", ["real"], indirect=True)
 def test_a_timeline_that_the_server_itself_finds_too_large_stays_out(
-    server: ApiServer, tmp_path: Path, request: pytest.FixtureRequest
+    server: ApiServer, tmp_path: Path
 ) -> None:
-    if "own" in request.node.callspec.id:
-        pytest.skip("our own server takes objects of any size")
+    """Our own takes objects of any size."""
     big = make_pod("big-$(INDEX)").cpu("1m").build()
     big["metadata"]["annotations"] = {"text": "x" * 50_000}
     counted = {"id": "many", "step": 1, "createOperation": {"count": 12, "object": big}}

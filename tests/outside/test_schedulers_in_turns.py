@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+import kubescene
 from kubescene.testing.__main__ import main
 from kubescene.testing.comparing_schedulers import Differences, OtherScheduler, command_of, ours
 from kubescene.timeline.pod_facts import PodScheduled
@@ -14,6 +15,7 @@ from kubescene.types import JsonObject
 from outside_runs import create, done, scenario, stage
 from real_programs import require_program
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 KUBE_SCHEDULER = {"name": "kube-scheduler", "kind": "scheduler", "timeout": "120s"}
 
 
@@ -142,6 +144,16 @@ VOLUMES = [
     create(3, volume("late", "a")),
     done(4),
 ]
+RETRIES = [
+    create(1, node("n0", 1)),
+    create(2, pod("zulu", "2")),
+    *(create(3 + i, node(f"n{1 + i}", 1)) for i in range(2)),
+    create(5, pod("alpha", "2")),
+    create(5, pod("mike", "8")),
+    create(5, pod("lima", "2")),
+    create(6, node("large", 8)),
+    done(8),
+]
 SCENARIOS = {"unequal": UNEQUAL, "equal": EQUAL, "many": MANY, "preemption": PREEMPTION}
 
 
@@ -156,6 +168,22 @@ def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherSchedule
     here = ours(story(name))
     assert len(here) >= 18
     assert list(Differences(here, other.play(story(name))).lines()) == []
+
+
+def test_pods_are_tried_again_in_the_order_of_our_queue(other: OtherScheduler) -> None:
+    made = scenario(RETRIES)
+    del made["spec"]["controllers"]["outside"]
+    here = ours(made)
+    at_six = [each.pod for each in here if each.step.startswith("6.")]
+    assert at_six == [f"default/{name}" for name in ("zulu", "alpha", "mike", "lima")]
+    assert list(Differences(here, other.play(made)).lines()) == []
+
+
+def test_devices_are_given_in_the_step_of_the_binding(other: OtherScheduler) -> None:
+    made = kubescene.running.read(EXAMPLES / "11-devices" / "scenario.yaml")
+    here = ours(made)
+    assert len(here) >= 4
+    assert list(Differences(here, other.play(made)).lines()) == []
 
 
 def test_pods_are_bound_after_the_volumes_that_were_chosen_for_them(

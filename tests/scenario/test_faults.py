@@ -47,6 +47,12 @@ FAULTS = [
         id="two operation fields",
     ),
     pytest.param(
+        one(createOperation={"object": {"": 1}}),
+        "spec.operations[0] (id 'x').createOperation.object",
+        "needs apiVersion",
+        id="a field without a name is not one that is needed",
+    ),
+    pytest.param(
         scenario(operations=[{"step": 1}]), "(id 'op-1')", "exactly one of", id="assigned id"
     ),
     pytest.param(

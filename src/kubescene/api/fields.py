@@ -51,13 +51,18 @@ def prune_unknown(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
     return obj if tables is None else _pruned(obj, tables)
 
 
-def check_types(obj: JsonObject, gvk: GroupVersionKind) -> None:
-    """400 if a value is not of the type of its field, in the words of kube-apiserver's decoder."""
+def check_types(
+    obj: JsonObject, gvk: GroupVersionKind, told_as: GroupVersionKind | None = None
+) -> None:
+    """400 if a value is not of the type of its field, in the words of kube-apiserver's decoder.
+
+    ``told_as`` is the kind that the words speak of, if it is another one.
+    """
     tables = _tables_of_kind(gvk)
     if tables is None or _is_object(obj, tables):
         return
     if complaint := complaint_about(obj, tables.api_type):
-        raise not_handled(gvk, complaint)
+        raise not_handled(told_as or gvk, complaint)
 
 
 def are_sound_scalars(members: JsonObject, gvk: GroupVersionKind, part: str) -> bool:

@@ -126,13 +126,13 @@ def unknown_fields(obj: JsonObject, root: Structural) -> list[str]:
     return sorted(dropped)
 
 
-def object_metadata(metadata: JsonObject) -> JsonObject:
-    """Metadata as a typed object keeps it: without unknown fields, without nulls.
+def object_metadata(metadata: JsonObject, gvk: GroupVersionKind | None = None) -> JsonObject:
+    """Metadata as a typed object of a kind keeps it: without unknown fields, without nulls.
 
     `BadRequestError` if a field is of the wrong type.
     """
     holder = drop_nulls({"metadata": metadata})
-    fields.check_types(holder, _META_HOLDER)
+    fields.check_types(holder, _META_HOLDER, told_as=gvk)
     kept: JsonObject = fields.prune_unknown(holder, _META_HOLDER)["metadata"]
     return metadata if kept == metadata else kept
 

@@ -5,6 +5,7 @@ thread, and renders the record that comes back.
 """
 
 import asyncio
+import json
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,7 +23,7 @@ from kubescene.apiserver.responses import Response, json_response, success_statu
 from kubescene.apiserver.routes import Target
 from kubescene.apiserver.selection import select
 from kubescene.apiserver.validating import FieldValidation, check_kind
-from kubescene.errors import BadRequestError, NotFoundError
+from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
 from kubescene.registry import Registry
 from kubescene.types import JsonObject, JsonValue
 
@@ -41,6 +42,8 @@ SHOWN_WHEN_GONE = frozenset(
 """Resources whose deletion kube-apiserver answers with the object (``ReturnDeletedObject``)."""
 
 PROPAGATION_POLICIES = ("", "Background", "Foreground", "Orphan")
+LONGEST_MANAGER = 128
+OPTIONS = {"PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +253,27 @@ def field_manager(request: Request) -> str:
     Other writers are known by the program they say they are (``kubectl/v1.33``: kubectl).
     """
     given = request.query.get("fieldManager", "")
+    check_manager(given, OPTIONS.get(request.method, "CreateOptions"))
     if given or bodies.media_type(request.header(b"content-type")) == PatchType.APPLY.value:
         return given
     return manager_of(request.header(b"user-agent")) or request.actor.manager
+
+
+def check_manager(name: str, kind: str) -> None:
+    """422 for a name that cannot be noted; ``kind`` is that of the options that carry it."""
+    if len(name.encode()) > LONGEST_MANAGER:
+        reason, why = "FieldValueTooLong", f"Too long: may not be more than {LONGEST_MANAGER} bytes"
+    elif not name.isprintable():
+        why = f"Invalid value: {json.dumps(name)}: should only contain printable characters"
+        reason = "FieldValueInvalid"
+    else:
+        return
+    raise InvalidError(
+        f'{kind}.meta.k8s.io "" is invalid: fieldManager: {why}',
+        group="meta.k8s.io",
+        kind=kind,
+        causes=(Cause(reason, why, "fieldManager"),),
+    )
 
 
 def parse_delete_options(options: JsonObject, request: Request) -> DeleteOptions:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,6 +87,7 @@ def controller(
     from kubescene.client.http import read_kubeconfig
     from kubescene.cluster import ClusterOptions
     from kubescene.outside.remote.cluster import RemoteCluster
+    from kubescene.outside.remote.leadership import Leadership
     from kubescene.outside.remote.playing import Player
 
     endpoint = read_kubeconfig(
@@ -97,7 +99,10 @@ def controller(
     certificate = None
     if webhook_port is not None:
         certificate = certificate_of(webhook_cert, webhook_key, webhook_host)
+    leadership = Leadership(endpoint)
     try:
+        # Before anything else: to come to a server is to unlock it and to fail what was under way.
+        leadership.acquire(partial(typer.echo, err=True))
         cluster = RemoteCluster(endpoint, options, controllers=controllers)
         try:
             player = Player(
@@ -112,6 +117,7 @@ def controller(
             else:
                 url = player.admit_by(certificate, webhook_host, webhook_port)
                 typer.echo(f"Admission webhook at {url}")
+            leadership.when_lost(player.stop)
             typer.echo(f"Playing the Scenarios of {endpoint.url}")
             play(player)
         finally:
@@ -119,6 +125,11 @@ def controller(
     except ApiError as error:
         typer.echo(f"kubescene: {told(error, endpoint)}", err=True)
         raise typer.Exit(RUN_FAILED) from None
+    finally:
+        leadership.release()
+    if leadership.lost:
+        typer.echo(f"kubescene: {leadership.lost}", err=True)
+        raise typer.Exit(RUN_FAILED)
 
 
 def play(player: "Player") -> None:

@@ -12,6 +12,7 @@ from kubescene.outside.park_pods import is_park_pod, mentions_park_pod
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 LEASES = GroupResource("coordination.k8s.io", "leases")
+DEVICE_CLAIMS = GroupResource("resource.k8s.io", "resourceclaims")
 PODS = GroupResource("", "pods")
 REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 READS = ("get", "list", "watch")

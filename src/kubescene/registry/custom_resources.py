@@ -156,7 +156,7 @@ class CustomResources:
     def accepted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
         """A body as decoding leaves it: pruned, without idle nulls, with defaults."""
         metadata = obj.get("metadata") or {}
-        typed = object_metadata(metadata)
+        typed = object_metadata(metadata, gvk)
         obj = obj if typed is metadata else {**obj, "metadata": typed}
         kind = self._kinds.get(gvk)
         return obj if kind is None else _shaped(pruned(obj, kind.root), kind.root)

@@ -126,7 +126,8 @@ def _members(value: Mapping[str, Any], field: Field) -> Iterator[Fault]:
         spellings[member.name] = name
         yield from (fault.under(name) for fault in misfits(each, member))
     for member in field.fields:
-        if member.required and value.get(spellings.get(member.name, "")) in (None, ""):
+        spelling = spellings.get(member.name)
+        if member.required and (spelling is None or value[spelling] in (None, "")):
             yield Fault((), f"needs {member.name}")
 
 

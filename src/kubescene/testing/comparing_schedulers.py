@@ -18,6 +18,7 @@ from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.cluster import SCHEDULER
 from kubescene.errors import ScenarioError
+from kubescene.outside.settings import recommended_configuration
 from kubescene.outside.supervision import Supervisor
 from kubescene.running import run
 from kubescene.scenario.loading import load_scenario
@@ -95,8 +96,12 @@ def decisions_in(log: TimelineLog) -> list[Decision]:
 
 
 def ours(scenario: JsonObject) -> list[Decision]:
-    """The decisions of the scheduler of this package."""
-    played = run(scenario)
+    """The decisions of the scheduler of this package, with the settings that the other one needs.
+
+    Backoffs say in which order pods are tried again.
+    """
+    simulation = scenario["spec"].get("simulation") or {}
+    played = run(scenario, scheduler=recommended_configuration(simulation.get("schedulerConfig")))
     if not played.ok:
         raise ScenarioError(played.message, path=played.failed_at)
     return decisions_in(played.log)

@@ -199,13 +199,17 @@ class Stream:
         if isinstance(error, ExpiredError):
             _log.info("the watch of %s is listed anew: %s", self.api.resource, error)
             self._is_expired = True
-            error = None
         now = self._clock.now()
         self._is_doubtful = now < self._connected_at + WATCH_TIMEOUT_S * SECOND
-        if error is None and (self._heard_at > self._connected_at or self._is_stable(now)):
-            self._retry_at = now
-            return
-        self._fail(error or ConnectionError("the server ended the watch at once"))
+        has_worked = self._heard_at > self._connected_at or self._is_stable(now)
+        if has_worked and (error is None or self._is_expired):
+            self._failing_since, self._failures, self._retry_at = None, 0, now
+        elif self._is_expired and self._failing_since is None:
+            # Where little happens, what was seen last grows too old: to list it is no failure.
+            self._failing_since, self._retry_at = now, now
+        else:
+            told = f"the server ended the watch at once: {error}".removesuffix(": None")
+            self._fail(ConnectionError(told) if error is None or self._is_expired else error)
 
     def _is_stable(self, now: int) -> bool:
         return now > self._connected_at + STABLE

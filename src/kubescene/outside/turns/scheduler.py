@@ -8,23 +8,20 @@ with no park pod at all, so that it takes pods from its backoff queue; if nothin
 A pod whose volumes it has chosen is bound when they are (see `kubescene.outside.turns.volumes`).
 """
 
-from typing import TypeAlias
-
 from kubescene.api.changes import Change, ChangeType
 from kubescene.clock import SECOND
 from kubescene.control import IDLE, WAITING, Progress
 from kubescene.errors import ScenarioError
-from kubescene.outside.asking import PODS
+from kubescene.outside.asking import DEVICE_CLAIMS, PODS
 from kubescene.outside.idleness import ONE_WORKER, Idleness
 from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply
 from kubescene.outside.programs import Held, Reply
+from kubescene.outside.turns.retries import Place, Retries
 from kubescene.outside.turns.turn import Turn
 from kubescene.outside.turns.volumes import ChosenVolumes
 from kubescene.outside.turns.waiting_pods import WaitingPods
 from kubescene.scenario.outside import Feed
 
-Place: TypeAlias = tuple[str, str]
-"""Namespace and name of a pod."""
 BIND_WITHIN = SECOND
 """A decision is written by a thread of its own: it is on its way when the next pod's turn comes."""
 LOOKS_WITHIN = 10 * SECOND
@@ -39,6 +36,7 @@ class SchedulerTurn(Turn):
     _is_parked = False
     _waiting: WaitingPods | None = None
     _late = 0
+    _gives_devices = False
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -73,6 +71,7 @@ class SchedulerTurn(Turn):
             self._idle = Idleness(self._program, self._world.real_clock, ONE_WORKER)
             self._waiting = WaitingPods(self._declared.scheduler_name, self._world.decoder)
             self._chosen = ChosenVolumes(self._world.reader)
+            self._retries = Retries(self._world.reader)
             self._program.sees_pods_in_turn = True
         self._program.unpark()
         self._program.let_read()
@@ -132,8 +131,8 @@ class SchedulerTurn(Turn):
             self._answer_parked()
         self._idle.begin()
         if self._is_draining:
-            self._late = self._world.real_clock.now() + LOOKS_WITHIN
-            return self._go(self._draining, "it was still busy")
+            self._worked, self._told = False, 0
+            return self._drain()
         return self._run()
 
     def _answer_parked(self) -> None:
@@ -174,13 +173,21 @@ class SchedulerTurn(Turn):
     def _let_failures_in(self) -> None:
         """Its loop waits for these: a failed attempt is told by the loop itself."""
         for held in self._program.writes:
-            if held.asked.is_pod_status and self._is_attempt(held):
+            if self._is_attempt(held):
                 self._failed.add(place_of(held))
+                self._retries.failed(place_of(held))
                 self._chosen.decided(*place_of(held))
                 self._program.let_in(held)
 
     def _is_attempt(self, held: Held) -> bool:
-        return b"PodScheduled" in held.asked.body
+        """A victim is marked in its status as well, which may name all of its conditions."""
+        body = held.asked.body
+        says = b"PodScheduled" in body and b"DisruptionTarget" not in body
+        return says and held.asked.is_pod_status
+
+    def _deeds(self) -> list[Held]:
+        """What its threads want to have written; what its loop says of failures is none."""
+        return [held for held in self._program.writes if not self._is_attempt(held)]
 
     def _collecting(self) -> Progress:
         """Decisions are written by threads of their own: wait for those that must come."""
@@ -211,43 +218,55 @@ class SchedulerTurn(Turn):
     def _release(self) -> Progress:
         """One decision: a binding, or all that one preemption removes.
 
-        Of several bindings that of the pod which was given first: it was decided first.
+        Of several bindings that of the pod which was given first: it was decided first. Those that
+        were not given were tried again.
         """
-        writes = self._program.writes
-        bindings = [held for held in writes if held.asked.is_bind]
-        self._batch = [min(bindings, key=self._place)] if bindings else writes
+        deeds = self._deeds()
+        bindings = [held for held in deeds if held.asked.is_bind]
+        self._batch = [min(bindings, key=self._place)] if bindings else deeds
         for held in self._batch if bindings else ():
             self._chosen.decided(*place_of(held))
         self._is_preempting = not bindings
         return self._go(self._carrying_out, "its writes were not answered")
 
-    def _place(self, held: Held) -> int:
-        return self._given.get(place_of(held), len(self._given))
+    def _place(self, held: Held) -> tuple[int, int, int]:
+        place = place_of(held)
+        given = self._given.get(place)
+        return (len(self._given), *self._retries.rank(place)) if given is None else (given, 0, 0)
 
     def _carrying_out(self) -> Progress:
         if self._program.passed:
             return WAITING
         if self._batch:
-            self._chosen.wrote(self._batch[0].asked)
-            self._program.let_in(self._batch.pop(0))
+            self._let_in(self._batch.pop(0))
             return WAITING
         if self._is_preempting and not self._has_come_to_rest():
             return WAITING
+        if self._gives_devices and self._deeds():
+            # Nothing comes between the devices of a pod and its binding.
+            return self._release()
         self._state = self._decided
         return Progress(wrote=True, more=True)
+
+    def _let_in(self, held: Held) -> None:
+        self._gives_devices = held.asked.resource == DEVICE_CLAIMS
+        self._chosen.wrote(held.asked)
+        self._program.let_in(held)
 
     def _has_come_to_rest(self) -> bool:
         """A victim is marked first and deleted then: both belong to one decision."""
         assert self._idle is not None
         if not self._idle.is_reached():
             return False
-        self._batch = [held for held in self._program.writes if not held.asked.is_bind]
+        self._batch = [held for held in self._deeds() if not held.asked.is_bind]
         if self._batch:
             self._idle.begin()
         return not self._batch
 
     def _decided(self) -> Progress:
         """The world has come to rest: the next decision, or the next pod."""
+        if self._is_draining and not self._is_parked:
+            return self._drain()
         self._let_failures_in()
         if self._program.passed:
             return WAITING
@@ -290,15 +309,25 @@ class SchedulerTurn(Turn):
 
     # -- draining ----------------------------------------------------------------------------------
 
-    def _draining(self) -> Progress:
+    def _drain(self) -> Progress:
         """No pod is left to give: it may take those that back off, until it is still."""
+        self._late = self._world.real_clock.now() + LOOKS_WITHIN
+        return self._go(self._draining, "it was still busy")
+
+    def _draining(self) -> Progress:
         assert self._idle is not None
-        if self._is_late() or not self._idle.is_reached():
+        if self._program.passed or not self._idle.is_reached():
             return WAITING
-        worked = bool(self._program.writes or self._failed)
-        if not worked and not self._is_content():
+        if self._has_decided():
+            # Before it came to the failure at which its loop may stand now.
+            self._worked, self._told = True, 0
+            return self._release()
+        if self._is_late() or self._program.passed:
+            self._told = len(self._failed)
             return WAITING
-        self._worked = worked
+        self._worked = self._worked or bool(self._program.writes or self._failed)
+        if not self._worked and not self._is_content():
+            return WAITING
         self._ordinal += 1
         revision = self._world.revision
         event = self._event(ChangeType.ADDED, self._ordinal, revision)
@@ -306,12 +335,16 @@ class SchedulerTurn(Turn):
             feed.release([event])
         return self._go(self._parking_again, "it had not come to a stand (its park pod)")
 
+    def _has_decided(self) -> bool:
+        """A binding comes before what its loop says next, a victim after what it has said."""
+        deeds = self._deeds()
+        return any(held.asked.is_bind for held in deeds) or bool(deeds and self._told)
+
     def _parking_again(self) -> Progress:
         self._let_failures_in()
         if self._program.passed or not self._has_parked():
             return WAITING
         self._is_parked = True
-        self._worked = self._worked or bool(self._program.writes)
         if self._program.writes:
             return self._release()
         self._state = self._begin
