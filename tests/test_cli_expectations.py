@@ -231,3 +231,10 @@ def test_a_server_that_refuses_an_expression_is_quoted_with_line_and_column(
     assert run.stderr.startswith(f"kubescene: {file}:8:15: spec.expectations[0].expression: ")
     assert "undeclared reference to 'podz'" in run.stderr
     assert cases(tmp_path / "junit.xml") == {"the scenario is played": "error"}
+
+
+def test_a_server_knows_no_measures_of_somebodys_own(server: Server, file: Path) -> None:
+    scenario().done().expect("few", "measures.surge < 3").save(file)
+    refused = kubescene("run", file, "--server", server.url)
+    assert refused.returncode == 2
+    assert "undefined field 'surge'" in refused.stderr

@@ -51,6 +51,7 @@ from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
     from kubescene.results.comparison import Comparison
+    from kubescene.results.measures.own import OwnFunction
     from kubescene.results.tables import Table
 
 USER = Actor("kubescene-run")
@@ -67,7 +68,8 @@ class RunRequest:
     that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
     reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
     ``strict``, what nobody acts on is a fault instead of a warning. ``explained`` are the pods
-    whose explanations are kept, all if it is None.
+    whose explanations are kept, all if it is None. ``measures`` are functions of a run that
+    expectations may name as ``measures.FUNCTION``.
     """
 
     scenario: JsonObject
@@ -82,6 +84,7 @@ class RunRequest:
     source: Path | None = None
     strict: bool = False
     explained: frozenset[str] | None = None
+    measures: "Sequence[OwnFunction]" = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -227,6 +230,7 @@ def run(
     source: Path | None = None,
     strict: bool = False,
     explained: frozenset[str] | None = None,
+    measures: "Sequence[OwnFunction]" = (),
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -248,6 +252,7 @@ def run(
         source=Path(scenario) if isinstance(scenario, str | Path) else source,
         strict=strict,
         explained=explained,
+        measures=tuple(measures),
     )
     return _played(request, instruments)
 
@@ -277,11 +282,14 @@ def staged(
         controllers=tuple(controllers),
         scheduler=options.scheduler,
         strict=request.strict,
+        own=request.measures,
     )
-    return cluster, Engine(cluster, live, recorder, request.results, folder, examine, hearing)
+    judge = partial(hearing, own=request.measures)
+    return cluster, Engine(cluster, live, recorder, request.results, folder, examine, judge)
 
 
 def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
+    check_measures(request.measures)
     name = request.scenario["metadata"]["name"]
     seed = cluster_options(request.scenario, request.seed, request.scheduler).seed
     log = TimelineLog()
@@ -339,12 +347,13 @@ def examined(
     controllers: Iterable[str],
     scheduler: SchedulerOptions,
     strict: bool,
+    own: "Sequence[OwnFunction]" = (),
 ) -> list[str]:
     """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault.
 
     So are expectations that cannot be looked at in the end.
     """
-    for fault in expectation_faults(spec.expectations):
+    for fault in expectation_faults(spec.expectations, own):
         raise fault.error
     check_schedulers(spec, controllers, (each.scheduler_name for each in scheduler.profiles))
     for each in unsimulated(spec, Cast.of(spec, controllers, scheduler)) if strict else ():
@@ -364,21 +373,36 @@ def remarks(
     return [*unknown, *map(str, unsimulated(spec, Cast.of(spec, controllers, scheduler)))]
 
 
-def expectation_faults(expectations: tuple[Expectation, ...]) -> list[Fault]:
+def check_measures(own: "Sequence[OwnFunction]") -> None:
+    """Raise `ConfigurationError` for what cannot be a measure, or has the name of one."""
+    if own:
+        from kubescene.results.expectations.variables import types_with
+
+        types_with(own)
+
+
+def expectation_faults(
+    expectations: tuple[Expectation, ...], own: "Sequence[OwnFunction]" = ()
+) -> list[Fault]:
     """What is wrong with expressions, found before a scenario is played."""
     if not expectations:
         return []
     # The expression language and the tables are loaded by those only who expect something.
     from kubescene.results.expectations import faults_of
 
-    return list(faults_of(expectations))
+    return list(faults_of(expectations, own))
 
 
-def hearing(expectations: tuple[Expectation, ...], log: TimelineLog, ending: Ending) -> Hearing:
-    """The judge of the engine."""
+def hearing(
+    expectations: tuple[Expectation, ...],
+    log: TimelineLog,
+    ending: Ending,
+    own: "Sequence[OwnFunction]" = (),
+) -> Hearing:
+    """The judge of the engine; ``own`` are measures that only a run of this process can have."""
     from kubescene.results.expectations import ResultHearing
 
-    return ResultHearing(expectations, log, ending)
+    return ResultHearing(expectations, log, ending, own)
 
 
 def inputs_of(request: RunRequest) -> list[Path]:

@@ -61,7 +61,7 @@ def test_the_figures_are_those_of_the_summary_and_the_measures(first: Path) -> N
     summary, known = read_summary(first), measures(first)
     assert told["Pods bound"][0] == str(sum(node.pods for node in summary.nodes))
     assert told["Pods waiting"] == (str(len(summary.pending)), "of 10 that came")
-    assert told["Nodes"] == ("3", "1 more were removed")
+    assert told["Nodes"] == ("3", "1 more was removed")
     assert told["CPU requested"] == (f"{100 * known['allocation_cpu']:.1f} %", "6.4 of 12")
     assert told["Memory requested"][1] == "14 GiB of 48 GiB"
     assert told["Attempts"] == ("11", "2 of them found no node")

@@ -280,6 +280,30 @@ def test_no_page_is_wider_than_its_window(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [1280, 800, 400])
+@pytest.mark.parametrize("row", [-1, 1], ids=["all nodes", "a node"])
+def test_nothing_beside_the_bars_of_a_step_is_cut(
+    browser: Browser, runs: dict[str, Path], width: int, row: int
+) -> None:
+    page = opened(browser, runs["first-scenario"], width=width)
+    page.click(*cell(page, 2, row))
+    assert ("All nodes" if row < 0 else "node-") in page.text("#readout")
+    cut = (
+        "[...document.querySelectorAll('.bars span')].filter((e) => e.scrollWidth > e.clientWidth)"
+    )
+    assert page.evaluate(f"{cut}.map((e) => e.textContent)") == []
+
+
+def test_figures_and_nodes_fit_into_a_narrow_window(
+    browser: Browser, runs: dict[str, Path]
+) -> None:
+    page = opened(browser, runs["first-scenario"], width=800)
+    too_wide = "[...document.querySelectorAll('.figure, #nodes .wide')]"
+    assert page.evaluate(f"{too_wide}.filter((e) => e.scrollWidth > e.clientWidth).length") == 0
+    heights = "new Set([...document.querySelectorAll('.figure .value')].map((e) => e.offsetHeight))"
+    assert page.evaluate(f"{heights}.size") == 1
+
+
 def test_the_page_can_be_printed(browser: Browser, runs: dict[str, Path]) -> None:
     page = opened(browser, runs["first-scenario"], dark=True)
     page.call("Emulation.setEmulatedMedia", media="print")

@@ -61,7 +61,7 @@ BAD = [
     ("pods.size()", 0, "it must be true or false, but its type is int"),
     ("'true'", 0, "it must be true or false, but its type is string"),
     ("pods", 0, "it must be true or false, but its type is list(pod)"),
-    ('measures["x"]', 0, "is not known before the run: write bool(...) around it"),
+    ('measures["allocation_x"]', 0, "is not known before the run: write bool(...) around it"),
     ("pods[0].pending_s == 0", 18, "write the number with a point, such as 1.0 (column 19 of"),
     ("pods.all(p, p.node)", 13, "expected type 'bool' but found 'string'"),
     ("pods.all(p, p.priority == 'high')", 23, "no matching overload for '_==_'"),

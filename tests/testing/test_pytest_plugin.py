@@ -45,6 +45,16 @@ def test_each_expectation_is_a_test(pytester: pytest.Pytester) -> None:
     )
 
 
+def test_expectations_may_name_measures_that_the_configuration_brings(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(surges="def surge(run):\n    return len(run.ledger.pods)")
+    scenario().done().expect("few", "measures.surge == 2").save(pytester.path / "a.scenario.yaml")
+    pytest_run(pytester).assert_outcomes(failed=2)
+    pytester.makeini("[pytest]\nkubescene_measures = surges:surge")
+    pytest_run(pytester).assert_outcomes(passed=2)
+
+
 def test_names_that_xml_cannot_hold_are_escaped(pytester: pytest.Pytester) -> None:
     scenario().done().expect("a\x01\nb", "true").save(pytester.path / "odd.scenario.yaml")
     pytest_run(pytester, "--junit-xml", "junit.xml").assert_outcomes(passed=2)

@@ -27,18 +27,18 @@ class Program:
     ``names`` are those that it asks for: others need no value.
     """
 
-    __slots__ = ("_root", "names", "result", "source")
+    __slots__ = ("names", "result", "root", "source")
 
     def __init__(self, source: str, root: Node, result: Type, names: frozenset[str]) -> None:
         self.source = source
         self.result = result
         self.names = names
-        self._root = root
+        self.root = root
 
     def evaluate(self, names: Mapping[str, Value], cost: int = DEFAULT_COST) -> Value:
         """The value of the expression; raises `EvaluationError` if it has none."""
         meter = Meter(cost)
-        return self._root.evaluate(Scope(names, meter, Scope(_TYPES, meter)))
+        return self.root.evaluate(Scope(names, meter, Scope(_TYPES, meter)))
 
     def __copy__(self) -> "Program":
         return self

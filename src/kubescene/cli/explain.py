@@ -25,11 +25,12 @@ UNKNOWN = "there is no such pod: check the name (NAMESPACE/NAME)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Which pod, and what of it."""
+    """Which pod, and what of it: its attempts, or with ``remedy`` what it would take."""
 
     pod: str
     node: str = ""
     attempt: int | None = None
+    remedy: bool = False
 
 
 def pod_named(words: Sequence[str]) -> str:
@@ -42,6 +43,17 @@ def pod_named(words: Sequence[str]) -> str:
             f"explain takes a pod (kubescene explain pod NAMESPACE/NAME), not {' '.join(words)!r}"
         )
     return name
+
+
+def answer(
+    question: Question, run: Path | None, server: str, scenario: str, given: PlayedWith
+) -> int:
+    """Answer from a run's directory, or else from a server; returns the exit code."""
+    if run is None:
+        if question.remedy:
+            return remedy_served(question.pod, server)
+        return explain_served(question, server, scenario)
+    return remedy_run(question.pod, run, given) if question.remedy else explain_run(question, run)
 
 
 def explain_run(question: Question, run: Path) -> int:

@@ -1,68 +1,27 @@
 """The command ``kubescene matrix``."""
 
-from pathlib import Path
-from typing import Annotated, Literal
-
 import typer
 
-from kubescene.cli import options
+from kubescene.cli import matrix_options, options
 
 
 def matrix(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario files.")],
-    scheduler_config: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="A KubeSchedulerConfiguration to play them with. May be repeated.",
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(metavar="N", help="Play everything with the seeds 1 to N.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None,
-        typer.Option(metavar="S", help="Play everything with this seed. May be repeated."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE,VALUE",
-            help="Play with each of these values of a field, such as "
-            "spec.operations.1.createOperation.count=10,20. May be repeated.",
-        ),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Keep finished runs and the tables here, to go on later."),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="How many runs at a time (default: the processors).")
-    ] = None,
-    executor: Annotated[
-        Literal["processes", "ray"] | None,
-        typer.Option(help="Who plays them: processes of this machine, or Ray."),
-    ] = None,
-    format: Annotated[
-        Literal["table", "csv", "json", "parquet"], typer.Option(help="How to show the table.")
-    ] = "table",
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Show this measure, or MODULE:FUNCTION, one of yours. Repeatable."
-        ),
-    ] = None,
+    files: matrix_options.Files,
+    scheduler_config: matrix_options.Configurations = None,
+    seeds: matrix_options.Seeds = None,
+    seed: matrix_options.Seed = None,
+    settings: matrix_options.Settings = None,
+    out: matrix_options.Out = None,
+    jobs: matrix_options.Jobs = None,
+    executor: matrix_options.Executor = None,
+    format: matrix_options.Format = "table",
+    measure: matrix_options.Measures = None,
     prices: options.Prices = None,
     plugin: options.Plugins = None,
     controller: options.Controllers = None,
-    feature_gates: Annotated[
-        str, typer.Option(metavar="NAME=true,...", help="Feature gates of the scheduler.")
-    ] = "",
+    feature_gates: matrix_options.FeatureGates = "",
     strict: options.Strict = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print the table and errors only.")
-    ] = False,
+    quiet: matrix_options.Quiet = False,
 ) -> None:
     """Play scenarios x scheduler configurations x seeds in parallel, and show one table.
 

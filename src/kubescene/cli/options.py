@@ -25,6 +25,14 @@ FeatureGates: TypeAlias = Annotated[
         metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
     ),
 ]
+OwnMeasures: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        metavar="MODULE:FUNCTION",
+        help="A measure of yours that expectations may name. May be repeated.",
+    ),
+]
 Plugins: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A scheduler plugin of yours, as module:Class. May be repeated."),

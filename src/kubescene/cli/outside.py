@@ -86,6 +86,7 @@ def refuse_elsewhere(arguments: RunArguments) -> None:
         "--full-status": arguments.full_status,
         "--report": arguments.report,
         "--strict": arguments.strict,
+        "--measure": arguments.measures,
     }
     if named := [name for name, value in wrong.items() if value]:
         raise ConfigurationError(

@@ -173,6 +173,7 @@ def check_local_options(arguments: RunArguments) -> None:
         "--report": arguments.report,
         "--outside": arguments.outside,
         "--waiter": arguments.waiters,
+        "--measure": arguments.measures,
     }
     if wrong := [name for name, value in given.items() if value]:
         raise ConfigurationError(

@@ -1,7 +1,8 @@
 """A finished run, played once more: its directory holds the scenario and the seed, not the world.
 
 The same input gives the same world. That it did is checked: the timeline of the second time must be
-that of the first, byte for byte; a run with other plugins or settings is not mistaken for it.
+that of the first, byte for byte, up to what came of its expectations; a run with other plugins or
+settings is not mistaken for it.
 """
 
 import hashlib
@@ -24,10 +25,14 @@ from kubescene.running import Run, run, with_simulation
 from kubescene.scenario.loading import load_scenario
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.guarding import PluginErrors
+from kubescene.timeline import ExpectationsEvaluated, OperationsIgnored, ScenarioEnded
 from kubescene.timeline.explanations import Explain
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.types import JsonObject
 
+VERDICTS = (ExpectationsEvaluated, OperationsIgnored, ScenarioEnded)
+"""Facts at the end of a run that tell of the scenario, not of its world."""
+VERDICT_LINES = tuple(b'{"fact":"%s",' % kind.__name__.encode() for kind in VERDICTS)
 HINT = (
     "name the --plugin, --controller, --feature-gates and --folder it was played with, and use the "
     "same version of kubescene"
@@ -91,13 +96,21 @@ def replay_explained(directory: Path, given: PlayedWith, pods: frozenset[str]) -
 
 
 def scenario_of(directory: Path) -> JsonObject:
-    """The Scenario of a directory, to be played again."""
+    """The Scenario of a directory, to be played again.
+
+    Nothing is expected of it a second time: its expectations may name measures of somebody's own.
+    """
     file = directory / RESULT_FILE
     if not file.exists():
         raise ConfigurationError(
             f"{directory} has no {RESULT_FILE}: the run did not come to its end"
         )
-    return {name: value for name, value in load_scenario(file).items() if name != "status"}
+    scenario = without(load_scenario(file), "status")
+    return scenario | {"spec": without(scenario.get("spec") or {}, "expectations")}
+
+
+def without(obj: JsonObject, name: str) -> JsonObject:
+    return {key: value for key, value in obj.items() if key != name}
 
 
 def play_again(
@@ -137,15 +150,21 @@ def course_of(where: object) -> Iterator[tuple[object, ...]]:
 
 
 def digest_of(played: Run) -> str:
-    """The hash of the timeline file that a run would have written."""
+    """The hash of the timeline file that a run would have written, up to its verdicts."""
     digest = Digest()
     header = Header(scenario=played.summary.scenario, seed=played.summary.seed)
     writer = TimelineWriter(cast("BinaryIO", digest), header)
     for fact in played.log.read(0, len(played.log)):
-        writer.write(fact)
+        if not isinstance(fact, VERDICTS):
+            writer.write(fact)
     return digest.value()
 
 
 def digest_of_file(path: Path) -> str:
+    """The same of the file itself."""
+    digest = Digest()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        for line in file:
+            if not line.startswith(VERDICT_LINES):
+                digest.write(line)
+    return digest.value()

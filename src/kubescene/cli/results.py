@@ -1,15 +1,15 @@
 """``kubescene results``: a run as tables, on the terminal or in a file."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kubescene.cli.measures import measures_named
 from kubescene.cli.run_origins import Origin, opened
 from kubescene.errors import ConfigurationError
 from kubescene.reports.tables import text_lines
-from kubescene.results.measures.own import OwnFunction, load_measure
 from kubescene.results.prices import read_prices
 from kubescene.results.tables import Table, tables
 
@@ -34,7 +34,7 @@ def show_results(origin: Origin, wish: Wish) -> int:
     if wish.format == "parquet" and wish.out is None:
         raise ConfigurationError("Parquet is not for terminals: name a file by --out")
     prices = None if wish.prices is None else read_prices(wish.prices)
-    own = own_measures_named(wish.measures)
+    own = measures_named(wish.measures)
     with opened(origin) as source:
         found = tables(source, prices, own)
         if wish.table not in found:
@@ -44,13 +44,6 @@ def show_results(origin: Origin, wish: Wish) -> int:
         table = found[wish.table]
         give(table.with_labels(wish.labels) if wish.labels else table, wish)
     return FINE
-
-
-def own_measures_named(references: Iterable[str]) -> list[OwnFunction]:
-    """Functions by ``module:function``, also such that lie in the current directory."""
-    if references and "" not in sys.path:
-        sys.path.insert(0, "")  # as with python -m
-    return [load_measure(each) for each in references]
 
 
 def give(table: Table[Any], wish: Wish) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from kubescene.cli.controllers import controllers_named
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
 from kubescene.cli.junit import JunitFile, told_to
+from kubescene.cli.measures import measures_named
 from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import Amounts, ProgressReporter
@@ -53,6 +54,7 @@ class RunArguments:
     report: bool = False
     waiters: Sequence[str] = ()
     outside: Sequence[str] = ()
+    measures: Sequence[str] = ()
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -132,6 +134,7 @@ def played(
         folder=None if file.path is None else file.path.parent,
         source=file.path,
         strict=arguments.strict,
+        measures=measures_named(arguments.measures),
     )
 
 
@@ -159,6 +162,7 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
         reconcilers=controllers_named(arguments.controllers),
         folder=file.path.parent,
         strict=arguments.strict,
+        measures=measures_named(arguments.measures),
     )
     return play_by_hand(request)
 

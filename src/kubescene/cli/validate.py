@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubescene.cli.controllers import controllers_named
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
+from kubescene.cli.measures import measures_named
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
@@ -28,7 +29,17 @@ from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
+if TYPE_CHECKING:
+    from kubescene.results.measures.own import OwnFunction
+
 BAD_INPUT = 2
+
+
+class Brought(NamedTuple):
+    """What a run would be given beside the file."""
+
+    reconcilers: Sequence[type]
+    measures: "Sequence[OwnFunction]"
 
 
 def validate_files(
@@ -36,15 +47,16 @@ def validate_files(
     *,
     controllers: Sequence[str] = (),
     waiters: Sequence[str] = (),
+    measures: Sequence[str] = (),
     strict: bool = False,
 ) -> int:
     """Check each file; prints a line per file, or one per fault, and returns the exit code."""
     code = 0
-    reconcilers = controllers_named(controllers)
+    brought = Brought(controllers_named(controllers), measures_named(measures))
     for name in files:
         try:
             file = read_scenario(name)
-            faults, warnings, spec = examine(file, reconcilers, strict=strict)
+            faults, warnings, spec = examine(file, brought, strict=strict)
             faults += [] if spec is None else waiter_errors(spec, waiters)
         except (ScenarioError, ConfigurationError) as error:
             complain([one_line(str(error))])
@@ -61,20 +73,21 @@ def validate_files(
 
 
 def examine(
-    file: ScenarioFile, reconcilers: Sequence[type], *, strict: bool
+    file: ScenarioFile, brought: Brought, *, strict: bool
 ) -> tuple[list[ScenarioError], list[str], ScenarioSpec | None]:
     """Faults, warnings, and the spec if it could be read."""
     faults = [fault.error for fault in find_faults(file.scenario, file.folder)]
     faults += metadata_errors(file)
-    request = RunRequest(scenario=file.scenario, reconcilers=reconcilers)
+    request = RunRequest(scenario=file.scenario, reconcilers=brought.reconcilers)
     registered = registrations(ClusterOptions(), request)
     if faults:
         rest = sound_part(file, faults)
         found = (fault.error for fault in object_faults(rest, registered, is_whole=False))
-        faults += [*found, *controller_errors(rest, registered), *expectation_errors(rest)]
+        faults += [*found, *controller_errors(rest, registered)]
+        faults += expectation_errors(rest, brought.measures)
         return faults, [], None
     spec = normalised(file.scenario, file.folder)
-    faults += expectation_errors(spec)
+    faults += expectation_errors(spec, brought.measures)
     faults += [fault.error for fault in object_faults(spec, registered)]
     scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
     faults += controller_errors(spec, registered, scheduler)
@@ -121,8 +134,10 @@ def done_at(number: int) -> JsonObject:
     return {"id": f"@{number}", "step": 1, "doneOperation": {}}
 
 
-def expectation_errors(spec: ScenarioSpec) -> list[ScenarioError]:
-    return [fault.error for fault in expectation_faults(spec.expectations)]
+def expectation_errors(
+    spec: ScenarioSpec, measures: "Sequence[OwnFunction]"
+) -> list[ScenarioError]:
+    return [fault.error for fault in expectation_faults(spec.expectations, measures)]
 
 
 def controller_errors(

@@ -12,7 +12,7 @@ import orjson
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.errors import ConfigurationError
-from kubescene.results.measures import ALL, cost_measures
+from kubescene.results.measures import ALL, cost_measures, is_of_a_resource
 from kubescene.results.measures.measure import RESOURCE, word
 from kubescene.results.measures.own import (
     OwnFunction,
@@ -65,12 +65,6 @@ def check_measures(
             raise ConfigurationError(f"there is no measure {name!r}{hint(name, sorted(known))}")
         if names.count(name) > 1:
             raise ConfigurationError(f"the measure {name} is named twice")
-
-
-def is_of_a_resource(name: str) -> bool:
-    """Whether it is the name of a measure for some resource, which a file of nodes may have."""
-    kinds = (each.name.removesuffix(RESOURCE) for each in ALL if each.name.endswith(RESOURCE))
-    return any(name.startswith(each) for each in kinds)
 
 
 def hint(name: str, known: list[str]) -> str:

@@ -5,15 +5,25 @@ Everything is read and checked before the first run: a mistake in the last file 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from kubescene.client.verbs import AnyObject
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.experiments.settings import Setting, combined, with_settings
-from kubescene.running import RunRequest, cluster_options, folder_of, read
+from kubescene.results.measures.own import OwnFunction
+from kubescene.running import (
+    RunRequest,
+    cluster_options,
+    expectation_faults,
+    folder_of,
+    read,
+)
+from kubescene.scenario.expectations import expectations_of
 from kubescene.scenario.faults import find_faults
 from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.strictness import Fault
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.sources import SchedulerSource, scheduler_options
 from kubescene.types import JsonObject
@@ -54,6 +64,7 @@ def combinations(
     *,
     reconcilers: Sequence[type] = (),
     strict: bool = False,
+    own: Sequence[OwnFunction] = (),
 ) -> list[Combination]:
     """All combinations, scenario by scenario, in the order in which they are given."""
     schedulers = dict(labelled_configurations(configurations))
@@ -63,7 +74,7 @@ def combinations(
         document, folder = read(source), folder_of(source)
         for chosen in choices:
             scenario = with_settings(document, chosen) if chosen else document
-            check(label, scenario, chosen, folder)
+            check(label, scenario, chosen, folder, own)
             for name, scheduler in schedulers.items():
                 request = RunRequest(
                     scenario=scenario,
@@ -72,6 +83,7 @@ def combinations(
                     folder=folder,
                     source=Path(source) if isinstance(source, str | Path) else None,
                     strict=strict,
+                    measures=tuple(own),
                 )
                 cluster_options(scenario, None, scheduler)  # Whether they fit together.
                 found.append(
@@ -83,13 +95,23 @@ def combinations(
 
 
 def check(
-    label: str, scenario: JsonObject, settings: tuple[Setting, ...], folder: Path | None
+    label: str,
+    scenario: JsonObject,
+    settings: tuple[Setting, ...],
+    folder: Path | None,
+    own: Sequence[OwnFunction],
 ) -> None:
     """Raise the first fault of a scenario, as settings have made it."""
     place = None if folder is None else ScenarioFolder(folder)
-    for fault in find_faults(scenario, place):
+    faults = chain(find_faults(scenario, place), expected_in_vain(scenario, own))
+    for fault in faults:
         among = f" (with {' '.join(map(str, settings))})" if settings else ""
         raise ScenarioError(f"{fault.error}{among}", where=label, path=fault.path)
+
+
+def expected_in_vain(scenario: JsonObject, own: Sequence[OwnFunction]) -> Iterator[Fault]:
+    """Expectations of a scenario without other faults that could not be looked at in the end."""
+    yield from expectation_faults(expectations_of(scenario.get("spec") or {}), own)
 
 
 def labelled_scenarios(given: Scenarios) -> Iterator[tuple[str, ScenarioSource]]:

@@ -34,7 +34,7 @@ def digest_of(job: RunJob) -> str:
 
 def described(job: RunJob) -> JsonObject:
     request = job.request
-    own = {"measures": [_code(each) for each in job.own]} if job.own else {}
+    own = {"measures": [_code(each) for each in request.measures]} if request.measures else {}
     return own | {
         "format": FORMAT,
         "version": __version__,

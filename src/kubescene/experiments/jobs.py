@@ -11,7 +11,6 @@ from kubescene.errors import KubesceneError
 from kubescene.experiments.executors import told
 from kubescene.results.measures import measures
 from kubescene.results.measures.measure import Number
-from kubescene.results.measures.own import OwnFunction
 from kubescene.results.prices import Prices
 from kubescene.running import RunRequest, RunResult, play
 from kubescene.timeline.explanations import Explain
@@ -19,11 +18,10 @@ from kubescene.timeline.explanations import Explain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunJob:
-    """A run, the price list that its cost is measured by, and measures of one's own."""
+    """A run, and the price list that its cost is measured by."""
 
     request: RunRequest
     prices: Prices | None = None
-    own: tuple[OwnFunction, ...] = ()
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ def outcome_of(result: RunResult, job: RunJob) -> RunOutcome:
     if not result.ok:
         return RunOutcome(error=" ".join(result.message.split()) or f"it ended {result.phase}")
     unmet = [each.name for each in result.summary.unmet]
-    return RunOutcome(measures=measures(result, job.prices, job.own), unmet=unmet)
+    return RunOutcome(measures=measures(result, job.prices, job.request.measures), unmet=unmet)
 
 
 def unexplained(request: RunRequest) -> RunRequest:

@@ -92,12 +92,17 @@ def matrix(
     with an error.
     """
     priced = read_prices(prices) if isinstance(prices, str | Path) else prices
-    several = combinations(
-        scenarios, configurations, settings or {}, reconcilers=reconcilers, strict=strict
-    )
     own, names = chosen_measures(measures)
+    several = combinations(
+        scenarios,
+        configurations,
+        settings or {},
+        reconcilers=reconcilers,
+        strict=strict,
+        own=own,
+    )
     check_measures(names, (each.request.scenario for each in several), priced, own)
-    plan = list(planned(several, seeds_of(seeds), priced, tuple(own)))
+    plan = list(planned(several, seeds_of(seeds), priced))
     if executor is None or isinstance(executor, str):
         executor = executor_named(executor, at_a_time(jobs, len(plan)))
     try:
@@ -111,13 +116,12 @@ def planned(
     several: Sequence[Combination],
     seeds: Sequence[int | None],
     prices: Prices | None,
-    own: tuple[OwnFunction, ...],
 ) -> Iterator[Planned]:
     """Every run, in the order of the table."""
     for combination in several:
         for seed in seeds:
             request = replace(combination.request, seed=seed)
-            job = RunJob(request=request, prices=prices, own=own)
+            job = RunJob(request=request, prices=prices)
             yield Planned(combination, job, digest_of(job))
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".scenario.yaml", ".scenario.yml", ".scenario.json")
 PLAYS = "plays"
 SEED = "--kubescene-seed"
+MEASURES = "kubescene_measures"
 OF_CLUSTER = ("controllers", "instruments", "scheduler")
 """Arguments of a cluster that are no options of its world."""
 
@@ -38,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         metavar="N",
         help="the seed of clusters and scenarios that are tested, instead of their own",
+    )
+    parser.addini(
+        MEASURES,
+        type="args",
+        default=[],
+        help="measures of your own (module:function) that expectations of scenarios may name",
     )
 
 
@@ -127,10 +134,12 @@ class ScenarioTests(pytest.File):
     def _played(self) -> "tuple[Summary | None, str]":
         """What came of the scenario, and why it could not be played."""
         import kubescene
+        from kubescene.cli.measures import measures_named
         from kubescene.errors import KubesceneError, ScenarioError
 
         try:
-            run = kubescene.run(self.path, seed=self.config.getoption(SEED))
+            own = measures_named(self.config.getini(MEASURES))
+            run = kubescene.run(self.path, seed=self.config.getoption(SEED), measures=own)
         except ScenarioError as error:
             # Errors about the text itself say already where they are.
             return None, str(error) if not error.path else self.file.line(error)

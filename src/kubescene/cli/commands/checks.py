@@ -16,6 +16,7 @@ def validate(
     controller: options.Controllers = None,
     strict: options.Strict = False,
     waiter: options.Waiters = None,
+    measure: options.OwnMeasures = None,
 ) -> None:
     """Check scenario files without playing them: all faults, with line and column.
 
@@ -23,8 +24,8 @@ def validate(
     """
     from kubescene.cli.validate import validate_files
 
-    asked = partial(validate_files, controllers=controller or (), waiters=waiter or ())
-    raise typer.Exit(asked(files, strict=strict))
+    given = partial(validate_files, controllers=controller or (), waiters=waiter or ())
+    raise typer.Exit(given(files, measures=measure or (), strict=strict))
 
 
 def convert(

@@ -5,74 +5,42 @@ from typing import Annotated, Literal
 
 import typer
 
-from kubescene.cli import options
+from kubescene.cli import explain_options, options
 from kubescene.errors import ConfigurationError
 
 
 def explain(
-    pod: Annotated[
-        list[str], typer.Argument(help="pod NAME; NAME is NAMESPACE/NAME, or a name in default.")
-    ],
-    run: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The --out directory of a run.")
-    ] = None,
+    pod: explain_options.Words,
+    run: explain_options.Run = None,
     server: options.Server = None,
     scenario: options.ScenarioName = "",
-    node: Annotated[str, typer.Option(help="Show what was said about this node only.")] = "",
-    attempt: Annotated[
-        int | None, typer.Option(help="Show one attempt: 1 is the first, -1 the last.")
-    ] = None,
-    remedy: Annotated[
-        bool,
-        typer.Option("--remedy", help="Show what it would take to place it; plays --run again."),
-    ] = False,
-    plugin: Annotated[
-        list[str] | None, typer.Option(help="With --remedy: a plugin that the run was given.")
-    ] = None,
-    controller: Annotated[
-        list[str] | None, typer.Option(help="With --remedy: a controller that the run was given.")
-    ] = None,
-    scheduler_config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --remedy: that of the run.")
-    ] = None,
-    feature_gates: Annotated[
-        str, typer.Option(metavar="NAME=true,...", help="With --remedy: those of the run.")
-    ] = "",
-    folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="With --remedy: where objectFrom reads.")
-    ] = None,
+    node: explain_options.Node = "",
+    attempt: explain_options.Attempt = None,
+    remedy: explain_options.Remedy = False,
+    plugin: explain_options.Plugins = None,
+    controller: explain_options.Controllers = None,
+    scheduler_config: explain_options.SchedulerConfig = None,
+    feature_gates: explain_options.FeatureGates = "",
+    folder: explain_options.Folder = None,
 ) -> None:
     """Show why a pod was placed where it was, or why not, node by node.
 
     Example: kubescene explain pod default/database --run out/first-scenario
     """
-    from kubescene.cli.explain import (
-        Question,
-        explain_run,
-        explain_served,
-        pod_named,
-        remedy_run,
-        remedy_served,
-    )
+    from kubescene.cli.explain import Question, answer, pod_named
     from kubescene.cli.replaying import PlayedWith
 
     if (run is None) == (server is None):
         raise ConfigurationError("explain needs either --run DIR or --server URL")
-    question = Question(pod=pod_named(pod), node=node, attempt=attempt)
-    if remedy and server is not None:
-        raise typer.Exit(remedy_served(question.pod, server))
-    if remedy and run is not None:
-        given = PlayedWith(
-            plugins=plugin or (),
-            controllers=controller or (),
-            scheduler_config=scheduler_config,
-            feature_gates=feature_gates,
-            folder=folder,
-        )
-        raise typer.Exit(remedy_run(question.pod, run, given))
-    if run is not None:
-        raise typer.Exit(explain_run(question, run))
-    raise typer.Exit(explain_served(question, server or "", scenario))
+    given = PlayedWith(
+        plugins=plugin or (),
+        controllers=controller or (),
+        scheduler_config=scheduler_config,
+        feature_gates=feature_gates,
+        folder=folder,
+    )
+    question = Question(pod=pod_named(pod), node=node, attempt=attempt, remedy=remedy)
+    raise typer.Exit(answer(question, run, server or "", scenario, given))
 
 
 def results(

@@ -78,6 +78,7 @@ def run(
         ),
     ] = None,
     waiter: options.Waiters = None,
+    measure: options.OwnMeasures = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -109,6 +110,7 @@ def run(
         report=report,
         waiters=waiter or (),
         outside=outside or (),
+        measures=measure or (),
     )
     if server is not None:
         from kubescene.cli.remote import run_file_on_server

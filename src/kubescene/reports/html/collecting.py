@@ -109,7 +109,7 @@ def figures_of(ledger: Ledger) -> Iterator[Figure]:
     yield Figure("Pods waiting", f"{pending:,}", note, tone="bad" if pending else "")
     totals = ledger.totals
     left = len({node.name for node in ledger.nodes}) - totals.nodes
-    yield Figure("Nodes", f"{totals.nodes:,}", f"{left:,} more were removed" if left > 0 else "")
+    yield Figure("Nodes", f"{totals.nodes:,}", removed_nodes(left))
     for resource, name in ((CPU, "CPU requested"), (MEMORY, "Memory requested")):
         asked, whole = totals.requested.get(resource, 0), totals.allocatable.get(resource, 0)
         if whole:
@@ -126,6 +126,12 @@ def figures_of(ledger: Ledger) -> Iterator[Figure]:
     longest = max((pod.pending_until(ledger.time) for pod in ledger.pods), default=0)
     if longest:
         yield Figure("Longest wait", told_duration(seconds(longest)), "virtual time")
+
+
+def removed_nodes(count: int) -> str:
+    if count <= 0:
+        return ""
+    return "1 more was removed" if count == 1 else f"{count:,} more were removed"
 
 
 def measures_of(source: RunSource) -> Iterator[Measure]:

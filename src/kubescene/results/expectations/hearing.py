@@ -4,9 +4,13 @@ A few hundred facts at a time, then one table or expectation after the other: a 
 answer meanwhile. Only those tables are made that an expression asks for.
 """
 
+from collections.abc import Sequence
+
 from kubescene.cel import DEFAULT_COST, EvaluationError, Program
 from kubescene.results.expectations.compiling import Compiled, compiled
 from kubescene.results.expectations.findings import Findings
+from kubescene.results.expectations.variables import types_with
+from kubescene.results.measures.own import OwnFunction
 from kubescene.scenario.expectations import Ending, Expectation
 from kubescene.timeline import Outcome, TimelineLog
 
@@ -23,10 +27,15 @@ class ResultHearing:
     """Expectations about what a log says. Holds no closures: it is copied with the world."""
 
     def __init__(
-        self, expectations: tuple[Expectation, ...], log: TimelineLog, ending: Ending
+        self,
+        expectations: tuple[Expectation, ...],
+        log: TimelineLog,
+        ending: Ending,
+        own: Sequence[OwnFunction] = (),
     ) -> None:
-        self._expected = tuple(map(compiled, expectations))
-        self._findings = Findings(log, ending)
+        names = types_with(own)
+        self._expected = tuple(compiled(each, names) for each in expectations)
+        self._findings = Findings(log, ending, own)
         self._outcomes: list[Outcome] = []
 
     @property

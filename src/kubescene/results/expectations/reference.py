@@ -48,6 +48,18 @@ expectation does not hold.
 selectors) and 100 for each row of the tables that it asks for. Looking at every pod is fine however
 many there are; looking at every pair of pods is not where there are thousands.
 
+## Measures of your own
+
+`kubescene run`, `validate` and `matrix` take `--measure MODULE:FUNCTION` (`measures=[function]` in
+Python, `kubescene_measures` in the configuration of pytest): expressions may then speak of
+`measures.FUNCTION`, and one that nobody has brought along is a fault. [How they are
+written](../guides/results.md#measures-of-your-own). They are asked when the scenario ends: tables,
+facts and ledger of the run are there, explanations of attempts are not. If one raises, or gives
+what is no number, no expectation that uses `measures` holds, and each says why. A scenario file
+names functions nowhere, and a server knows none: code is chosen by whoever starts the run.
+
+## Values
+
 A value that may be absent is null (marked ?): `n.cpu_utilization == null || n.cpu_utilization <
 0.9`. Numbers with a point are compared with such: `p.pending_s == 0.0`. Times are seconds of
 virtual time since the run began; cpu is in thousandths of a core, memory in bytes. The `state` of a

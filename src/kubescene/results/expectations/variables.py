@@ -4,7 +4,7 @@ Types come from the rows, so a misspelled column is found before anything is pla
 are left out: that an expectation was looked at is a fact, too.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,14 @@ from msgspec.inspect import (
 from kubescene.cel import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of, object_of
 from kubescene.results import measures, rows
 from kubescene.results.ledger_entries import DELETED, PENDING
-from kubescene.results.measures.measure import Measure
+from kubescene.results.measures.measure import RESOURCE, Measure
+from kubescene.results.measures.own import OwnFunction, own_measures
 from kubescene.results.sources import RunSource
 
 LEFT_OUT: Mapping[type[msgspec.Struct], tuple[str, ...]] = {rows.StepRow: ("facts",)}
 EVERYWHERE = ("cpu", "memory", "pods")
 """Resources of which every run has measures."""
+MEASURES = "measures"
 
 Make = Callable[[RunSource], Any]
 
@@ -73,18 +75,18 @@ def cel_type(told: msgspec.inspect.Type) -> Type:
 PLAIN: Mapping[type, Type] = {BoolType: BOOL, FloatType: DOUBLE, IntType: INT, StrType: STRING}
 
 
-def measures_type() -> Type:
+def measures_type(names: Iterable[str]) -> Type:
     """By name, so that a misspelled one is found; also by key, for resources of the run's own."""
-    names = [
-        name
-        for measure in measures.ALL
-        for name in (
-            [measure.name]
-            if isinstance(measure, Measure)
-            else [measure.name.replace("RESOURCE", each) for each in EVERYWHERE]
-        )
-    ]
     return Type("map", (STRING, DYN), tuple((name, DYN) for name in names))
+
+
+def measures_everywhere() -> Iterator[str]:
+    """The names of measures that every run has."""
+    for measure in measures.ALL:
+        if isinstance(measure, Measure):
+            yield measure.name
+        else:
+            yield from (measure.name.replace(RESOURCE, each) for each in EVERYWHERE)
 
 
 POD = row_type("pod", rows.PodRow)
@@ -185,15 +187,23 @@ ALL = (
     Variable("preemptions", "Pods that had to leave for others.", list_of(PREEMPTION), preemptions),
     Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
     Variable(
-        "measures",
+        MEASURES,
         "Numbers that a run comes down to ([all of them](measures.md)): `measures.pods_pending`. "
         "One that has no value, such as a share of nothing, is no key. Those of other resources "
         "than cpu, memory and pods: "
         '`measures["allocation_example_com_gpu"]`.',
-        measures_type(),
+        measures_type(measures_everywhere()),
         measures.measures,
     ),
     Variable("phase", "`Succeeded`, or `Paused` if there was no done operation.", STRING, phase),
 )
 VARIABLES: Mapping[str, Variable] = {each.name: each for each in ALL}
 TYPES: Mapping[str, Type] = {each.name: each.type for each in ALL}
+
+
+def types_with(own: Sequence[OwnFunction]) -> Mapping[str, Type]:
+    """The same where there are measures of somebody's own, too."""
+    if not own:
+        return TYPES
+    known = [*measures_everywhere()]
+    return {**TYPES, MEASURES: measures_type([*known, *(m.name for m in own_measures(own, known))])}

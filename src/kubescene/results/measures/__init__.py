@@ -19,6 +19,7 @@ from kubescene.results.measures import (
 )
 from kubescene.results.measures.cost import cost_measures
 from kubescene.results.measures.measure import (
+    RESOURCE,
     AnyMeasure,
     Measure,
     Number,
@@ -36,6 +37,7 @@ __all__ = [
     "Number",
     "ResourceMeasure",
     "cost_measures",
+    "is_of_a_resource",
     "measure_rows",
     "measures",
 ]
@@ -52,6 +54,12 @@ ALL: tuple[AnyMeasure, ...] = (
     *fragmentation.MEASURES,
 )
 """Those that need nothing but a run."""
+
+
+def is_of_a_resource(name: str) -> bool:
+    """Whether it is the name of a measure for some resource, which nodes may offer or not."""
+    kinds = (each.name.removesuffix(RESOURCE) for each in ALL if each.name.endswith(RESOURCE))
+    return any(name.startswith(each) for each in kinds)
 
 
 def measures(

@@ -239,13 +239,13 @@ class Drawing {
 
   summary(column, row) {
     const step = this.steps[column];
-    if (row < 0) return [h("b", {}, `step ${step.step}`), h("div", {}, happened(step)), ...this.wholes(column).map(([name, share]) => h("div", {}, `${name}: ${percent(share)}`))];
+    if (row < 0) return [h("b", {}, `step ${step.step}`), h("div", {}, happened(step)), ...this.wholes(column).map(([name, share]) => h("div", {}, `${name}, all nodes: ${percent(share)}`))];
     return [h("b", {}, this.heat.label(row)), h("div", {}, `step ${step.step}, ${this.value(column, row)}`)];
   }
 
   wholes(column) {
     const levels = this.heat.resources.map((name, place) => [name, this.heat.whole[place][column]]);
-    return levels.filter(([, level]) => level !== ABSENT).map(([name, level]) => [`${name}, all nodes`, level / 2]);
+    return levels.filter(([, level]) => level !== ABSENT).map(([name, level]) => [name, level / 2]);
   }
 
   value(column, row) {
@@ -261,7 +261,8 @@ class Drawing {
     const step = this.steps[this.column];
     const left = h("div", {}, h("h3", {}, step.first === step.step ? `Step ${step.step}` : `Steps ${step.first} to ${step.step}`, h("small", {}, step.time || "")),
       h("ul", { class: "plain" }, (step.what || []).map((each) => h("li", {}, each))), h("p", {}, happened(step)));
-    this.readout.replaceChildren(left, this.row < 0 ? bars(this.wholes(this.column)) : this.cellDetail());
+    const whole = () => h("div", {}, h("h3", {}, "All nodes"), bars(this.wholes(this.column)));
+    this.readout.replaceChildren(left, this.row < 0 ? whole() : this.cellDetail());
   }
 
   cellDetail() {
