@@ -6,7 +6,7 @@ PostFilter plugin or an explanation needs them in words.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,14 +266,10 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
 
 
 def _filter_group(status: Status, rows: Rows) -> FilterGroup:
-    ascending = rows.astype(np.int32)
+    # Columns stay arrays until somebody reads them; to readers they are sequences.
+    ascending: Any = rows.astype(np.int32)
     ascending.sort()
-    return FilterGroup(status.plugin, int(status.code), status.reasons, _indexes(ascending))
-
-
-def _indexes(column: NDArray[Any]) -> Sequence[int]:
-    """Columns stay arrays until somebody reads them; to readers they are sequences."""
-    return cast("Sequence[int]", column)
+    return FilterGroup(status.plugin, int(status.code), status.reasons, ascending)
 
 
 def explain_attempt(
@@ -284,16 +280,17 @@ def explain_attempt(
     chosen: int | None = None,
 ) -> Explanation:
     """All that is known about an attempt, per node and plugin."""
-    examined = diagnosis.examined()
-    feasible = examined[:0] if found is None else found.feasible
+    examined: Any = diagnosis.examined()
+    feasible: Any = examined[:0] if found is None else found.feasible
+    totals: Any = () if scored is None else scored.totals
     return Explanation(
         nodes=nodes,
-        examined=_indexes(examined if examined.size else feasible),
-        feasible=_indexes(feasible),
+        examined=examined if examined.size else feasible,
+        feasible=feasible,
         filters=diagnosis.filter_groups(),
         filter_plugins=diagnosis.filter_plugins,
-        scored=() if scored is None else _indexes(feasible),
+        scored=() if scored is None else feasible,
         scores=() if scored is None else tuple(scored.columns),
-        totals=() if scored is None else _indexes(scored.totals),
+        totals=totals,
         chosen=chosen,
     )
