@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from kubescene.errors import PluginError
 from kubescene.scheduler.binding import Binding
-from kubescene.scheduler.cycle import Cycle, Deciding
+from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.deciding import Deciding
 from kubescene.scheduler.decisions import SCHEDULER_ERROR, UNSCHEDULABLE, Decision
 from kubescene.scheduler.failures import refuse
 from kubescene.scheduler.pod_groups import PodGroups

@@ -5,7 +5,7 @@ be asked, nobody is nominated, and all Filters that run are our own and read not
 Then a cycle comes down to this: judge and rate the rows that have changed since the last pod of the
 class, and take the best one of the next window.
 
-The outcome is that of `cycle.Deciding`, to which everything else is left, pods that fit nowhere
+The outcome is that of `deciding.Deciding`, to which everything else is left, pods that fit nowhere
 included. Since rows are judged and rated together, some are rated that need not be: with plugins of
 our own that does no harm.
 """

@@ -1,11 +1,11 @@
 """The scheduler as a controller: follows nodes and pods, and places one pod per loop.
 
 `Scheduler.run_once` is one pop from the queue and all that follows from it without waiting: a
-cycle decides (`cycle`), the pod is assumed on its node, reserved, permitted and bound
-(`binding`); or the failed attempt is written into its ``PodScheduled`` condition and the pod goes
-back into the queue. A binding that has to wait is parked, and goes on in a loop of its own when the
-wait is over; until then the pod is *assumed*, that is, counted on its node already. A cycle that
-waits for an extender keeps its turn: no other pod is decided about meanwhile.
+cycle decides (`routine`, `cycle`), the pod is assumed on its node (`placing`), reserved, permitted
+and bound (`binding`); or the failed attempt is written into its ``PodScheduled`` condition and the
+pod goes back into the queue (`attempt_ends`). A binding that has to wait is parked and goes on in a
+loop of its own when the wait is over; until then the pod is *assumed*, that is, counted on its node
+already. A cycle that waits for an extender keeps its turn: no other pod is decided about meanwhile.
 
 What the scheduler knows comes through its watches alone (`watching`). A pod that it bound is
 confirmed by the watch; until then, too, it is assumed.
@@ -13,31 +13,22 @@ confirmed by the watch; until then, too, it is assumed.
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from kubescene.api.kinds import POD_GROUP
-from kubescene.api.options import NO_OPTIONS
-from kubescene.api.patches import PatchType
-from kubescene.api.records import Record
-from kubescene.client.interfaces import ObjectRef
-from kubescene.clock import Scheduled, format_time
+from kubescene.clock import Scheduled
 from kubescene.control.loops import IDLE, ControllerContext, Progress
-from kubescene.errors import ApiError, ConfigurationError, PluginError
-from kubescene.scheduler import notices
-from kubescene.scheduler.annotating import annotated
+from kubescene.errors import ConfigurationError, PluginError
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import Hints
 from kubescene.scheduler.config import Profile
-from kubescene.scheduler.cycle import Cycle, Deciding
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.decisions import Decision
+from kubescene.scheduler.cycle import Cycle
+from kubescene.scheduler.deciding import Deciding
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
-from kubescene.scheduler.failures import FailureNotes, failure_patch, refuse
-from kubescene.scheduler.group_conditions import group_condition
-from kubescene.scheduler.group_trials import GroupTrial, GroupVerdict, Member, final_decision
-from kubescene.scheduler.guarding import PluginErrors, traceback_of
+from kubescene.scheduler.failures import FailureNotes
+from kubescene.scheduler.group_attempts import GroupAttempts
+from kubescene.scheduler.group_trials import GroupTrial
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import NODE, POD, Informers
 from kubescene.scheduler.nodes import NodeTable
@@ -51,20 +42,15 @@ from kubescene.scheduler.runtime import EVERY_EVENT, Extension, Framework
 from kubescene.scheduler.search import StartIndex
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.scheduler.waiting import WaitingRoom
-from kubescene.scheduler.waiting_places import Place, QueuedPod
-from kubescene.scheduler.watching import Watching
-from kubescene.timeline.attempts import Explanation, SchedulingAttempt
+from kubescene.scheduler.waiting_places import QueuedPod
 from kubescene.timeline.explanations import Explain
-from kubescene.types import JsonObject
 
 NAME = "kube-scheduler"
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
-
-class Scheduler(Watching):
+class Scheduler(GroupAttempts):
     """All profiles of one scheduler over one queue and one node table."""
 
     name = NAME
@@ -267,18 +253,6 @@ class Scheduler(Watching):
             self._recover(entry)
             raise
 
-    def _recover(self, entry: QueuedPod) -> None:
-        """An exception ended an attempt: that is an error, and the pod waits for the next one."""
-        uid = entry.pod.uid
-        if self.queue.get(uid) is not entry:
-            self.queue.done(entry)
-        elif entry.place is Place.IN_FLIGHT:
-            self._bindings.remove(uid)
-            if (assumed := self._placed.get(uid)) is not None:
-                self._forget(assumed)
-            self.queue.put_back(entry, ())
-        self._set_timer()
-
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
         if pod.group and self._gates.generic_workload:
@@ -290,22 +264,6 @@ class Scheduler(Watching):
         if decision is not None:
             return self._place(entry, decision)
         return self._decide(entry, cycle.begin(pod, explain, self.queue.cycle))
-
-    def _is_skipped(self, entry: QueuedPod) -> bool:
-        """Whether a pod needs no attempt any more; then it is done with. [Q-19]"""
-        pod = entry.pod
-        if not pod.terminating and pod.uid not in self._placed:
-            return False
-        if pod.terminating and self._recorder.on:
-            self._recorder.tell(notices.skipped(pod))
-        self.queue.done(entry)
-        return True
-
-    def _wanted(self) -> Explain | None:
-        """Nobody listens, nobody explains; somebody may come at any time."""
-        if self._annotates:
-            return Explain.FULL
-        return self._explain if self._instruments.pod_attempted else None
 
     def _next_answered(self) -> Binding | None:
         """The first binding whose extender has answered."""
@@ -329,364 +287,6 @@ class Scheduler(Watching):
             return self._failed(entry, self._blamed(deciding.decision, error))
         decision = deciding.decision
         return self._place(entry, decision) if decision.node else self._failed(entry, decision)
-
-    def _blamed(self, decision: Decision, error: PluginError) -> Decision:
-        """What the error of a plugin makes of an attempt, unless it has to end the run."""
-        decision.traceback = self._bear(error)
-        return decision.fail(str(error))
-
-    def _bear(self, error: PluginError) -> str:
-        """Where an error of a plugin happened, unless it has to end the run."""
-        self._stop_at(error)
-        return traceback_of(error)
-
-    def _stop_at(self, error: PluginError) -> None:
-        if self._plugin_errors is PluginErrors.STOP:
-            raise error
-
-    # -- pod groups ------------------------------------------------------------------------
-
-    def _attempt_group(self, entry: QueuedPod) -> bool:
-        """Attempt all waiting pods of a group; the one that was popped brings the others along."""
-        entries = [each for each in self._gathered(entry) if not self._is_skipped(each)]
-        if not entries:
-            return False
-        name = entries[0].pod.scheduler_name
-        for each in entries:
-            if each.pod.scheduler_name != name:
-                return self._refuse_group(entries, name, each.pod.scheduler_name)
-        trial = GroupTrial(
-            entries,
-            self._cycles[name],
-            self.pod_groups,
-            self._make_binding,
-            self._bear,
-            explain=self._wanted(),
-            number=self.queue.cycle,
-        )
-        return self._try_group(trial)
-
-    def _gathered(self, entry: QueuedPod) -> list[QueuedPod]:
-        """The more important first, then in the order in which they first became ready."""
-        mates = self.pod_groups.get(entry.pod.namespace, entry.pod.group).unscheduled()
-        taken = [self.queue.take(mate.uid) for mate in mates if mate.uid != entry.pod.uid]
-        return sorted([entry, *(each for each in taken if each)], key=_order_in_group)
-
-    def _refuse_group(self, entries: list[QueuedPod], name: str, other: str) -> bool:
-        text = (
-            "all pods in a single pod group should have the same .spec.schedulerName set, got: "
-            f'"{other}" and "{name}"'
-        )
-        wrote = [self._failed(each, Decision(CycleState()).fail(text)) for each in entries]
-        return any(wrote)
-
-    def _try_group(self, trial: GroupTrial) -> bool:
-        try:
-            done = trial.run()
-        except Exception:
-            with suppress(PluginError):
-                trial.revert()
-            for member in trial.members:
-                self._recover(member.entry)
-            raise
-        if not done:
-            self._deciding = (trial.entry, trial)
-            return False
-        return self._submit_group(trial)
-
-    def _submit_group(self, trial: GroupTrial) -> bool:
-        """The group is decided about: put its pods back, or place them all and then bind them."""
-        bindings: list[Binding] = []
-        try:
-            wrote = [self._submit(member, trial.verdict, bindings) for member in trial.members]
-            for binding in bindings:
-                self.waiting_pods.withdraw(binding.pod.uid)
-                wrote.append(self._bind(binding))
-        except Exception:
-            self._abandon_group(trial, bindings)
-            raise
-        return self._tell_group(trial) or any(wrote)
-
-    def _submit(self, member: Member, verdict: GroupVerdict, bindings: list[Binding]) -> bool:
-        """Put one pod back, or prepare its binding."""
-        entry, decision = member.entry, final_decision(member, verdict)
-        if not decision.node or self.queue.get(entry.pod.uid) is not entry:
-            return self._failed(entry, decision)
-        binding = self._assume(entry, decision)
-        bindings.append(binding)
-        status = self._prepared(binding)
-        return False if status.ok else self._undo(bindings.pop(), status)
-
-    def _prepared(self, binding: Binding) -> Status:
-        try:
-            return binding.prepare()
-        except PluginError as error:
-            self._blamed(binding.decision, error)
-            return Status.error(str(error))
-
-    def _abandon_group(self, trial: GroupTrial, bindings: list[Binding]) -> None:
-        """An exception came between: who is neither bound nor put back nor waits is tried again."""
-        for binding in bindings:
-            if self._is_lost(binding.entry):
-                self._recover(binding.entry)
-                with suppress(PluginError):
-                    binding.undo()
-        for member in trial.members:
-            if self._is_lost(member.entry):
-                self._recover(member.entry)
-
-    def _is_lost(self, entry: QueuedPod) -> bool:
-        uid = entry.pod.uid
-        held = self.queue.get(uid) is entry and entry.place is Place.IN_FLIGHT
-        return held and uid not in self._bindings
-
-    def _tell_group(self, trial: GroupTrial) -> bool:
-        """Write the condition of the group, if the verdict is news."""
-        pod = trial.entry.pod
-        group = self._informers.lister(POD_GROUP).get(pod.group, pod.namespace)
-        if group is None:
-            return False
-        condition = group_condition(group, trial.verdict, format_time(self._clock.now()))
-        if condition is None:
-            return False
-        ref = ObjectRef(POD_GROUP, pod.group, pod.namespace)
-        return self._patch(ref, {"conditions": [condition]}) is not None
-
-    # -- success ---------------------------------------------------------------------------
-
-    def _place(self, entry: QueuedPod, decision: Decision) -> bool:
-        """Assume the pod on its node and begin to bind it."""
-        return self._bind(self._assume(entry, decision))
-
-    def _assume(self, entry: QueuedPod, decision: Decision) -> Binding:
-        pod = entry.pod
-        assumed = pod.assumed(decision.node)  # N-8
-        self._placed[pod.uid] = assumed
-        self.nodes.add_pod(assumed, decision.node)
-        if pod.group:
-            self.nominations.remove(pod)
-            self.pod_groups.assume(pod.namespace, pod.group, pod.uid)
-        return self._make_binding(entry, decision, assumed)
-
-    def _make_binding(self, entry: QueuedPod, decision: Decision, assumed: PodInfo) -> Binding:
-        return Binding(
-            entry,
-            decision,
-            assumed,
-            self._cycles[assumed.scheduler_name].framework,
-            room=self.waiting_pods,
-            timers=self._timers,
-            extenders=self._extenders,
-            annotate=self._annotations_of if self._annotates else None,
-        )
-
-    def _annotations_of(self, binding: Binding) -> dict[str, str]:
-        return annotated(binding.entry.pod, binding.framework, binding.decision, binding)
-
-    def _bind(self, binding: Binding) -> bool:
-        """Go on with a binding; what goes wrong turns the decision into a failure."""
-        try:
-            status = self._run_binding(binding)
-        except Exception:
-            self._recover(binding.entry)
-            binding.undo()
-            raise
-        if status is None:
-            return self._park(binding)
-        if self._bindings.all:
-            self._bindings.remove(binding.pod.uid)
-        if binding.bound_by_extender and self._placed.get(binding.pod.uid) is binding.pod:
-            # It says so, but no binding came through the API: it is written on its behalf.
-            status = binding.bind_by_plugin()
-        if not status.ok:
-            return self._undo(binding, status)
-        entry, decision = binding.entry, binding.decision
-        self.queue.done(entry)
-        self._post_bind(binding)
-        if self._recorder.on:
-            self._recorder.tell(notices.scheduled(entry.pod, decision.node))
-        if self._annotates and (decision.state.annotations or binding.bound_by_extender):
-            self._annotate_later(binding)
-        placed = self._placed.get(binding.pod.uid, binding.pod)
-        self._report(entry.pod, decision, placed.record)
-        return True
-
-    def _annotate_later(self, binding: Binding) -> None:
-        """Somebody else than our binder has bound the pod: annotations are a write of their own."""
-        pod, annotations = binding.entry.pod, self._annotations_of(binding)
-        ref = ObjectRef(POD, pod.name, pod.namespace)
-        try:
-            self._client.patch(ref, {"metadata": {"annotations": annotations}})
-        except ApiError:
-            # As with conditions: the pod may have gone in the meantime.
-            return
-
-    def _run_binding(self, binding: Binding) -> Status | None:
-        try:
-            return binding.run()
-        except PluginError as error:
-            self._blamed(binding.decision, error)
-            return Status.error(str(error))
-
-    def _post_bind(self, binding: Binding) -> None:
-        """What goes wrong here changes nothing: the pod is bound."""
-        try:
-            binding.post_bind()
-        except PluginError as error:
-            binding.decision.traceback = self._bear(error)
-
-    def _park(self, binding: Binding) -> bool:
-        """A binding waits: others are told which node the pod is about to get."""
-        known = binding.pod.uid in self._bindings
-        self._bindings.add(binding)
-        if binding.awaits_extender:
-            self._asking.append(binding)
-        if known or binding.entry.pod.nominated_node == binding.decision.node:
-            return False
-        patch = {"nominatedNodeName": binding.decision.node}
-        return self._patch_status(binding.pod, patch) is not None
-
-    def _undo(self, binding: Binding, status: Status) -> bool:
-        """Give back what the pod held, and put it back into the queue."""
-        assumed = binding.pod
-        try:
-            binding.undo()
-        except PluginError as error:
-            binding.decision.traceback += self._bear(error)
-        held = self._forget(assumed)
-        refuse(binding.decision, status)
-        own = status.code.is_rejection
-        if held and binding.held_room and not own:
-            self._room_was_made(assumed)
-        wrote = self._failed(binding.entry, binding.decision, binding)
-        if held and binding.held_room and own:
-            self._room_was_made(assumed, except_uid=assumed.uid)
-        return wrote
-
-    # -- failure ---------------------------------------------------------------------------
-
-    def _failed(self, entry: QueuedPod, decision: Decision, binding: Binding | None = None) -> bool:
-        pod = entry.pod
-        still_pending = self.queue.get(pod.uid) is entry
-        acts = still_pending and decision.effect is not None
-        if acts and decision.effect is not None:
-            decision.effect()
-        self.queue.put_back(entry, decision.plugins, decision.pending_plugins)
-        record: Record | None = None
-        if still_pending:
-            if decision.nominated is not None:  # PR-12, PR-15
-                self.nominations.add(entry.pod, decision.nominated)
-            if self._recorder.on:
-                self._recorder.tell(notices.failed(pod, decision.message))
-            record = self._tell_status(entry, decision, binding)
-        self._report(pod, decision, record or entry.pod.record)
-        evicts = still_pending and bool(decision.victims)
-        if evicts:
-            self._evict(entry.pod, decision)
-        return acts or evicts or record is not None
-
-    def _evict(self, preemptor: PodInfo, decision: Decision) -> None:
-        """The victims go; if one of them cannot, the preemptor has to think again. [PR-14]"""
-        record = decision.preemption
-        node = decision.nominated or "" if record is None else record.node
-        if not self._evictions.run(preemptor, node, decision.victims):
-            self.queue.activate([preemptor])
-
-    def _tell_status(
-        self, entry: QueuedPod, decision: Decision, binding: Binding | None
-    ) -> Record | None:
-        """Write a failure into the pod, unless it stands there already; results always do."""
-        pod, told = entry.pod, (decision.message, decision.reason)
-        if self._annotates:
-            framework = self._cycles[pod.scheduler_name].framework
-            annotations = annotated(pod, framework, decision, binding)
-            patch = failure_patch(pod, decision, format_time(self._clock.now()))
-            return self._patch_status(pod, patch or {}, annotations)
-        stays = decision.nominated is None or decision.nominated == pod.nominated_node
-        if stays and entry.told == told and entry.told_in is pod.record:
-            return None
-        patch = failure_patch(pod, decision, format_time(self._clock.now()))
-        record = None if patch is None else self._patch_status(pod, patch)
-        entry.told, entry.told_in = told, record or pod.record
-        return record
-
-    def _patch_status(
-        self, pod: PodInfo, patch: JsonObject, annotations: dict[str, str] | None = None
-    ) -> Record | None:
-        return self._patch(ObjectRef(POD, pod.name, pod.namespace), patch, annotations)
-
-    def _patch(
-        self, ref: ObjectRef, patch: JsonObject, annotations: dict[str, str] | None = None
-    ) -> Record | None:
-        body, options = self._notes.of(patch)
-        if annotations:
-            body, options = {**body, "metadata": {"annotations": annotations}}, NO_OPTIONS
-        try:
-            return self._client.patch(
-                ref, body, patch_type=PatchType.STRATEGIC, subresource="status", options=options
-            )
-        except ApiError:
-            # As upstream: the attempt stands, the object may have gone in the meantime.
-            return None
-
-    def _report(self, pod: PodInfo, decision: Decision, record: Record) -> None:
-        hooks = self._instruments.pod_attempted
-        if not hooks:
-            return
-        attempt = SchedulingAttempt(
-            actor=self._client.actor,
-            pod=record,
-            profile=pod.scheduler_name,
-            node=decision.node,
-            message=decision.message,
-            reason=decision.reason,
-            nominated=decision.nominated or "",
-            plugins=decision.plugins,
-            evaluated=decision.evaluated,
-            feasible=decision.feasible,
-            explanation=decision.explanation and self._told_explanation(decision),
-            victims=tuple([victim.record for victim in decision.victims]),
-            preemption=decision.preemption,
-            traceback=decision.traceback,
-            extenders=self._told(decision, decision.extenders) if decision.extenders else (),
-            waits=self._told(decision, decision.waits) if decision.waits else (),
-        )
-        for hook in hooks:
-            hook(attempt)
-
-    def _told_explanation(self, decision: Decision) -> Explanation | None:
-        """Annotations explain every attempt to themselves; to others only what they want."""
-        if not self._annotates:
-            return decision.explanation
-        wanted = self._explain.wanted(failed=not decision.node, nodes=len(self.nodes))
-        return decision.explanation if wanted else None
-
-    def _told(self, decision: Decision, records: list[T]) -> tuple[T, ...]:
-        """What is told beside the nodes: with the failures, or where successes are explained."""
-        wanted = self._explain.wanted(failed=not decision.node, nodes=len(self.nodes))
-        return tuple(records) if wanted else ()
-
-    # -- time ------------------------------------------------------------------------------
-
-    def _set_timer(self) -> None:
-        """Ask to be woken when the queue has something to flush; nobody waits, no timer."""
-        due = self.queue.next_flush()
-        timer = self._timer
-        if timer is not None and timer.pending:
-            if timer.instant == due:
-                return
-            timer.cancel()
-        self._timer = None
-        if due is not None:
-            self._timer = self._timers.at(due, self._wake, name=f"{NAME} flush")
-
-    def _wake(self) -> None:
-        self.queue.flush()
-        self._set_timer()
-
-
-def _order_in_group(entry: QueuedPod) -> tuple[int, int]:
-    return -entry.pod.priority, entry.entered
 
 
 def kube_scheduler(
