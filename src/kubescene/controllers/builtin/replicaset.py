@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kubescene.api.blueprints import Blueprint
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import ADDED, DELETED, MODIFIED, Change
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records import Record
@@ -91,12 +91,12 @@ class ReplicaSetReconciler:
             self._at_rest[key] = told
         else:
             self._at_rest.pop(key, None)
-        if change.type is ChangeType.DELETED:
+        if change.type is DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
             self._at_rest.pop(key, None)
             self._tallies.pop(record.uid, None)
-        elif change.type is ChangeType.ADDED:
+        elif change.type is ADDED:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
         return (key,)
 
@@ -106,16 +106,16 @@ class ReplicaSetReconciler:
         if (
             previous is not None
             and previous.owner == record.owner != ""
-            and change.type is ChangeType.MODIFIED
+            and change.type is MODIFIED
         ):
             return self._observe_owned(key, change, previous)
         concerned = dict.fromkeys(self._orphans.observe(change))
         if previous is not None and previous.owner:
-            gone = change.type is ChangeType.DELETED
+            gone = change.type is DELETED
             if gone or previous.owner != record.owner:
                 self._tallies[previous.owner].remove(key)
                 note(concerned, owner_key(change.previous_object))
-        if record.owner and change.type is not ChangeType.DELETED:
+        if record.owner and change.type is not DELETED:
             tally = self._tallies[record.owner]
             tally.put(key, owned_record(record))
             note(concerned, self._owner_of(change, tally))
