@@ -49,6 +49,7 @@ def _calendar(second: int) -> str:
     return text
 
 
+@lru_cache(maxsize=16)
 def format_time(instant: int) -> str:
     """``metav1.Time``: whole seconds, UTC."""
     return _calendar(instant // SECOND) + "Z"

@@ -108,8 +108,7 @@ class Molds:
 
     def seen(self) -> int:
         """A number that is another one after each change of what admission looks at."""
-        newest = self._store.history.newest_of
-        return max(map(newest, self._admission.reads or ()), default=0)
+        return self._store.history.newest_among(self._admission.reads or ())
 
     def keep(
         self,
