@@ -9,7 +9,7 @@ Traits are looked up in the parts of the encoding, which pods of one template sh
 from functools import lru_cache
 
 from kubescene.api.changes import ADDED, MODIFIED, Change
-from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections, pod_members
+from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, PodSections, Sections
 from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupResource
 
@@ -70,10 +70,9 @@ def _mentioned_in(record: Record) -> int:
     payload = record.payload
     if not isinstance(payload, Sections):
         return _found(record.data)
-    members = pod_members(payload)
-    if members is None:
+    if type(payload) is not PodSections:
         return _found(*payload.members)
-    spec, _, status, _ = members
+    spec, _, status, _ = payload.members
     is_shared = len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED
     return _found_once(spec, status) if is_shared else _found(spec, status)
 

@@ -427,10 +427,16 @@ class Engine:
         return self.world.crank.patience(self._spec.simulation.max_settle_rounds)
 
     def _settle(self, patience: Patience) -> None:
-        """One round of the pre-simulation controllers, or what is due at this very instant.
+        """One round of the pre-simulation controllers, or what is due at this very instant."""
+        if self._beside:
+            self._settle_beside(patience)
+        elif self.world.crank.round(self._presimulation, patience):
+            self._then(self._settle, patience)
 
-        Programs outside have their turns when ours rest; while one is at it nobody else moves, so
-        that what it finds does not depend on its pace.
+    def _settle_beside(self, patience: Patience) -> None:
+        """The same beside programs outside, which have their turns when ours rest.
+
+        While one is at it nobody else moves, so that what it finds does not depend on its pace.
         """
         busy = next((slot for slot in self._beside if slot.waits), None)
         if busy is None and self.world.crank.round(self._presimulation, patience):

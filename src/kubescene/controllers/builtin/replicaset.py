@@ -98,7 +98,7 @@ class ReplicaSetReconciler:
             self._tallies.pop(record.uid, None)
         elif change.type is ADDED:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
-        return (key,)
+        return () if self._rests(key) else (key,)
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
@@ -132,7 +132,7 @@ class ReplicaSetReconciler:
         labels = known.labels if known is not None and same_labels else None
         tally.put(key, owned_record(record, labels))
         owner = self._owner_of(change, tally)
-        return () if owner is None else (owner,)
+        return () if owner is None or self._rests(owner) else (owner,)
 
     def _owner_of(self, change: Change, tally: PodTally) -> ObjectKey | None:
         """The ReplicaSet that manages a pod: the same for all of one tally."""
@@ -140,12 +140,16 @@ class ReplicaSetReconciler:
             tally.owner = owner_key(change.object)
         return tally.owner
 
+    def _rests(self, key: ObjectKey) -> bool:
+        """Whether a pass would find nothing to do; it would again until something changes."""
+        rest = self._at_rest.get(key)
+        return rest is not None and rest.lasts and not self._orphans.waits(key)
+
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
-        rest = self._at_rest.get(key)
-        if rest is not None and rest.lasts and not self._orphans.waits(key):
+        if self._rests(key):
             return NOTHING
         replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
         if replica_set is None:
