@@ -15,6 +15,10 @@ class ChangeType(StrEnum):
     DELETED = "DELETED"
 
 
+ADDED, MODIFIED, DELETED = ChangeType
+"""Names of their own: looking one up in its class takes ten times as long."""
+
+
 class Decoder(Protocol):
     """Decodes records, and perhaps remembers the newest of them."""
 
@@ -49,7 +53,7 @@ class Change:
         previous = self.previous
         if previous is None:
             return 0
-        if self.type is ChangeType.DELETED:
+        if self.type is DELETED:
             return unshared_size(previous.payload, None)
         return unshared_size(previous.payload, self.record.payload)
 

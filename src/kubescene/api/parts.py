@@ -10,8 +10,8 @@ status.
 """
 
 from functools import lru_cache
-from itertools import islice, zip_longest
-from typing import NamedTuple, Protocol, TypeAlias, cast
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import orjson
@@ -157,7 +157,9 @@ def spec_part(payload: Payload) -> bytes | None:
 
 def pod_members(payload: Payload) -> PodMembers | None:
     """Spec up to the node, the rest of the spec, status and the end, of a pod with just these."""
-    return cast("PodMembers", payload.members) if type(payload) is PodSections else None
+    if type(payload) is not PodSections:
+        return None
+    return payload.members  # type: ignore[return-value]  # it has these four
 
 
 def ends_with_status(sections: Sections) -> bool:
@@ -232,10 +234,11 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
     """
     if isinstance(payload, Sections) and isinstance(other, Sections):
         size = 0 if payload.metadata is other.metadata else len(payload.metadata)
-        for part, its in zip_longest(payload.members, other.members, fillvalue=b""):
+        members, known = payload.members, other.members
+        for part, its in zip(members, known, strict=False):
             if part is not its:
                 size += len(part)
-        return size
+        return size + sum(map(len, members[len(known) :])) if len(members) > len(known) else size
     if other is None and isinstance(payload, Sections):
         return len(payload.metadata) + sum(map(len, payload.members))
     parts, others = parts_of(payload), () if other is None else parts_of(other)

@@ -84,8 +84,13 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 def same_metadata(record: Record, previous: Record | None) -> bool:
     """Whether all metadata but the revision are known to be the same; cheap, so it may not know."""
-    part = metadata_part(record.payload)
-    return part is not None and previous is not None and part is metadata_part(previous.payload)
+    if previous is None:
+        return False
+    payload, before = record.payload, previous.payload
+    if isinstance(payload, Sections) and isinstance(before, Sections):
+        return payload.metadata is before.metadata
+    part = metadata_part(payload)
+    return part is not None and part is metadata_part(before)
 
 
 def may_be_held(record: Record) -> bool:

@@ -8,8 +8,8 @@ Traits are looked up in the parts of the encoding, which pods of one template sh
 
 from functools import lru_cache
 
-from kubescene.api.changes import Change, ChangeType
-from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, Sections, pod_members
+from kubescene.api.changes import ADDED, MODIFIED, Change
+from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, PodSections, Sections
 from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupResource
 
@@ -34,7 +34,7 @@ VOLUMES = 32
 REWRITTEN = 256
 """Metadata other than the revision have changed; may be said of others too."""
 
-_PODS = GroupResource("", "pods")
+PODS = GroupResource("", "pods")
 _LIVING = frozenset({"", "Pending", "Running", "Unknown"})
 _MENTIONS = (
     (b'"resourceClaims"', CLAIMS),
@@ -46,11 +46,11 @@ _MENTIONS = (
 def traits_of(change: Change) -> int:
     """The traits of a change, one bit each; of other kinds than pods, all of them."""
     record, previous = change.record, change.previous
-    if record.resource != _PODS:
+    if record.resource != PODS:
         return EVERYTHING
-    traits = _members_of(record)
-    if change.type is not ChangeType.MODIFIED:
-        traits |= COMES if change.type is ChangeType.ADDED else GOES
+    traits = _mentioned_in(record)
+    if change.type is not MODIFIED:
+        traits |= COMES if change.type is ADDED else GOES
     if record.owner or (previous is not None and previous.owner):
         traits |= OWNED
     if record.node:
@@ -66,27 +66,23 @@ def traits_of(change: Change) -> int:
     return traits
 
 
-def _members_of(record: Record) -> int:
+def _mentioned_in(record: Record) -> int:
     payload = record.payload
     if not isinstance(payload, Sections):
         return _found(record.data)
-    if (members := pod_members(payload)) is not None:
-        return _traits_in(members[0]) | _traits_in(members[2])
+    if type(payload) is not PodSections:
+        return _found(*payload.members)
+    spec, _, status, _ = payload.members
+    is_shared = len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED
+    return _found_once(spec, status) if is_shared else _found(spec, status)
+
+
+def _found(*texts: bytes) -> int:
     traits = 0
-    for part in payload.members:
-        traits |= _traits_in(part)
-    return traits
-
-
-def _traits_in(part: bytes) -> int:
-    return _found_once(part) if len(part) <= LONGEST_SHARED else _found(part)
-
-
-def _found(text: bytes) -> int:
-    traits = 0
-    for mention, trait in _MENTIONS:
-        if mention in text:
-            traits |= trait
+    for text in texts:
+        for mention, trait in _MENTIONS:
+            if mention in text:
+                traits |= trait
     return traits
 
 

@@ -17,7 +17,7 @@ import orjson
 from msgspec import Struct
 
 from kubescene.api.blueprints import Blueprint
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import ADDED, DELETED, Change
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
 from kubescene.api.options import DeleteOptions, WriteOptions
@@ -85,7 +85,7 @@ class KubeletReconciler:
         record = change.record
         if record.resource.resource == "nodes":
             return self._observe_node(change)
-        if change.type is ChangeType.DELETED:
+        if change.type is DELETED:
             return ()
         key = ObjectKey(record.namespace, record.name)
         if self._talks and is_marked(change):
@@ -100,7 +100,7 @@ class KubeletReconciler:
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         name = change.record.name
-        if change.type is ChangeType.DELETED:
+        if change.type is DELETED:
             self._nodes.discard(name)
             self._silent.discard(name)
             return ()
@@ -109,7 +109,7 @@ class KubeletReconciler:
             self._silent.add(name)
         else:
             self._silent.discard(name)
-        if change.type is ChangeType.ADDED:
+        if change.type is ADDED:
             self._nodes.add(name)
         elif not was_silent:
             return ()
@@ -166,7 +166,8 @@ class KubeletReconciler:
             # A pod may be assigned before its node exists: it starts when the node comes.
             self._waiting.setdefault(node, {}).setdefault(key)
             return NOTHING
-        if wait := remaining(scheduled_at(pod), self._delays.start, now):
+        delay = self._delays.start
+        if delay and (wait := remaining(scheduled_at(pod), delay, now)):
             return Plan(requeue_after=wait)
         ready = self._delays.ready == 0
         options = self._statuses.of(pod, format_time(now), ready=ready)

@@ -114,8 +114,8 @@ class Molds:
 
     def seen(self, resource_type: ResourceType) -> int:
         """A number that is another one after each change of what admission looks at."""
-        newest = self._store.history.newest_of
-        return max(map(newest, self._admission.reads_for(resource_type.kind)), default=0)
+        reads = self._admission.reads_for(resource_type.kind)
+        return self._store.history.newest_among(reads)
 
     def keep(
         self,

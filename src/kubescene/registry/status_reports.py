@@ -24,6 +24,7 @@ from kubescene.api.parts import (
     PodMembers,
     Sections,
     nominating,
+    part_mentions,
     pod_members,
     split_nomination,
 )
@@ -38,6 +39,7 @@ REPORTS_KEPT = 512
 _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _NOMINATION = b'"nominatedNodeName"'
+_CLAIM = b'"claimName":'
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
 """Not within a text, where quotes are escaped."""
 
@@ -115,7 +117,7 @@ def is_neat(record: Record) -> bool:
 
 def likeness(spec: bytes) -> int | bytes:
     """The same for specs that are one, or differ in nothing but the names of claims."""
-    return _CLAIM_NAME.sub(b"", spec) if b'"claimName":' in spec else id(spec)
+    return _CLAIM_NAME.sub(b"", spec) if part_mentions(spec, _CLAIM) else id(spec)
 
 
 def is_report(request: WriteRequest) -> bool:

@@ -44,17 +44,17 @@ class WriteRequest(msgspec.Struct, frozen=True):
     def done(self, record: Record, previous: Record | None, role: Role) -> ObjectWrite:
         """The write as instruments see it once it was accepted."""
         return ObjectWrite(
-            actor=self.actor,
-            role=role,
-            verb=self.verb,
-            subresource=self.subresource,
-            gvk=self.resource_type.gvk,
-            record=record,
-            previous=previous,
-            body=self.body,
-            patch_type=self.patch_type,
-            origin=self.options.origin,
-            is_lasting=self.options.is_lasting or self.options.blueprint is not None,
+            self.actor,
+            role,
+            self.verb,
+            self.subresource,
+            self.resource_type.gvk,
+            record,
+            previous,
+            self.body,
+            self.patch_type,
+            self.options.origin,
+            self.options.is_lasting or self.options.blueprint is not None,
         )
 
 

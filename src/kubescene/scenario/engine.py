@@ -50,6 +50,9 @@ from kubescene.timeline.significance import is_significant
 from kubescene.types import JsonObject
 
 Examine: TypeAlias = Callable[[JsonObject, ScenarioSpec], Sequence[str]]
+SIMULATION, PRESIMULATION, USER = Role.SIMULATION, Role.PRESIMULATION, Role.USER
+NOTED_ONLY = (OperationKind.DONE, OperationKind.ADVANCE)
+"""Operations that write nothing."""
 CLEARED_AT_ONCE = 500
 """Objects: about ten milliseconds."""
 
@@ -384,12 +387,14 @@ class Engine:
         if index == len(operations):
             return
         operation = operations[index]
-        if operation.kind in (OperationKind.DONE, OperationKind.ADVANCE):
+        if operation.kind in NOTED_ONLY:
             self._note(operation)
         else:
             self._operations.run(operation, instance)
-        more = instance + 1 < operation.instances
-        self._then(self._operate, operations, *((index, instance + 1) if more else (index + 1, 0)))
+        if instance + 1 < operation.instances:
+            self._then(self._operate, operations, index, instance + 1)
+        else:
+            self._then(self._operate, operations, index + 1, 0)
 
     def _note(self, operation: Operation) -> None:
         told = self._recorder
@@ -422,10 +427,16 @@ class Engine:
         return self.world.crank.patience(self._spec.simulation.max_settle_rounds)
 
     def _settle(self, patience: Patience) -> None:
-        """One round of the pre-simulation controllers, or what is due at this very instant.
+        """One round of the pre-simulation controllers, or what is due at this very instant."""
+        if self._beside:
+            self._settle_beside(patience)
+        elif self.world.crank.round(self._presimulation, patience):
+            self._then(self._settle, patience)
 
-        Programs outside have their turns when ours rest; while one is at it nobody else moves, so
-        that what it finds does not depend on its pace.
+    def _settle_beside(self, patience: Patience) -> None:
+        """The same beside programs outside, which have their turns when ours rest.
+
+        While one is at it nobody else moves, so that what it finds does not depend on its pace.
         """
         busy = next((slot for slot in self._beside if slot.waits), None)
         if busy is None and self.world.crank.round(self._presimulation, patience):
@@ -447,7 +458,7 @@ class Engine:
             return
         self._check_turns(turns + 1)
         self._then(self._work, turns + 1)
-        self._then(self._loop, slot, self._patience())
+        self._then(self._loop, slot, None)
         self._enter(StepPhase.OPERATING_COMPLETED, controller=slot.name)
         self._enter(StepPhase.CONTROLLER_RUNNING)
 
@@ -456,8 +467,8 @@ class Engine:
         done_at = self._done_at.get(slot.name)
         return done_at is None or slot.awake or slot.changed_since(done_at)
 
-    def _loop(self, slot: Slot, patience: Patience) -> None:
-        """One loop of a simulation controller."""
+    def _loop(self, slot: Slot, patience: Patience | None) -> None:
+        """One loop of a simulation controller; None is patience that nobody has needed yet."""
         if not slot.waits:
             self._loop_counted = False
         progress = slot.turn()
@@ -468,6 +479,7 @@ class Engine:
             self._done_at.pop(slot.name, None)
             self._then(self._settle, self._patience())
         elif progress.more:
+            patience = patience or self._patience()
             patience.spend([slot.name], [slot.name] if progress.wrote else [])
             self._then(self._loop, slot, patience)
         else:
@@ -563,21 +575,21 @@ class Engine:
     # -- the gate ----------------------------------------------------------------------------------
 
     def role_of(self, actor: Actor) -> Role:
-        if actor.role is Role.USER and actor.name not in self._outside:
+        if actor.role is USER and actor.name not in self._outside:
             # Somebody outside who calls himself like a controller of ours is not that one.
-            return Role.USER
+            return USER
         return self._roles.get(actor.name, actor.role)
 
     def before_write(
         self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
     ) -> None:
         role = self.role_of(actor)
-        if self._writes is not None and role in (Role.SIMULATION, Role.PRESIMULATION):
+        if self._writes is not None and role in (SIMULATION, PRESIMULATION):
             self._writes[actor.name] += 1
-        if role is Role.SIMULATION:
+        if role is SIMULATION:
             if not self._loop_counted and is_significant(actor, resource_type.gvk, subresource):
                 self._pause()
-        elif role is Role.USER:
+        elif role is USER:
             refuse_outsider(self.scenario, actor, resource_type, name)
 
     def _pause(self) -> None:

@@ -125,6 +125,7 @@ class Creation:
         left_out = ("count", "objectFrom")
         self._body = {k: v for k, v in operation.body.items() if k not in left_out}
         self._objects = operation.objects or (self._body["object"],)
+        self._is_one_of_many = operation.instances != 1
         self._asked = b"" if operation.objects else encode(self._body)
         self._options = write_options(self._body.get("createOptions"))
         # Without a count, $(INDEX) is a variable of the author's container.
@@ -146,7 +147,7 @@ class Creation:
             obj, blueprint = self._objects[index], None
         else:
             obj, blueprint = self._alike.of(self._objects[index])
-        name = operation.id if operation.instances == 1 else f"{operation.id}[{index}]"
+        name = f"{operation.id}[{index}]" if self._is_one_of_many else operation.id
         asked = self._asked or encode({**self._body, "object": obj})
         origin = OperationOrigin(name, asked, index if template else None)
         return obj, told(options, origin, blueprint)

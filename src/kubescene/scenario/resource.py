@@ -24,7 +24,7 @@ from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.outside import OutsideStatus
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
-from kubescene.store.store import replaced
+from kubescene.store.reading import replaced
 from kubescene.timeline import Outcome
 from kubescene.types import JsonObject
 from kubescene.version import __version__

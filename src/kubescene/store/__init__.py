@@ -6,7 +6,8 @@ thread see immutable records.
 """
 
 from kubescene.store.journals import Journal
-from kubescene.store.store import Store, Subscriber, Subscription
+from kubescene.store.store import Store
+from kubescene.store.subscriptions import Subscriber, Subscription
 from kubescene.store.watch import Watch, WatchOverflowError
 
 __all__ = [

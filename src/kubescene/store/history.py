@@ -29,9 +29,10 @@ Changes: TypeAlias = list[Change]
 class Log:
     """The changes of one resource in order of revision."""
 
-    __slots__ = ("bytes", "changes", "compacted", "sizes")
+    __slots__ = ("bytes", "changes", "compacted", "newest", "sizes")
 
     def __init__(self, compacted: int) -> None:
+        self.newest = compacted
         self.changes: deque[Change] = deque()
         self.sizes: deque[int] = deque()
         self.compacted = compacted
@@ -53,7 +54,6 @@ class History:
         self._most_bytes = most_bytes
         self._floor = 0
         self._logs: dict[GroupResource, Log] = {}
-        self._newest: dict[GroupResource, int] = {}
 
     @property
     def compacted(self) -> int:
@@ -67,7 +67,17 @@ class History:
 
     def newest_of(self, resource: GroupResource) -> int:
         """The newest change of a resource, forgotten or not."""
-        return self._newest.get(resource, self._floor)
+        log = self._logs.get(resource)
+        return self._floor if log is None else log.newest
+
+    def newest_among(self, resources: Iterable[GroupResource]) -> int:
+        """The newest change of any of these resources."""
+        newest = self._floor
+        for resource in resources:
+            log = self._logs.get(resource)
+            if log is not None and log.newest > newest:
+                newest = log.newest
+        return newest
 
     def resources(self) -> tuple[GroupResource, ...]:
         """Those that something is known of, in order of their first change."""
@@ -80,7 +90,7 @@ class History:
             log = self._logs[resource] = Log(self._floor)
         size = change.kept_alive()
         log.changes.append(change)
-        self._newest[resource] = change.record.revision
+        log.newest = change.record.revision
         log.sizes.append(size)
         log.bytes += size
         while len(log.changes) > self.window or log.bytes > self._most_bytes:
@@ -90,7 +100,6 @@ class History:
         """Start where an earlier history ended: nothing before ``revision`` is known."""
         self._floor = revision
         self._logs.clear()
-        self._newest.clear()
 
     def since(self, revision: int, resources: Iterable[GroupResource] | None = None) -> Changes:
         """Changes (of ``resources``) after ``revision``, oldest first."""
@@ -105,9 +114,9 @@ class History:
         """The same history for another store, which decodes what it holds."""
         copy = History(self.window, self._most_bytes)
         copy._floor = self._floor
-        copy._newest.update(self._newest)
         for resource, log in self._logs.items():
             twin = copy._logs[resource] = Log(log.compacted)
+            twin.newest = log.newest
             twin.changes.extend([change.read_by(decoder) for change in log.changes])
             twin.sizes.extend(log.sizes)
             twin.bytes = log.bytes

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import DELETED, Change
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 
@@ -61,7 +61,7 @@ class Indexes:
     def update(self, change: Change) -> None:
         record = change.record
         if indexes := self._by_resource.get(record.resource):
-            current = None if change.type is ChangeType.DELETED else record
+            current = None if change.type is DELETED else record
             for index in indexes.values():
                 index.update(change.previous, current)
 

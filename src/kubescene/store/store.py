@@ -7,94 +7,30 @@ raises `ReentrantWriteError`. The thread that calls `own` is the only one that m
 on; other threads read.
 """
 
-from bisect import bisect_left
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from copy import deepcopy
 from threading import get_ident
 from types import FunctionType
-from typing import Any, TypeAlias, cast
+from typing import Any
 
-import orjson
-
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import ADDED, DELETED, MODIFIED, Change, ChangeType
 from kubescene.api.encoding import encode
-from kubescene.api.part_decoding import PartDecoder
 from kubescene.api.parts import Composite, PartEncoder, Payload, Predecessor, Sections, restated
 from kubescene.api.records import Record, make_record, successor, versioned
 from kubescene.api.scheme import GroupResource
-from kubescene.api.traits import EVERYTHING, traits_of
+from kubescene.api.traits import EVERYTHING, PODS
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
-from kubescene.store.history import DEFAULT_WINDOW, History
-from kubescene.store.indexes import Indexes, KeyFunction
+from kubescene.store.history import DEFAULT_WINDOW
 from kubescene.store.journals import Journal
+from kubescene.store.reading import StoredObjects, replaced
+from kubescene.store.subscriptions import Subscriber, Subscription, Subscriptions
 from kubescene.types import JsonObject
 
-DECODED_OBJECTS_KEPT = 1024
-SNAPSHOT_LOOKS = 3
-PODS = GroupResource("", "pods")
 EVENTS = GroupResource("", "events")
 """Many small members, none of them shared or changed apart: Events are encoded as a whole."""
 
 
-Subscriber: TypeAlias = Callable[[Change], None]
-Records: TypeAlias = list[Record]
-Keys: TypeAlias = list[tuple[str, str]]
-Route: TypeAlias = tuple[Subscriber, ...]
-"""Who is told of a resource, and which traits of a change they look for."""
-
-
-class Subscription:
-    """Hands changes of some resources to one callable, until cancelled."""
-
-    __slots__ = ("_store", "goes_with_fork", "handler", "patient", "resources", "traits")
-
-    def __init__(
-        self,
-        store: "Store",
-        handler: Subscriber,
-        resources: tuple[GroupResource, ...] | None,
-        goes_with_fork: bool,
-        patient: Collection[GroupResource] = (),
-        traits: int = EVERYTHING,
-    ) -> None:
-        self._store = store
-        self.handler = handler
-        self.resources = resources
-        self.goes_with_fork = goes_with_fork
-        self.patient = patient
-        self.traits = traits
-
-    def follows(self, resource: GroupResource) -> bool:
-        """Whether it wants every change of the resource, also one that could be deferred."""
-        if self.resources is None:
-            return resource not in self.patient
-        return resource in self.resources
-
-    def hears(self, resource: GroupResource, traits: int) -> bool:
-        """Whether it is told of a change of the resource that has these traits."""
-        follows = self.resources is None or resource in self.resources
-        return follows and (self.traits == EVERYTHING or bool(self.traits & traits))
-
-    def cancel(self) -> None:
-        """Stop. Safe to call twice."""
-        self._store._unsubscribe(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Subscription":
-        twin = memo[id(self)] = Subscription.__new__(Subscription)
-        twin._store = deepcopy(self._store, memo)
-        twin.handler = deepcopy(self.handler, memo)
-        twin.resources = self.resources
-        twin.goes_with_fork = True
-        twin.patient = self.patient
-        twin.traits = self.traits
-        return twin
-
-
-Subscriptions: TypeAlias = list[Subscription]
-
-
-class Store:
+class Store(StoredObjects):
     """All objects of one world.
 
     A copy (`copy.deepcopy`) shares the records and is independent otherwise. Components that are
@@ -103,121 +39,16 @@ class Store:
     """
 
     def __init__(self, *, window: int = DEFAULT_WINDOW, journal: Journal | None = None) -> None:
-        self.history = History(window)
+        super().__init__(window)
         self._journal = journal
-        self._encoder = PartEncoder()
-        self._decoder = PartDecoder()
-        self.indexes = Indexes()
-        self._revision = 0
-        self._deferred: dict[GroupResource, tuple[Record, Callable[[int], Payload], str]] = {}
-        self._followed: dict[GroupResource, bool] = {}
-        self._begun = 0
-        self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)
-        self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
-        self._membership: defaultdict[GroupResource, int] = defaultdict(int)
-        self._subscriptions: Subscriptions = []
-        self._routes: dict[tuple[GroupResource, int], Route] = {}
-        self._looks_for_traits = False
-        """Whether somebody is told only of changes with certain traits."""
-        self._notifying: Change | None = None
         self._owner: int | None = None
-        self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
-
-    # -- reading ---------------------------------------------------------------------------
-
-    @property
-    def revision(self) -> int:
-        """The revision of the newest accepted write."""
-        return self._revision
-
-    def newest(self, resource: GroupResource) -> int:
-        """The revision of the newest change of a resource; 0 if there was none."""
-        return self.history.newest_of(resource)
-
-    def known_resources(self) -> tuple[GroupResource, ...]:
-        """Resources of which there is or was an object, in order of their first one."""
-        return self.history.resources()
+        self._encoder = PartEncoder()
+        self._subscriptions = Subscriptions()
 
     @property
     def durable_revision(self) -> int:
         """Up to where nothing can be lost; without a journal that is all there is."""
         return self._revision if self._journal is None else self._journal.durable
-
-    def get(self, resource: GroupResource, namespace: str, name: str) -> Record | None:
-        if resource in self._deferred:
-            self._catch_up(resource)
-        objects = self._objects.get(resource)
-        return None if objects is None else objects.get((namespace, name))
-
-    def list(self, resource: GroupResource, namespace: str = "") -> Records:
-        """Records ordered by namespace and name, as a real API server lists them."""
-        if resource in self._deferred:
-            self._catch_up(resource)
-        objects = self._objects.get(resource)
-        if not objects:
-            return []
-        keys = self._keys(resource, objects)
-        if namespace:
-            start = bisect_left(keys, (namespace, ""))
-            keys = keys[start : bisect_left(keys, (namespace + "\0", ""), start)]
-        # Another thread may take objects away meanwhile: `consistent_list` misses none.
-        return [*filter(None, map(objects.get, keys))]
-
-    def consistent_list(
-        self, resource: GroupResource, namespace: str = ""
-    ) -> tuple[Records, int] | None:
-        """The records and the revision they are the state of; safe on any thread.
-
-        None if the writer was too busy for a reader to get a clear look: ask on its thread then.
-
-        A writer announces a revision before it changes anything and publishes it afterwards. A
-        list during which nothing was announced that is not published is the state of that revision.
-        """
-        for _ in range(SNAPSHOT_LOOKS):
-            revision = self._revision
-            records = self.list(resource, namespace)
-            if self._begun == revision:
-                return records, revision
-        return None
-
-    def in_order_of_creation(self, resource: GroupResource) -> Records:
-        """Records as they came: what somebody who joins late should be told in which order."""
-        self._catch_up(resource)
-        return [*self._objects[resource].values()]
-
-    def list_at(self, resource: GroupResource, revision: int, namespace: str = "") -> Records:
-        """The records as they were at ``revision``; raises `ExpiredError` if that is forgotten."""
-        state = {record.key: record for record in self.list(resource)}
-        for change in reversed(self.history.since(revision, (resource,))):
-            if change.previous is None:
-                state.pop(change.record.key, None)
-            else:
-                state[change.record.key] = change.previous
-        return [state[key] for key in sorted(state) if not namespace or key[0] == namespace]
-
-    def is_newest(self, record: Record) -> bool:
-        """Whether nobody has written the object since, but for what its owner deferred."""
-        return self._objects[record.resource].get(record.key) is record
-
-    def resources(self) -> tuple[GroupResource, ...]:
-        """Resources that hold at least one object, in a fixed order."""
-        return tuple(sorted(resource for resource, objects in self._objects.items() if objects))
-
-    def count(self, resource: GroupResource) -> int:
-        return len(self._objects.get(resource, ()))
-
-    def decoded(self, record: Record) -> JsonObject:
-        """The decoded object, shared and therefore read-only. Owner thread only.
-
-        Of a `Composite` payload it is the outline: the large part is not decoded.
-        """
-        cached = self._decoded.get(record.revision)
-        if cached is None:
-            cached = self._decode(record)
-            self._remember(record.revision, cached)
-        else:
-            self._decoded.move_to_end(record.revision)
-        return cached
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -234,7 +65,7 @@ class Store:
         if key in self._objects[resource]:
             raise taken(resource, key[1])
         self._claim()
-        return self._put(ChangeType.ADDED, resource, obj, None, like)
+        return self._put(ADDED, resource, obj, None, like)
 
     def update(
         self, resource: GroupResource, obj: JsonObject, *, expected: int | None = None
@@ -243,7 +74,7 @@ class Store:
         metadata = obj["metadata"]
         current = self._current(resource, metadata.get("namespace", ""), metadata["name"], expected)
         self._claim()
-        return self._put(ChangeType.MODIFIED, resource, obj, current)
+        return self._put(MODIFIED, resource, obj, current)
 
     def create_like(
         self, other: Record, name: str, uid: str, metadata: bytes, members: tuple[bytes, ...]
@@ -267,7 +98,7 @@ class Store:
             other.phase,
             other.owner,
         )
-        return self._commit(Change(ChangeType.ADDED, record, None, self))
+        return self._commit(Change(ADDED, record, None, self))
 
     def rewrite(
         self,
@@ -301,7 +132,7 @@ class Store:
             current.owner,
             deleting or current.deleting,
         )
-        return self._commit(Change(ChangeType.MODIFIED, record, current, self))
+        return self._commit(Change(MODIFIED, record, current, self))
 
     def restate(self, current: Record, status: JsonObject) -> Record:
         """Replace the status of the newest record, which ends with it; all else stays."""
@@ -312,7 +143,7 @@ class Store:
         obj = {**before, "metadata": metadata, "status": status}
         payload = type(old)(old.head, revision, old.metadata, restated(old, status))
         record = successor(current, obj, revision, payload)
-        return self._commit(Change(ChangeType.MODIFIED, record, current, self), obj)
+        return self._commit(Change(MODIFIED, record, current, self), obj)
 
     def shared(self, part: bytes) -> bytes:
         """The part, or the one that is kept already for the same text."""
@@ -325,7 +156,7 @@ class Store:
         current = self._current(record.resource, record.namespace, record.name, None)
         self._claim()
         replacement = replaced(current, self._revision + 1, build, phase)
-        return self._commit(Change(ChangeType.MODIFIED, replacement, current, self))
+        return self._commit(Change(MODIFIED, replacement, current, self))
 
     def defer_payload(self, record: Record, build: Callable[[int], Payload], *, phase: str) -> bool:
         """Like `update_payload`, but made only when somebody reads the resource.
@@ -339,7 +170,7 @@ class Store:
         if pending is None or pending[0] is not record:
             # What was deferred once may be so again: whoever comes to look makes it at once.
             served = self._journal is not None or self._owner is not None
-            if served or self._is_followed(resource) or not self.is_newest(record):
+            if served or self._subscriptions.follow(resource) or not self.is_newest(record):
                 return False
             self._catch_up(resource)
         self._deferred[resource] = (record, build, phase)
@@ -356,11 +187,11 @@ class Store:
         self._claim()
         payload = current.payload
         if not isinstance(payload, Sections):
-            return self._put(ChangeType.DELETED, resource, self.decoded(current), current)
+            return self._put(DELETED, resource, self.decoded(current), current)
         revision = self._revision + 1
         payload = type(payload)(payload.head, revision, payload.metadata, payload.members)
         record = at_revision(current, revision, payload)
-        return self._commit(Change(ChangeType.DELETED, record, current, self))
+        return self._commit(Change(DELETED, record, current, self))
 
     def mirror(self, resource: GroupResource, obj: JsonObject, version: int) -> Record:
         """Take over an object as another server holds it, new or changed.
@@ -375,7 +206,7 @@ class Store:
         before = None if current is None else self._known_encoding(current, obj)
         payload = self._encoder.sections(copy, version, before, node_apart=resource == PODS)
         record = make_record(resource, copy, self._revision + 1, payload)
-        kind = ChangeType.ADDED if current is None else ChangeType.MODIFIED
+        kind = ADDED if current is None else MODIFIED
         return self._commit(Change(kind, record, current, self), copy)
 
     def restore(self, records: Iterable[Record], revision: int) -> None:
@@ -391,7 +222,7 @@ class Store:
         if any(record.revision > revision for record in restored):
             raise ValueError(f"a record is newer than revision {revision}, which it is part of")
         self._begun = revision
-        changes = [Change(ChangeType.ADDED, record, None, self) for record in restored]
+        changes = [Change(ADDED, record, None, self) for record in restored]
         for change in changes:
             self._objects[change.record.resource][change.record.key] = change.record
             self._membership[change.record.resource] += 1
@@ -399,7 +230,7 @@ class Store:
         self.history.begin_at(revision)
         self._revision = revision
         for change in changes:
-            self._notify(change)
+            self._subscriptions.tell(change)
 
     def flush(self) -> None:
         """Return once every write is durable: what has to happen before a client is answered."""
@@ -434,25 +265,9 @@ class Store:
         for resource in [*self._deferred] if wanted is None else wanted:
             self._catch_up(resource)
         copied = goes_with_fork and not isinstance(handler, FunctionType)
-        subscription = Subscription(self, handler, wanted, copied, patient, traits)
-        self._subscriptions.append(subscription)
-        self._reroute()
+        subscription = Subscription(self._subscriptions, handler, wanted, copied, patient, traits)
+        self._subscriptions.add(subscription)
         return subscription
-
-    def _unsubscribe(self, subscription: Subscription) -> None:
-        if subscription in self._subscriptions:
-            self._subscriptions.remove(subscription)
-            self._reroute()
-
-    def _reroute(self) -> None:
-        """Those who listen are others now."""
-        self._routes.clear()
-        self._followed.clear()
-        self._looks_for_traits = any(it.traits != EVERYTHING for it in self._subscriptions)
-
-    def add_index(self, resource: GroupResource, name: str, key: KeyFunction) -> None:
-        """Keep records findable by ``key(record)``; adding the same index again does nothing."""
-        self.indexes.add(resource, name, key, self._objects[resource].values())
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -477,37 +292,11 @@ class Store:
             )
         return current
 
-    def catch_up(self, *resources: GroupResource) -> None:
-        """Make what was deferred, before somebody looks at what has happened."""
-        for resource in resources:
-            self._catch_up(resource)
-
-    def _is_followed(self, resource: GroupResource) -> bool:
-        """Whether somebody wants to hear of every change of this resource."""
-        followed = self._followed.get(resource)
-        if followed is None:
-            followed = any(each.follows(resource) for each in self._subscriptions)
-            self._followed[resource] = followed
-        return followed
-
-    def _catch_up(self, resource: GroupResource) -> None:
-        """Make the change that was deferred. Nobody follows it, so nobody has to be told."""
-        deferred = self._deferred.pop(resource, None)
-        if deferred is None:
-            return
-        record, build, phase = deferred
-        self._begun = revision = self._revision + 1
-        newest = replaced(record, revision, build, phase)
-        self._objects[resource][record.key] = newest
-        self._revision = revision
-        change = Change(ChangeType.MODIFIED, newest, record, self)
-        self.indexes.update(change)
-        self.history.append(change)
-
     def _claim(self) -> None:
-        if self._notifying is not None:
+        if self._subscriptions.telling is not None:
+            told = self._subscriptions.telling
             raise ReentrantWriteError(
-                f"a subscriber tried to write while it was being told of {self._notifying!r}: "
+                f"a subscriber tried to write while it was being told of {told!r}: "
                 "enqueue the work and write when your turn comes"
             )
         if self._owner is not None and self._owner != get_ident():
@@ -557,18 +346,18 @@ class Store:
         record = change.record
         resource = record.resource
         self._begun = record.revision
-        if change.type is ChangeType.DELETED:
+        if change.type is DELETED:
             del self._objects[resource][record.namespace, record.name]
         else:
             self._objects[resource][record.namespace, record.name] = record
-        if change.type is not ChangeType.MODIFIED:
+        if change.type is not MODIFIED:
             self._membership[resource] += 1
         self._revision = record.revision
         if decoded is not None:
             self._remember(record.revision, decoded)
         self.indexes.update(change)
         self.history.append(change)
-        self._notify(change)
+        self._subscriptions.tell(change)
         return record
 
     def _enter(self, change: Change) -> None:
@@ -580,46 +369,6 @@ class Store:
             self._decoded.pop(change.revision, None)
             raise
 
-    def _notify(self, change: Change) -> None:
-        """Tell everybody; if some fail, the others hear of it all the same, then it is raised."""
-        failures: list[Exception] = []
-        self._notifying = change
-        resource = change.record.resource
-        traits = traits_of(change) if self._looks_for_traits and resource == PODS else EVERYTHING
-        try:
-            for handler in self._routes.get((resource, traits)) or self._route(resource, traits):
-                try:
-                    handler(change)
-                except Exception as error:
-                    failures.append(error)
-        finally:
-            self._notifying = None
-        if failures:
-            first, *others = failures
-            for other in others:
-                first.add_note(f"another subscriber failed with {other!r}")
-            raise first
-
-    def _route(self, resource: GroupResource, traits: int) -> Route:
-        """Who is told of a change with these traits; there are few combinations."""
-        route = self._routes[resource, traits] = tuple(
-            each.handler for each in self._subscriptions if each.hears(resource, traits)
-        )
-        return route
-
-    def _decode(self, record: Record) -> JsonObject:
-        payload = record.payload
-        if isinstance(payload, Sections):
-            return self._decoder.decode(payload, node_apart=record.resource == PODS)
-        if isinstance(payload, Composite):
-            return cast("JsonObject", orjson.loads(payload.outline))
-        return record.decode()
-
-    def _remember(self, revision: int, obj: JsonObject) -> None:
-        self._decoded[revision] = obj
-        if len(self._decoded) > DECODED_OBJECTS_KEPT:
-            self._decoded.popitem(last=False)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> "Store":
         twin = memo[id(self)] = type(self)()
         twin.history = self.history.copied(twin)
@@ -629,37 +378,8 @@ class Store:
         twin._membership.update(self._membership)
         twin._deferred.update(deepcopy(self._deferred, memo))
         twin._sorted.update(self._sorted)
-        twin._subscriptions += [
-            deepcopy(it, memo) for it in self._subscriptions if it.goes_with_fork
-        ]
-        twin._reroute()
+        twin._subscriptions = deepcopy(self._subscriptions, memo)
         return twin
-
-    def _keys(self, resource: GroupResource, objects: dict[tuple[str, str], Record]) -> Keys:
-        # Counted after the objects changed, so keys sorted during a change are never taken for new.
-        membership = self._membership[resource]
-        counted, keys = self._sorted.get(resource, (-1, []))
-        if counted != membership:
-            keys = sorted(objects.copy())
-            self._sorted[resource] = (membership, keys)
-        return keys
-
-
-def replaced(record: Record, revision: int, build: Callable[[int], Payload], phase: str) -> Record:
-    """The record with another encoding and phase, at the next revision."""
-    return Record(
-        resource=record.resource,
-        namespace=record.namespace,
-        name=record.name,
-        uid=record.uid,
-        revision=revision,
-        payload=build(revision),
-        labels=record.labels,
-        node=record.node,
-        phase=phase,
-        owner=record.owner,
-        deleting=record.deleting,
-    )
 
 
 def at_revision(record: Record, revision: int, payload: Payload) -> Record:

@@ -73,6 +73,10 @@ class TimelineLog(Sequence[Fact]):
     def __getitem__(self, position: int | slice) -> Fact | list[Fact]:
         return self._facts[position]
 
+    def __iter__(self) -> Iterator[Fact]:
+        """All facts, also those that come meanwhile."""
+        return iter(self._facts)
+
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Fact]:
         """Facts from a position on, up to those that are there when it gets to them."""
         position = start

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from enum import Enum, auto
 from typing import TypeAlias
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import DELETED, MODIFIED, Change
 from kubescene.api.options import DeleteOptions
 from kubescene.api.owner_references import may_have_owners
 from kubescene.api.records import may_be_held, same_metadata
@@ -101,10 +101,10 @@ class GarbageCollector:
     def observe(self, change: Change) -> None:
         """Called for every write of the world: what has just been written is decoded already."""
         record = change.record
-        if change.type is ChangeType.MODIFIED:
+        if change.type is MODIFIED:
             if not same_metadata(record, change.previous):
                 self._observe_metadata(change)
-        elif change.type is ChangeType.DELETED:
+        elif change.type is DELETED:
             self._forget(record.uid, record.namespace)
             return
         else:

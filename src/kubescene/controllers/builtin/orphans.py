@@ -7,7 +7,7 @@ there is nothing to adopt.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import DELETED, Change
 from kubescene.api.selectors import LabelSelector
 from kubescene.controllers.reconcile import ObjectKey
 
@@ -38,7 +38,7 @@ class Orphans:
         """Note a change of an object; who could adopt it now and could not before?"""
         record = change.record
         orphans = self._orphans[record.namespace]
-        if record.owner or change.type is ChangeType.DELETED:
+        if record.owner or change.type is DELETED:
             if orphans.pop(record.name, None) is not None:
                 for owner in self._selectors[record.namespace]:
                     self._adoptable[owner].pop(record.name, None)

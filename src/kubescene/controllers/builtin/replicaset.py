@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kubescene.api.blueprints import Blueprint
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import ADDED, DELETED, MODIFIED, Change
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records import Record
@@ -91,14 +91,14 @@ class ReplicaSetReconciler:
             self._at_rest[key] = told
         else:
             self._at_rest.pop(key, None)
-        if change.type is ChangeType.DELETED:
+        if change.type is DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
             self._at_rest.pop(key, None)
             self._tallies.pop(record.uid, None)
-        elif change.type is ChangeType.ADDED:
+        elif change.type is ADDED:
             self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
-        return (key,)
+        return () if self._rests(key) else (key,)
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
@@ -106,16 +106,16 @@ class ReplicaSetReconciler:
         if (
             previous is not None
             and previous.owner == record.owner != ""
-            and change.type is ChangeType.MODIFIED
+            and change.type is MODIFIED
         ):
             return self._observe_owned(key, change, previous)
         concerned = dict.fromkeys(self._orphans.observe(change))
         if previous is not None and previous.owner:
-            gone = change.type is ChangeType.DELETED
+            gone = change.type is DELETED
             if gone or previous.owner != record.owner:
                 self._tallies[previous.owner].remove(key)
                 note(concerned, owner_key(change.previous_object))
-        if record.owner and change.type is not ChangeType.DELETED:
+        if record.owner and change.type is not DELETED:
             tally = self._tallies[record.owner]
             tally.put(key, owned_record(record))
             note(concerned, self._owner_of(change, tally))
@@ -132,7 +132,7 @@ class ReplicaSetReconciler:
         labels = known.labels if known is not None and same_labels else None
         tally.put(key, owned_record(record, labels))
         owner = self._owner_of(change, tally)
-        return () if owner is None else (owner,)
+        return () if owner is None or self._rests(owner) else (owner,)
 
     def _owner_of(self, change: Change, tally: PodTally) -> ObjectKey | None:
         """The ReplicaSet that manages a pod: the same for all of one tally."""
@@ -140,12 +140,16 @@ class ReplicaSetReconciler:
             tally.owner = owner_key(change.object)
         return tally.owner
 
+    def _rests(self, key: ObjectKey) -> bool:
+        """Whether a pass would find nothing to do; it would again until something changes."""
+        rest = self._at_rest.get(key)
+        return rest is not None and rest.lasts and not self._orphans.waits(key)
+
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
-        rest = self._at_rest.get(key)
-        if rest is not None and rest.lasts and not self._orphans.waits(key):
+        if self._rests(key):
             return NOTHING
         replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
         if replica_set is None:
