@@ -34,7 +34,7 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
-from kubescene.scheduler.failures import FailureNotes, failure_patch, refuse
+from kubescene.scheduler.failures import StatusNotes, failure_patch, refuse
 from kubescene.scheduler.group_conditions import group_condition
 from kubescene.scheduler.group_trials import GroupTrial, GroupVerdict, Member, final_decision
 from kubescene.scheduler.guarding import PluginErrors, traceback_of
@@ -95,7 +95,7 @@ class Scheduler(Watching):
             nominations=self.nominations,
             waiting_pods=self.waiting_pods,
         )
-        self._notes = FailureNotes()
+        self._notes = StatusNotes()
         self._gates = options.feature_gates
         self._is_ganging = self._gates.gang_scheduling
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
