@@ -137,7 +137,9 @@ def test_a_status_for_many_pods_is_what_the_long_way_makes_of_each(
 ) -> None:
     slow, fast = pods_in(world()), pods_in(world())
     blueprints = {name: Blueprint(change) for name, change in PATCHES.items()}
-    nominating = NominatingBlueprint(nominated("n1"))
+    nominating = {
+        name.split()[0]: NominatingBlueprint(change) for name, change in NOMINATIONS.items()
+    }
     for step, merge, names in steps:
         for name in names:
             if forget:
@@ -149,7 +151,7 @@ def test_a_status_for_many_pods_is_what_the_long_way_makes_of_each(
                 assert bind(slow, name, node) == bind(fast, name, node)
             else:
                 change = PATCHES.get(step) or NOMINATIONS[step]
-                blueprint = blueprints.get(step, nominating)
+                blueprint = blueprints.get(step) or nominating[step.split()[0]]
                 expected = patch(slow, name, change, merge)
                 assert patch(fast, name, change, merge, blueprint=blueprint) == expected
     assert export(slow) == export(fast)

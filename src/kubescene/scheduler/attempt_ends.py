@@ -22,7 +22,7 @@ from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.evictions import Evictions
-from kubescene.scheduler.failures import FailureNotes, failure_patch
+from kubescene.scheduler.failures import StatusNotes, failure_patch
 from kubescene.scheduler.guarding import PluginErrors, traceback_of
 from kubescene.scheduler.informers import POD
 from kubescene.scheduler.pods import PodInfo
@@ -45,7 +45,7 @@ class AttemptEnds(Watching):
     _evictions: Evictions
     _explain: Explain
     _instruments: Instruments
-    _notes: FailureNotes
+    _notes: StatusNotes
     _plugin_errors: PluginErrors
     _recorder: Recorder
     _timer: Scheduled | None

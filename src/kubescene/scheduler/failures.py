@@ -54,29 +54,36 @@ def _scheduled(status: JsonObject) -> JsonObject:
     return next((each for each in conditions if each.get("type") == "PodScheduled"), {})
 
 
-class FailureNotes:
-    """Patches that tell of failures: pods that fail alike, one after the other, share one.
+class StatusNotes:
+    """What is written into pods that wait: those that do so alike, one after the other, share it.
 
     The registry merges and validates it once (`Blueprint`), wherever each pod is nominated to.
     """
 
     def __init__(self) -> None:
-        self._known: dict[type[Blueprint], WriteOptions] = {}
+        self._known: dict[tuple[str, ...], WriteOptions] = {}
+        """The newest of each form, by its members."""
 
     def of(self, patch: JsonObject) -> tuple[ReadOnlyObject, WriteOptions]:
         """The body that writes a patch of the status, and the options to write it with."""
         body: JsonObject = {"status": patch}
-        if "conditions" not in patch or not patch.get(NOMINATION, True):
+        if not patch or not patch.get(NOMINATION, True):
             return body, NO_OPTIONS
-        kind = NominatingBlueprint if NOMINATION in patch else Blueprint
-        options = self._known.get(kind)
+        form = tuple(patch)
+        options = self._known.get(form)
         known = None if options is None or options.blueprint is None else options.blueprint.body
-        if options is None or known is None or known["status"]["conditions"] != patch["conditions"]:
-            options = self._known[kind] = WriteOptions(blueprint=kind(body))
+        if options is None or known is None or not _is_alike(patch, known["status"]):
+            kind = NominatingBlueprint if NOMINATION in patch else Blueprint
+            options = self._known[form] = WriteOptions(blueprint=kind(body))
             return body, options
-        if kind is Blueprint:
+        if NOMINATION not in patch:
             return known, options
         return {"status": {**known["status"], NOMINATION: patch[NOMINATION]}}, options
+
+
+def _is_alike(patch: JsonObject, known: JsonObject) -> bool:
+    """Whether two patches of one form differ in nothing but the nomination."""
+    return all(value == known[name] for name, value in patch.items() if name != NOMINATION)
 
 
 def refuse(decision: Decision, status: Status) -> None:

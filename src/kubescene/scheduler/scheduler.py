@@ -26,7 +26,7 @@ from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.deciding import Deciding
 from kubescene.scheduler.evictions import Evictions
 from kubescene.scheduler.extenders import EXTENDER, Extenders
-from kubescene.scheduler.failures import FailureNotes
+from kubescene.scheduler.failures import StatusNotes
 from kubescene.scheduler.group_attempts import GroupAttempts
 from kubescene.scheduler.group_trials import GroupTrial
 from kubescene.scheduler.handles import SchedulerHandle
@@ -81,7 +81,7 @@ class Scheduler(GroupAttempts):
             nominations=self.nominations,
             waiting_pods=self.waiting_pods,
         )
-        self._notes = FailureNotes()
+        self._notes = StatusNotes()
         self._gates = options.feature_gates
         self._is_ganging = self._gates.gang_scheduling
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
