@@ -111,3 +111,23 @@ def noted(ways: list[str], word: str, way: Any) -> Any:
         return way(*arguments)
 
     return taken
+
+
+@pytest.mark.parametrize("labels", [{"pool": "a"}, {HOSTNAME: "one-for-all"}], ids=str)
+def test_so_are_the_nodes_of_a_set(labels: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> tuple[bytes, list[str]]:
+        template = {"metadata": {"labels": labels}, "status": {"capacity": {"cpu": "4"}}}
+        node_set = {
+            "apiVersion": "kubescene.dev/v1alpha1",
+            "kind": "NodeSet",
+            "metadata": {"name": "set"},
+            "spec": {"replicas": 5, "template": template},
+        }
+        return told(kubescene.run(ScenarioBuilder("set").create(node_set).done()))
+
+    ways: list[str] = []
+    monkeypatch.setattr(Registry, "_create_like", noted(ways, "like", Registry._create_like))
+    in_parts = run()
+    assert len(ways) == 4
+    monkeypatch.setattr(Molds, "find", lambda *_, **__: None)
+    assert run() == in_parts

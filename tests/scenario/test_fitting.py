@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubescene.scenario.fields import SCENARIO_FIELDS, Field, record, text
@@ -64,6 +64,9 @@ def changed(path: tuple[Any, ...], name: Any, strange: Any) -> Any:
     return scenario
 
 
+@settings(max_examples=400)
+@example(("spec", "simulation", "explain"), None, "x")
+@example(("spec", "operations", 0, "step"), None, 0)
 @given(
     st.sampled_from([path for path in places(SCENARIO) if path]),
     st.sampled_from([None, "typo", "patchType", "PatchType", "Name", "preSimulationControllers"]),

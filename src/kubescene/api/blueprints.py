@@ -133,3 +133,18 @@ def same_but(new: Mapping[str, Any], old: Mapping[str, Any], member: str) -> boo
         if value is not old[name] and name != member:
             return False
     return True
+
+
+def says_host(obj: JsonObject) -> bool:
+    """Whether this is a node that says in a label that it is the host of its name."""
+    metadata = obj["metadata"]
+    labels = metadata.get("labels") if obj.get("kind") == "Node" else None
+    return isinstance(labels, dict) and labels.get(HOSTNAME) == metadata.get("name")
+
+
+def named(obj: ReadOnlyObject, name: str, *, is_host: bool) -> JsonObject:
+    """The object under another name, sharing all else."""
+    metadata = {**obj["metadata"], "name": name}
+    if is_host:
+        metadata["labels"] = {**metadata["labels"], HOSTNAME: name}
+    return {**obj, "metadata": metadata}

@@ -1,23 +1,27 @@
 """YAML as Kubernetes reads and writes it: safe, bounded, and nothing but JSON's types.
 
-Depth and aliases are measured before anything is built, since aliases share: a small text can
-stand for an enormous tree. Times stay text, since Kubernetes reads them
-itself and YAML's dates are not JSON. Numbers are those of kubectl's reader: 1e-7 is one, and 12:30
-is text rather than minutes in base sixty. Keys that are given twice are noted, not lost.
+What JSON could say as well is built as it is read (`yaml_plain`). Otherwise depth and aliases are
+measured before anything is built, since aliases share: a small text can stand for an enormous
+tree. Times stay text, since Kubernetes reads them itself and YAML's dates are not JSON. Numbers are
+those of kubectl's reader: 1e-7 is one, and 12:30 is text rather than minutes in base sixty. Keys
+that are given twice are noted, not lost.
 """
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
 from kubescene.api.reading import Bounds, Document, Duplicate, ReadingError, scalar_problem
+from kubescene.api.yaml_plain import UNUSUAL, read_plain
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INT, _FLOAT, _BOOL, _STR, _TIMESTAMP = (
-    f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "str", "timestamp")
+_INT, _FLOAT, _BOOL, _STR, _NULL, _TIMESTAMP = (
+    f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "str", "null", "timestamp")
 )
+_WORDS_KEPT = 8192
 
 _NUMBERS = (
     (
@@ -135,6 +139,31 @@ def read_yaml(text: str | bytes, bounds: Bounds | None = None) -> list[Document]
 
 
 def _documents(text: str | bytes, bounds: Bounds) -> list[Document]:
+    plain = read_plain(text, _Loader, depth=bounds.depth, scalar=_plain_value)
+    return _any_documents(text, bounds) if plain is UNUSUAL else [*map(Document, plain)]
+
+
+@lru_cache(_WORDS_KEPT)
+def _plain_value(word: str) -> Any:
+    """What a word without quotes stands for."""
+    loader = _reader_of_words()
+    tag = loader.resolve(yaml.ScalarNode, word, (True, False))
+    if tag == _NULL:
+        return None
+    if tag not in (_STR, _INT, _FLOAT, _BOOL):
+        return UNUSUAL
+    try:
+        return loader.construct_scalar_value(yaml.ScalarNode(tag, word))
+    except yaml.YAMLError:
+        return UNUSUAL
+
+
+@lru_cache
+def _reader_of_words() -> Any:
+    return _KubernetesLoader("", Bounds())
+
+
+def _any_documents(text: str | bytes, bounds: Bounds) -> list[Document]:
     _check_bounds(text, bounds)
     loader = _KubernetesLoader(text, bounds)
     documents = []

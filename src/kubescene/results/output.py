@@ -43,6 +43,8 @@ SUMMARY_FILE = "summary.json"
 INDEX_FILE = "pods.index"
 LEDGER_FILE = "ledger.jsonl"
 REPORT_FILE = "report.html"
+AT_ONCE = 1 << 18
+"""So many bytes are written together; at the end of a step, all."""
 OUTDATED = (SUMMARY_FILE, INDEX_FILE, LEDGER_FILE, REPORT_FILE)
 """What tells of a whole run: it goes before another one is written."""
 FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, *OUTDATED)
@@ -60,8 +62,8 @@ class OutputDirectory(Instrument):
             self.path.mkdir(parents=True, exist_ok=True)
             for name in OUTDATED:
                 (self.path / name).unlink(missing_ok=True)
-            self._timeline: BinaryIO = (self.path / TIMELINE_FILE).open("wb")
-            self._explanations: BinaryIO = self.explanations_path.open("wb")
+            self._timeline: BinaryIO = (self.path / TIMELINE_FILE).open("wb", AT_ONCE)
+            self._explanations: BinaryIO = self.explanations_path.open("wb", AT_ONCE)
         except OSError as error:
             raise ConfigurationError(
                 f"cannot write results to {self.path}: {error.strerror}; choose another --out"

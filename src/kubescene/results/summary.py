@@ -2,8 +2,10 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import to_builtins
 
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import format_micro_time
@@ -129,7 +131,7 @@ class Summary:
         return [each for each in self.expectations if not each.holds]
 
     def to_dict(self) -> dict[str, Any]:
-        told = asdict(self)
+        told: dict[str, Any] = to_builtins(self)
         return told if self.outside else {k: v for k, v in told.items() if k != "outside"}
 
     def __repr__(self) -> str:

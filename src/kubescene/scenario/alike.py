@@ -8,9 +8,9 @@ is counts as its name.
 
 from collections import OrderedDict
 
-from kubescene.api.blueprints import HOSTNAME, Blueprint, HostBlueprint
+from kubescene.api.blueprints import Blueprint, HostBlueprint, named, says_host
 from kubescene.api.encoding import encode
-from kubescene.types import JsonObject, ReadOnlyObject
+from kubescene.types import JsonObject
 
 KEPT = 512
 KINDS = ("Pod", "Node")
@@ -50,18 +50,3 @@ def given_name(obj: JsonObject) -> str:
     metadata = obj.get("metadata") if obj.get("kind") in KINDS else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def says_host(obj: JsonObject) -> bool:
-    """Whether this is a node that says in a label that it is the host of its name."""
-    metadata = obj["metadata"]
-    labels = metadata.get("labels") if obj.get("kind") == "Node" else None
-    return isinstance(labels, dict) and labels.get(HOSTNAME) == metadata.get("name")
-
-
-def named(obj: ReadOnlyObject, name: str, *, is_host: bool) -> JsonObject:
-    """The object under another name, sharing all else."""
-    metadata = {**obj["metadata"], "name": name}
-    if is_host:
-        metadata["labels"] = {**metadata["labels"], HOSTNAME: name}
-    return {**obj, "metadata": metadata}

@@ -14,6 +14,7 @@ from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
 from kubescene.scenario.faults import operations_of
 from kubescene.scenario.fields import Field, items_of, record, text
+from kubescene.scenario.fitting import fits, shape_of
 from kubescene.scenario.strictness import misfits
 from kubescene.types import JsonObject
 
@@ -103,6 +104,7 @@ FORMS = {
     "Pod": record("", "", _METADATA, _POD_SPEC, _STATUS, open=True),
 }
 """Of which types the parts must be that are looked at here; the rest is the API's to judge."""
+SHAPES = {kind: shape_of(form) for kind, form in FORMS.items()}
 
 
 @dataclass(slots=True)
@@ -129,6 +131,14 @@ def merged_form(scenario: JsonObject) -> JsonObject:
     return {**kept, "spec": {"operations": operations, **_without(spec, "operations")}}
 
 
+def _check_form(obj: JsonObject, number: int) -> None:
+    kind = str(obj.get("kind"))
+    if kind in SHAPES and fits(obj, SHAPES[kind]):
+        return
+    for fault in misfits(obj, FORMS.get(kind, FORM)):
+        raise ScenarioError(str(fault.error), where=f"object {number} ({obj.get('kind')})")
+
+
 def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) -> Conversion:
     """A scenario that creates these objects: first what others need, then those that run.
 
@@ -140,8 +150,7 @@ def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) ->
         if not isinstance(obj, dict):
             conversion.left_out[type(obj).__name__, "it is not an object"] += 1
             continue
-        for fault in misfits(obj, FORMS.get(str(obj.get("kind")), FORM)):
-            raise ScenarioError(str(fault.error), where=f"object {number} ({obj.get('kind')})")
+        _check_form(obj, number)
         given.append(obj)
     present = {(str(obj.get("kind")), _metadata(obj).get("name")) for obj in given}
     kept = []

@@ -6,14 +6,20 @@ import orjson
 from msgspec import structs
 
 from kubescene.actors import ENGINE
-from kubescene.api.blueprints import Blueprint, ClaimingBlueprint, HostBlueprint
+from kubescene.api.blueprints import (
+    Blueprint,
+    ClaimingBlueprint,
+    HostBlueprint,
+    named,
+    says_host,
+)
 from kubescene.api.encoding import encode
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.alike import AlikeObjects, named, says_host
+from kubescene.scenario.alike import AlikeObjects
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind

@@ -3,7 +3,7 @@
 Codes and their numbers are those of the scheduling framework, since users compare them. [S-1, S-2]
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -41,7 +41,7 @@ class Status:
 
     def by(self, plugin: str) -> "Status":
         """The same answer with the name of the plugin that gave it."""
-        return self if self.plugin else replace(self, plugin=plugin)
+        return self if self.plugin else Status(self.code, self.reasons, plugin)
 
     @classmethod
     def unschedulable(cls, *reasons: str) -> "Status":

@@ -64,12 +64,15 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     """The bounded part of an explanation."""
     names = explanation.nodes
     listed = listed_nodes(explanation, chosen)
-    refused = rejections(explanation, listed)
-    rows = _rows_of(listed, explanation.scored, {each.place for each in refused})
-    taken = [row for _, row in rows]
-    begin = _beginning(taken)
-    candidates = tuple([names[index] for index in listed])
     passed = integers(explanation.feasible[:NODES_LISTED])
+    begin = _agreeing(listed, passed)
+    # Mostly the first nodes examined have all passed, and the chosen one is the last listed.
+    refused = () if _all_passed(listed, begin, explanation) else rejections(explanation, listed)
+    if explanation.scored is not explanation.feasible:
+        begin = _agreeing(listed, integers(explanation.scored[:NODES_LISTED]))
+    rows = _rows_of(listed, begin, explanation.scored, {each.place for each in refused})
+    others = [row for _, row in rows[begin:]]
+    candidates = tuple([names[index] for index in listed])
     return ScheduleResult(
         examined=len(explanation.examined),
         feasible=len(explanation.feasible),
@@ -78,7 +81,7 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
         filter_plugins=explanation.filter_plugins,
         rejections=refused,
         scored=tuple([place for place, _ in rows]),
-        scores=tuple([_listed_scores(each, begin, taken[begin:]) for each in explanation.scores]),
+        scores=tuple([_listed_scores(each, begin, others) for each in explanation.scores]),
     )
 
 
@@ -114,18 +117,32 @@ def _places_in(ascending: Any, listed: Sequence[int]) -> list[int]:
     return places
 
 
+def _agreeing(listed: Sequence[int], passed: Sequence[int]) -> int:
+    """How many nodes at the beginning of both are the same."""
+    for place, (one, other) in enumerate(zip(listed, passed, strict=False)):
+        if one != other:
+            return place
+    return min(len(listed), len(passed))
+
+
+def _all_passed(listed: Sequence[int], begin: int, explanation: Explanation) -> bool:
+    if begin == len(listed):
+        return True
+    return begin == len(listed) - 1 and listed[-1] == explanation.chosen
+
+
 def _rows_of(
-    listed: Sequence[int], scored: Sequence[int], refused: set[int]
+    listed: Sequence[int], begin: int, scored: Sequence[int], refused: set[int]
 ) -> list[tuple[int, int]]:
     """Places of listed nodes and the rows where they stand among those scored.
 
-    Most stand at the beginning, and a node that was refused stands nowhere.
+    The first ones stand at the beginning, and a node that was refused stands nowhere.
     """
-    rows = {index: row for row, index in enumerate(integers(scored[:NODES_LISTED]))}
-    for place, index in enumerate(listed):
-        if index not in rows and place not in refused:
-            rows.update((index, row) for row in _rows_with(scored, index))
-    return [(place, rows[index]) for place, index in enumerate(listed) if index in rows]
+    rows = [(place, place) for place in range(begin)]
+    for place in range(begin, len(listed)):
+        if place not in refused:
+            rows += [(place, row) for row in _rows_with(scored, listed[place])]
+    return rows
 
 
 def _rows_with(scored: Any, index: int) -> list[int]:
@@ -133,14 +150,6 @@ def _rows_with(scored: Any, index: int) -> list[int]:
         return [row for row, each in enumerate(scored) if each == index]
     rows: list[int] = (scored == index).nonzero()[0].tolist()
     return rows
-
-
-def _beginning(rows: Sequence[int]) -> int:
-    """How many of the rows are simply the first ones; mostly all, or all but the chosen node's."""
-    for place, row in enumerate(rows):
-        if place != row:
-            return place
-    return len(rows)
 
 
 def _listed_scores(column: ScoreColumn, begin: int, others: Sequence[int]) -> ListedScores:

@@ -6,10 +6,12 @@ go. Nodes that somebody else created are left alone: a name that is taken is tol
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
+from kubescene.api.blueprints import Blueprint, HostBlueprint, named, says_host
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE
+from kubescene.api.options import WriteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.authoring import ObjectReconciler, controller_of
@@ -178,9 +180,19 @@ def changes(node_set: JsonObject, nodes: Collection[str]) -> list[Write]:
     missing = [name for name in names if name not in nodes]
     surplus = sorted((name for name in nodes if name not in names), key=by_number, reverse=True)
     return [
-        *(Create(made_from(node_set, name)) for name in missing),
+        *created(node_set, missing[:BURST]),
         *(Delete(ObjectRef(NODE, name)) for name in surplus),
     ]
+
+
+def created(node_set: JsonObject, names: Iterable[str]) -> Iterator[Create]:
+    """The nodes of these names, all of them alike."""
+    body = made_from(node_set, "")
+    is_host = says_host(body)
+    blueprint = HostBlueprint(body) if is_host else Blueprint(body)
+    options = WriteOptions(blueprint=blueprint)
+    for name in names:
+        yield Create(named(body, name, is_host=is_host), options=options)
 
 
 def by_number(name: str) -> tuple[int, str]:
