@@ -82,7 +82,16 @@ class Two(AutoscalerPlugin):
     types = ("two.example.com",)
     capabilities = frozenset({Capability.HORIZONTAL_RECOMMENDATION})
 
-    def horizontal_recommendation(self, request):
+    def test_an_output_that_cannot_be_written_is_refused_before_anything_is_simulated(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").write_text("")
+    done = kubescene(str(STEP), "--out", str(tmp_path / "file" / "out"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "file/out cannot be written: Not a directory" in done.stderr
+
+
+def horizontal_recommendation(self, request):
         if request.time_nanos > 60 * 10**9 and FAIL:
             raise RuntimeError("my last words")
         return HorizontalRecommendationResponse(2, "always two")
