@@ -74,15 +74,7 @@ def test_the_input_is_never_written_over(tmp_path: Path) -> None:
     assert file.read_bytes() == STEP.read_bytes()
 
 
-OWN = """
-from kubescene.autoscalers import *
-
-
-class Two(AutoscalerPlugin):
-    types = ("two.example.com",)
-    capabilities = frozenset({Capability.HORIZONTAL_RECOMMENDATION})
-
-    def test_an_output_that_cannot_be_written_is_refused_before_anything_is_simulated(
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_simulated(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -91,7 +83,15 @@ class Two(AutoscalerPlugin):
     assert "file/out cannot be written: Not a directory" in done.stderr
 
 
-def horizontal_recommendation(self, request):
+OWN = """
+from kubescene.autoscalers import *
+
+
+class Two(AutoscalerPlugin):
+    types = ("two.example.com",)
+    capabilities = frozenset({Capability.HORIZONTAL_RECOMMENDATION})
+
+    def horizontal_recommendation(self, request):
         if request.time_nanos > 60 * 10**9 and FAIL:
             raise RuntimeError("my last words")
         return HorizontalRecommendationResponse(2, "always two")
