@@ -74,6 +74,15 @@ def test_the_input_is_never_written_over(tmp_path: Path) -> None:
     assert file.read_bytes() == STEP.read_bytes()
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_simulated(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").write_text("")
+    done = kubescene(str(STEP), "--out", str(tmp_path / "file" / "out"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "file/out cannot be written: Not a directory" in done.stderr
+
+
 OWN = """
 from kubescene.autoscalers import *
 

@@ -3,13 +3,15 @@
 import pytest
 
 from kubescene.clock import SECOND, Stream
+from kubescene.traffic.any_order_slots import AnyOrderSlot
 from kubescene.traffic.arrivals import SpacedArrivals, Spacing
 from kubescene.traffic.connections import LeastConnections
 from kubescene.traffic.flow import Flow
 from kubescene.traffic.kernels import NEVER, Service
+from kubescene.traffic.least_left_first import LeastLeftFirst
 from kubescene.traffic.patterns import constant
 from kubescene.traffic.routing import Batch
-from kubescene.traffic.slots import AnyOrderSlot, InOrderSlot, Slot
+from kubescene.traffic.slots import InOrderSlot, Slot
 
 END = 20 * SECOND
 
@@ -110,3 +112,22 @@ def test_slots_in_order_are_like_those_in_any_order(seed: int) -> None:
     fast = left_slot(InOrderSlot(1, service, io, 2, 0), seed)
     assert fast == left_slot(AnyOrderSlot(1, service, io, 2, 0), seed)
     assert len(fast) == 300
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_slots_in_any_order_are_like_the_processors_of_replicas(seed: int) -> None:
+    stream = Stream(500 + seed)
+    timeout = (NEVER, stream.below(40), stream.below(400))[stream.below(3)]
+    limit, ceiling = stream.below(4) * stream.below(2), stream.below(3)
+    service = Service(1, timeout=timeout, drawn=True, limit=limit, ceiling=ceiling)
+    slot, now, over = AnyOrderSlot(1, service, 0, 3, 0), 0, []
+    arrivals, demands = [], []
+    for _ in range(1500):  # many enough that the slot forgets some
+        now += stream.below(1 + seed)
+        over += slot.leave(now + 1)
+        arrivals.append(now)
+        demands.append(stream.below(60))
+        slot.admit(now, demands[-1])
+    over += slot.leave(1 << 40)
+    served = LeastLeftFirst(service, 3, 0).serve(arrivals, range(1500), demands, 1 << 40)
+    assert over == served.instants

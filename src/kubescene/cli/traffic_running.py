@@ -114,12 +114,19 @@ def read(file: Path, settings: Sequence[str]) -> tuple[TrafficRun, Path | None]:
 
 
 def check_output(file: Path, out: Path) -> None:
-    """Never write over the run that is read; a summary that is there means a complete run."""
+    """Never write over the run that is read; a summary that is there means a complete run.
+
+    A directory that cannot be had is told before anything is simulated.
+    """
     if not str(out):
         raise ConfigurationError("--out must name a directory")
     if (out / "traffic.yaml").resolve() == file.resolve():
         raise ConfigurationError(f"--out {out} would write over {file}: choose another directory")
-    (out / SUMMARY_FILE).unlink(missing_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / SUMMARY_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"--out {out} cannot be written: {error.strerror}") from error
 
 
 def tell(result: TrafficResult, *, as_json: bool, quiet: bool) -> int:

@@ -10,13 +10,14 @@ earliest instant has come at which somebody may leave it. Among equals the next 
 target is taken.
 """
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 
 import numpy as np
 
+from kubescene.traffic.any_order_slots import AnyOrderSlot
 from kubescene.traffic.kernels import NEVER, Service
 from kubescene.traffic.routing import Batch, Division, parts_of
-from kubescene.traffic.slots import Slot, slot_of
+from kubescene.traffic.slots import InOrderSlot, Slot
 
 
 class LeastConnections:
@@ -37,7 +38,8 @@ class LeastConnections:
         return room
 
     def joined(self, number: int, capacity: int, now: int) -> None:
-        self._slots.append(slot_of(number, self._service, self._io, capacity, now))
+        kind = InOrderSlot if self._service.in_order else AnyOrderSlot
+        self._slots.append(kind(number, self._service, self._io, capacity, now))
         self._inside.append(0)
         self._renumber()
 
@@ -85,29 +87,41 @@ class LeastConnections:
 
         Answers how many are inside where somebody left, the least of them.
         """
-        bounds, waits, places, fewest = self._bounds, self._waits, self._places, NEVER
+        bounds, waits, places, inside = self._bounds, self._waits, self._places, self._inside
+        fewest = NEVER
         while bounds and bounds[0][0] <= now:
-            instant, number = heappop(bounds)
+            instant, number = bounds[0]
             place = places.get(number)
-            if place is not None and self._slots[place].bound == instant:
-                self._look(place, now + 1)
-                fewest = min(fewest, self._inside[place])
+            if place is None or self._slots[place].bound != instant:
+                heappop(bounds)  # An older bound, or of one that has gone.
+                continue
+            slot = self._slots[place]
+            self._left(place, slot.leave(now + 1))
+            if slot.bound < NEVER:
+                heapreplace(bounds, (slot.bound, number))
+            else:
+                heappop(bounds)
+            fewest = min(fewest, inside[place])
         while waits and waits[0][0] <= now:
             place = places.get(heappop(waits)[1])
             if place is not None:
-                self._inside[place] -= 1
-                fewest = min(fewest, self._inside[place])
+                inside[place] -= 1
+                fewest = min(fewest, inside[place])
         return fewest
+
+    def _left(self, place: int, over: list[int]) -> None:
+        """These have left a CPU and are inside until then."""
+        if self._io:
+            number = self._slots[place].number
+            for instant in over:
+                heappush(self._waits, (instant, number))
+        else:
+            self._inside[place] -= len(over)
 
     def _look(self, place: int, until: int) -> None:
         """Whoever leaves a CPU before ``until``, and when the next one may."""
         slot = self._slots[place]
-        over = slot.leave(until)
-        if self._io:
-            for instant in over:
-                heappush(self._waits, (instant, slot.number))
-        else:
-            self._inside[place] -= len(over)
+        self._left(place, slot.leave(until))
         if slot.bound < NEVER:
             heappush(self._bounds, (slot.bound, slot.number))
 

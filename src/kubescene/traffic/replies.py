@@ -86,24 +86,26 @@ def _tallies(result: TrafficResult) -> Iterator[list[_Row]]:
 
 def _tallies_of_columns(result: TrafficResult) -> Iterator[list[_Row]]:
     """The same as `tally_lines`, from columns alone."""
-    columns, replicas = result.requests, list(count_tallies(result.counts, result.end))
-    inside = columns.outcome != Outcome.REFUSED
-    left = inside & (columns.outcome != Outcome.OPEN)
-    failed = columns.outcome >= FAILED[0]
+    requests, replicas = result.requests, list(count_tallies(result.counts, result.end))
+    inside = requests.outcome != Outcome.REFUSED
+    left = inside & (requests.outcome != Outcome.OPEN)
+    failed = requests.outcome >= FAILED[0]
     lines = (
         _counted(replicas, "ReplicasActive"),
         _counted(replicas, "ReplicasDesired"),
-        levels(columns.completed[failed]),
-        levels(columns.arrived[inside], columns.completed[left]),
+        levels(requests.completed[failed]),
+        levels(requests.arrived[inside], requests.completed[left]),
     )
     times, tallies = map(np.concatenate, zip(*lines, strict=True))
-    which = np.repeat(np.arange(len(lines)), [len(instants) for instants, _ in lines])
+    stock = np.repeat(np.arange(len(lines), dtype=np.int8), [len(each) for each, _ in lines])
     # Lines are in order of their names, and stay so where instants are equal.
     order = np.argsort(times, kind="stable")
-    stocks = np.empty(len(lines), dtype=object)
-    stocks[:] = [_stock(*stock) for stock in STOCKS]
-    stocks = stocks[which[order]]
-    return _rows(Tally, (times[order], stocks, tallies[order]))
+    names = np.empty(len(lines), dtype=object)
+    names[:] = [_stock(*each) for each in STOCKS]
+    for first in range(0, len(order), ROWS_AT_ONCE):
+        here = order[first : first + ROWS_AT_ONCE]
+        columns = (times[here], names[stock[here]], tallies[here])
+        yield list(map(Tally, *(column.tolist() for column in columns)))
 
 
 @cache

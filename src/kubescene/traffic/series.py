@@ -123,10 +123,10 @@ def _lines(name: str, instants: Integers, tallies: Integers) -> Iterator[TallyLi
 def levels(up: Integers, down: Integers | None = None) -> tuple[Integers, Integers]:
     """Instants, and the running level from each on: one for each at which it changes."""
     instants = up if down is None else np.concatenate((up, down))
-    changes = np.ones(len(instants), dtype=np.int64)
+    changes = np.ones(len(instants), dtype=np.int8)
     changes[len(up) :] = -1
     order = np.argsort(instants, kind="stable")
-    instants, tallies = instants[order], np.cumsum(changes[order])
+    instants, tallies = instants[order], np.cumsum(changes[order], dtype=np.int64)
     last = np.ones(len(instants), dtype=np.bool_)
     np.not_equal(instants[1:], instants[:-1], out=last[:-1])
     return instants[last], tallies[last]

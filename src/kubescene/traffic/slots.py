@@ -1,12 +1,10 @@
 """Replicas as a router plays them: one request comes, some have left.
 
 The same rules as `kernels`, for requests that come one at a time. `InOrderSlot` is for services of
-which the oldest request leaves first; `AnyOrderSlot` collects those who come and has a processor
-serve them when one of them may have left.
+which the oldest request leaves first; those of all others are in `any_order_slots`.
 """
 
 from kubescene.traffic.kernels import NEVER, Service
-from kubescene.traffic.least_left_first import LeastLeftFirst
 
 MOST_GONE = 256
 """So many who have left are remembered before they are forgotten all at once."""
@@ -36,20 +34,16 @@ class Slot:
         raise NotImplementedError
 
 
-def slot_of(number: int, service: Service, io: int, capacity: int, now: int) -> Slot:
-    kind = InOrderSlot if service.in_order else AnyOrderSlot
-    return kind(number, service, io, capacity, now)
-
-
 class InOrderSlot(Slot):
     """Those from ``head`` on are inside; those that have no tag yet wait."""
 
-    __slots__ = ("_arrived", "_capacity", "_head", "_limit", "_tags", "_time", "_work")
+    __slots__ = ("_arrived", "_capacity", "_head", "_limit", "_tags", "_time", "_timeout", "_work")
 
     def __init__(self, number: int, service: Service, io: int, capacity: int, now: int) -> None:
         super().__init__(number, service, io)
         self._capacity = capacity
         self._limit = service.limit or NEVER
+        self._timeout = service.timeout
         self._time = now
         self._work = 0
         self._head = 0
@@ -63,7 +57,7 @@ class InOrderSlot(Slot):
             self._work += (at - self._time) * self._capacity // sharing
         else:
             self._work = 0
-            self.bound = at + min(-(-demand // self._capacity), self.service.timeout)
+            self.bound = at + min(-(-demand // self._capacity), self._timeout)
         if sharing < self._limit:
             tags.append(self._work + demand)
         self._time = at
@@ -72,7 +66,7 @@ class InOrderSlot(Slot):
 
     def leave(self, until: int) -> list[int]:
         tags, arrived, head, t, work = self._tags, self._arrived, self._head, self._time, self._work
-        demand, timeout, capacity, io = *self.service[:2], self._capacity, self.io
+        timeout, capacity, io = self._timeout, self._capacity, self.io
         over, up = [], capacity - 1
         self.bound = NEVER
         while sharing := len(tags) - head:
@@ -87,7 +81,7 @@ class InOrderSlot(Slot):
             over.append(min(leaves + io, deadline))
             head += 1
             if len(tags) < len(arrived):
-                tags.append(work + demand)
+                tags.append(work + self.service.demand)
         self._time, self._work, self._head = t, work, head
         if head > MOST_GONE:
             del tags[:head], arrived[:head]
@@ -98,38 +92,3 @@ class InOrderSlot(Slot):
         if sharing := len(self._tags) - self._head:
             self._work += (now - self._time) * self._capacity // sharing
         self._time, self._capacity = now, capacity
-
-
-class AnyOrderSlot(Slot):
-    """Requests are known to the processor by the instants of their arrival."""
-
-    __slots__ = ("_arrivals", "_demands", "_fastest", "_processor")
-
-    def __init__(self, number: int, service: Service, io: int, capacity: int, now: int) -> None:
-        super().__init__(number, service, io)
-        self._processor = LeastLeftFirst(service, capacity, now)
-        self._fastest = min(capacity, service.ceiling or capacity)
-        self._arrivals: list[int] = []
-        self._demands: list[int] = []
-
-    def admit(self, at: int, demand: int) -> int:
-        self._arrivals.append(at)
-        self._demands.append(demand)
-        soonest = at + min(-(-demand // self._fastest), self.service.timeout)
-        self.bound = min(self.bound, soonest)
-        return self.bound
-
-    def leave(self, until: int) -> list[int]:
-        arrivals, demands, io, timeout = self._arrivals, self._demands, self.io, self.service[1]
-        self._arrivals, self._demands = [], []
-        if len(arrivals) == 1 and self.bound < until and not self._processor.sharing:
-            leaves, self.bound = self.bound, NEVER  # It was alone.
-            return [min(leaves + io, arrivals[0] + timeout)]
-        came, ended, _ = self._processor.serve(arrivals, arrivals, demands, until)
-        self.bound = self._processor.bound
-        pairs = zip(came, ended, strict=True)
-        return [min(end + io, arrived + timeout) for arrived, end in pairs]
-
-    def resize(self, capacity: int, now: int) -> None:
-        self._processor.resize(capacity, now)
-        self._fastest = min(capacity, self.service.ceiling or capacity)

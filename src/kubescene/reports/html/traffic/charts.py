@@ -5,7 +5,7 @@ Colours and widths are classes of the style sheet, so that both themes have thei
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import floor, log10
+from math import floor, inf, log10
 
 from kubescene.clock import SECOND
 from kubescene.markup import Markup, h
@@ -20,7 +20,8 @@ Point = tuple[float, float]
 class Line:
     """A series. ``tone`` is its class; ``steps`` keeps a level until the next point.
 
-    A line on the ``right`` has its own axis there.
+    A line on the ``right`` has its own axis there. Points that are more than ``near`` seconds apart
+    are not joined: nothing is known of the time between them.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Line:
     steps: bool = False
     right: bool = False
     shape: str = "line"
+    near: float = inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +155,29 @@ def shape(chart: Chart, line: Line, highest: float) -> Markup:
 
 
 def path(chart: Chart, line: Line, highest: float) -> Iterator[str]:
-    before = ""
-    for index, (at, level) in enumerate(line.points):
+    return (stairs if line.steps else strokes)(chart, line, highest)
+
+
+def strokes(chart: Chart, line: Line, highest: float) -> Iterator[str]:
+    """From point to point; one that has no neighbour is a dot."""
+    before: float | None = None
+    for at, level in line.points:
         x, y = place_of(chart, at), height_of(chart, level, highest)
-        if index and line.steps:
-            yield f"H{x}"
-            if y != before:
-                yield f"V{y}"
+        joined = before is not None and at - before <= line.near
+        yield f"L{x} {y}" if joined else f"M{x} {y}h0"
+        before = at
+
+
+def stairs(chart: Chart, line: Line, highest: float) -> Iterator[str]:
+    before = ""
+    for at, level in line.points:
+        x, y = place_of(chart, at), height_of(chart, level, highest)
+        if not before:
+            yield f"M{x} {y}"
         else:
-            yield f"{'L' if index else 'M'}{x} {y}"
+            yield f"H{x}" if y == before else f"H{x}V{y}"
         before = y
-    if line.steps and line.points:
+    if before:
         yield f"H{place_of(chart, chart.end)}"
 
 

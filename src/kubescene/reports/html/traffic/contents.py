@@ -69,7 +69,7 @@ def response_times(result: TrafficResult) -> Chart:
 
 
 def percentiles(result: TrafficResult) -> Chart:
-    """Percentiles of the requests that succeeded, by when they completed."""
+    """Percentiles of the requests that succeeded, by when they completed; gaps where none did."""
     columns = result.requests
     done = columns.outcome == Outcome.OK
     ends, times = columns.completed[done], (columns.completed - columns.arrived)[done]
@@ -82,7 +82,10 @@ def percentiles(result: TrafficResult) -> Chart:
         for percent, points in rows.items():
             points.append((seconds(place * step + step // 2), percentile_s(own, percent)))
     tones = {50: "good", 95: "wait", 99: "bad"}
-    lines = [Line(f"p{percent}", points, tones[percent]) for percent, points in rows.items()]
+    lines = [
+        Line(f"p{percent}", points, tones[percent], near=1.5 * seconds(step))
+        for percent, points in rows.items()
+    ]
     return Chart("Response-time percentiles", seconds(result.end), lines, 200, "seconds")
 
 

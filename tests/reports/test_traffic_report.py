@@ -1,0 +1,75 @@
+"""The report of a traffic run: what its charts claim, and the page in a real browser."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import Browser, chromium
+from kubescene.reports.html.traffic import write_traffic_report
+from kubescene.reports.html.traffic.charts import Chart, Line, path
+from kubescene.reports.html.traffic.contents import percentiles
+from kubescene.traffic import TrafficResult, TrafficSpec, run
+from kubescene.traffic.loading import spec_of
+
+PROGRAM = chromium()
+in_a_browser = pytest.mark.skipif(
+    PROGRAM is None, reason="no chromium on PATH: scripts/install-chromium installs one"
+)
+RUNS: dict[str, dict[str, Any]] = {
+    "form": {"traffic": {"pattern": "ramp"}},
+    "nothing": {"traffic": {"pattern": "uniform", "uniform": {"numberOfRequests": 0}}},
+    "one": {"traffic": {"pattern": "replay", "replay": {"arrivals": ["3s"]}}},
+    "short": {"duration": "1ns"},
+    "refused": {"replicas": {"initial": 0}},
+    "faithful": {"mode": "faithful", "duration": "30s"},
+}
+
+
+def result(name: str) -> TrafficResult:
+    spec: TrafficSpec = spec_of(RUNS[name])
+    return run(spec)
+
+
+def drawn(points: list[tuple[float, float]], **line: object) -> str:
+    chart = Chart("any", 10.0, ())
+    return "".join(path(chart, Line("any", points, "info", **line), 1.0))  # type: ignore[arg-type]
+
+
+def test_a_line_is_not_drawn_where_nothing_is_known() -> None:
+    points = [(1.0, 0.0), (2.0, 0.5), (7.0, 1.0)]
+    assert drawn(points).count("M") == 1
+    assert drawn(points, near=1.5).count("M") == 2
+    assert drawn(points, near=1.5).endswith("h0"), "one that has no neighbour is a dot"
+    assert drawn(points, steps=True).count("M") == 1
+
+
+def test_percentiles_have_gaps_where_no_request_succeeded() -> None:
+    """The form's ramp on one replica: after some seconds everybody times out, for a while."""
+    for line in percentiles(result("form")).lines:
+        times = [at for at, _ in line.points]
+        assert max(later - before for before, later in pairwise(times)) > line.near
+        assert drawn(list(line.points), near=line.near).count("M") > 1
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert PROGRAM is not None
+    with Browser(PROGRAM) as running:
+        yield running
+
+
+@in_a_browser
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_browser_has_nothing_to_complain_about(
+    browser: Browser, tmp_path: Path, name: str, dark: bool
+) -> None:
+    file = write_traffic_report(result(name), tmp_path / "report.html")
+    page = browser.open(file.as_uri(), dark=dark)
+    assert page.complaints == []
+    assert page.requests == [file.as_uri()]
+    assert page.evaluate("document.querySelectorAll('svg.chart').length") >= 2
