@@ -118,6 +118,6 @@ def test_one_that_cannot_renew_it_is_stopped_before_another_may_take_it(
     monkeypatch.setattr(one, "try_once", fail)
     one.when_lost(stopped.set)
     assert stopped.wait(PATIENCE_S)
-    assert "could not be renewed for 10 s" in one.lost
+    assert "could not be renewed for 30 s" in one.lost
     assert "the cable is out" in one.lost
     assert clock.now() - start < LASTS_S * SECOND

@@ -20,9 +20,9 @@ from kubescene.registry.bootstrap import KEEP_ANNOTATION
 from kubescene.types import JsonObject
 
 PLACE = ObjectRef(LEASE, "kubescene-controller", "kube-system")
-LASTS_S = 15
-GIVES_UP_S = 10
-"""For how long renewing may fail: less than it lasts, so that two never play at once."""
+LASTS_S = 40
+GIVES_UP_S = 30
+"""For how long renewing may fail, as with watches: less than it lasts, or two would play at once."""
 RENEWS_S = 2.0
 WAITING = (
     "{holder} plays here already ({place}): waiting until it ends. One that was killed is "
