@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from kubescene.clock import SECOND, VirtualClock
+from kubescene.clock import SECOND, VirtualClock, WallClock, parse_time
 from kubescene.errors import UnreachableError
 from kubescene.outside.remote import leadership as module
 from kubescene.outside.remote.leadership import LASTS_S, PLACE, Leadership
@@ -41,6 +41,7 @@ def test_the_second_has_to_wait(pair: tuple[Leadership, Leadership], server: Api
         lease = user.get(PLACE)
     assert lease["spec"]["holderIdentity"] == "one"
     assert lease["spec"]["leaseTransitions"] == 0
+    assert abs(parse_time(lease["spec"]["renewTime"]) - WallClock().now()) < PATIENCE_S * SECOND
     assert lease["metadata"]["annotations"] == {"kubescene.dev/keep": "true"}
 
 
