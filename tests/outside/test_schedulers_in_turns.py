@@ -12,6 +12,7 @@ from kubescene.testing.__main__ import main
 from kubescene.testing.comparing_schedulers import Differences, OtherScheduler, command_of, ours
 from kubescene.timeline.pod_facts import PodScheduled
 from kubescene.types import JsonObject
+from outside.random_scenarios import random_scenario
 from outside_runs import create, done, scenario, stage
 from real_programs import require_program
 
@@ -168,6 +169,19 @@ def test_every_decision_is_that_of_our_scheduler(name: str, other: OtherSchedule
     here = ours(story(name))
     assert len(here) >= 18
     assert list(Differences(here, other.play(story(name))).lines()) == []
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_random_scenarios_and_configurations_are_decided_alike(
+    seed: int, binary: str, tmp_path: Path
+) -> None:
+    made = random_scenario(seed)
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(yaml.safe_dump(made["spec"]["simulation"]["schedulerConfig"]))
+    here = ours(made)
+    assert len(here) >= 10
+    with OtherScheduler(f"{binary} --config {config} {{settings}}") as other:
+        assert list(Differences(here, other.play(made)).lines()) == []
 
 
 def test_pods_are_tried_again_in_the_order_of_our_queue(other: OtherScheduler) -> None:

@@ -97,6 +97,17 @@ def test_each_flag_is_looked_at(arguments: list[str], told: str) -> None:
     assert missing_settings(GOOD, [*arguments, *recommended_arguments(arguments)]) == []
 
 
+@pytest.mark.parametrize("gate", ["GangScheduling", "AllAlpha"])
+def test_gangs_are_the_authors_business(gate: str) -> None:
+    """Without them it is another scheduler, with them one that never stands still."""
+    arguments = [FLAGS[0], f"--feature-gates=OpportunisticBatching=false,{gate}=true"]
+    (missing,) = missing_settings(GOOD, arguments)
+    assert missing.startswith("--feature-gates GangScheduling is true, must be false: a gang that")
+    added = recommended_arguments(arguments)
+    assert missing_settings(GOOD, [*arguments, *added]) == [missing]
+    assert missing_settings(GOOD, [*arguments, "--feature-gates=GangScheduling=false"]) == []
+
+
 def test_without_a_document_the_flags_of_the_client_count() -> None:
     fast = ["--kube-api-qps=10000", "--kube-api-burst", "20000"]
     assert not any("kube-api" in each for each in missing_settings(None, fast))

@@ -57,6 +57,12 @@ def test_equal_runs_are_one_calm_line() -> None:
     assert markdown(same) == "✅ one and other are equal: 3 pods, no difference\n"
 
 
+def test_a_title_is_not_broken_at_the_width_of_a_narrow_table() -> None:
+    builder = ScenarioBuilder("s").create(make_node("n")).create(make_pod("p")).done()
+    runs = [kubescene.run(builder, seed=seed) for seed in (1, 2)]
+    assert "What they were given" in shown(compare(*runs, names=("one", "other")))
+
+
 def test_equal_outcomes_of_different_inputs_show_the_inputs() -> None:
     same = compare(played(80), played(90), names=("one", "two"))
     assert same.equal

@@ -77,6 +77,7 @@ def is_scenario(obj: Any) -> bool:
 def told(conversion: Conversion) -> Iterator[str]:
     """What was kept and what was left out, for the one who asked."""
     operations = len(conversion.scenario["spec"]["operations"]) - 1
-    yield f"{operations} objects are created; statuses and what servers fill in are left out"
+    created = "1 object is created" if operations == 1 else f"{operations} objects are created"
+    yield f"{created}; statuses and what servers fill in are left out"
     for (kind, why), times in sorted(conversion.left_out.items()):
         yield f"left out: {times} x {kind} ({why})"

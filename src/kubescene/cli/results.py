@@ -1,5 +1,6 @@
 """``kubescene results``: a run as tables, on the terminal or in a file."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ def give(table: Table[Any], wish: Wish) -> None:
     if wish.out is not None:
         save(table, wish.out, wish.format)
         return
-    for part in parts(table, wish.format):
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for part in parts(table, wish.format, width):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
 
@@ -69,10 +71,10 @@ def save(table: Table[Any], path: Path, form: Format) -> None:
         ) from error
 
 
-def parts(table: Table[Any], form: Format) -> Iterator[bytes]:
-    """The text of a table, piece by piece."""
+def parts(table: Table[Any], form: Format, width: int | None = None) -> Iterator[bytes]:
+    """The text of a table, piece by piece; ``width`` is that of a terminal."""
     if form == "csv":
         return (line.encode() for line in table.csv_lines())
     if form == "json":
         return table.json_lines()
-    return (line.encode() for line in text_lines(table))
+    return (line.encode() for line in text_lines(table, width))

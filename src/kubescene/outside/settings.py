@@ -21,6 +21,7 @@ LEAST_UNSCHEDULABLE = 24 * 60 * MINUTE
 UNSCHEDULABLE_FLAG = "pod-max-in-unschedulable-pods-duration"
 BATCHING = "OpportunisticBatching"
 ASYNC_CALLS = "SchedulerAsyncAPICalls"
+GANGS = "GangScheduling"
 PRIORITY_SORT = "PrioritySort"
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
@@ -60,7 +61,7 @@ def recommended_configuration(base: Mapping[str, Any] | None = None) -> JsonObje
     """A configuration with all that is needed; what else the given one says stays.
 
     Extenders stay, too, and so do a queue order and profiles of one's own: only their author
-    knows whether they can go.
+    knows whether they can go. So it is with gangs.
     """
     config = dict(base or {"apiVersion": API_VERSION, "kind": KIND})
     client = dict(_member(config, "clientConnection"))
@@ -143,6 +144,9 @@ def _of_gates(flags: Flags) -> Iterator[str]:
     if is_on(gates, ASYNC_CALLS, default=False):
         why = "its loop no longer waits for its own requests, so it cannot be made to stand still"
         yield _told(f"--{GATES} {ASYNC_CALLS}", "true", "false", why)
+    if gates.get(GANGS, gates.get("AllAlpha", False)):
+        why = "a gang that does not fit is tried again at once, and it never comes to a stand"
+        yield _told(f"--{GATES} {GANGS}", "true", "false", why)
 
 
 def _gate(gates: Mapping[str, bool], name: str, default: str) -> str:

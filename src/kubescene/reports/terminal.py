@@ -92,8 +92,13 @@ def headline(summary: Summary) -> RenderableType:
     return title
 
 
+WIDEST_TITLE = 60
+
+
 def plain_table(title: str, *columns: tuple[str, str]) -> Table:
+    """A table that is as wide as its title: rich would break that at the table's width."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.min_width = min(WIDEST_TITLE, max(map(len, title.splitlines())))
     for name, justify in columns:
         table.add_column(name, justify=justify, header_style="dim")  # type: ignore[arg-type]
     return table

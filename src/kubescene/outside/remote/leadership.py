@@ -14,15 +14,15 @@ from kubescene.actors import Actor
 from kubescene.api.kinds import LEASE
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient
-from kubescene.clock import SECOND, Clock, ScaledClock, format_micro_time
+from kubescene.clock import SECOND, Clock, ScaledClock, WallClock, format_micro_time
 from kubescene.errors import AlreadyExistsError, ApiError, ConflictError
 from kubescene.registry.bootstrap import KEEP_ANNOTATION
 from kubescene.types import JsonObject
 
 PLACE = ObjectRef(LEASE, "kubescene-controller", "kube-system")
-LASTS_S = 15
-GIVES_UP_S = 10
-"""For how long renewing may fail: less than it lasts, so that two never play at once."""
+LASTS_S = 40
+GIVES_UP_S = 30
+"""For how long renewing may fail, as a watch may. It must be less than it lasts."""
 RENEWS_S = 2.0
 WAITING = (
     "{holder} plays here already ({place}): waiting until it ends. One that was killed is "
@@ -37,7 +37,7 @@ class Leadership:
 
     def __init__(self, endpoint: Endpoint, identity: str = "", clock: Clock | None = None) -> None:
         self._clock = clock or ScaledClock(1)
-        self.identity = identity or f"{socket.gethostname()}_{os.getpid()}_{self._clock.now():x}"
+        self.identity = identity or f"{socket.gethostname()}_{os.getpid()}_{WallClock().now():x}"
         self.lost = ""
         """Why it may not play any more."""
         self._client = HttpClient(endpoint, Actor("kubescene-controller"), timeout_s=5)
@@ -120,7 +120,7 @@ class Leadership:
         return {**kind, "metadata": metadata, "spec": self._spec({})}
 
     def _spec(self, before: JsonObject) -> JsonObject:
-        now = format_micro_time(self._clock.now())
+        now = format_micro_time(WallClock().now())
         is_new = before.get("holderIdentity") != self.identity
         return {
             "holderIdentity": self.identity,
