@@ -1,4 +1,7 @@
-"""Tables of results as aligned text, as kubectl shows its own: no borders, no wrapping."""
+"""Tables of results as aligned text, as kubectl shows its own: no borders, no wrapping.
+
+So they are for pipes; `fitting` makes them fit into a terminal.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
