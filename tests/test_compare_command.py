@@ -167,6 +167,17 @@ def test_a_difference_that_no_directory_tells_is_said_to_be_unknown(tmp_path: Pa
     assert "moved by Mine 1" in told
 
 
+def test_a_run_that_was_cut_short_is_the_difference_itself(tmp_path: Path) -> None:
+    builder = ScenarioBuilder("cut").create(make_node("n").cpu("4")).step(2)
+    kubescene.run(builder.create(make_pod("p").cpu("1")).done(), out=tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    timeline = tmp_path / "b" / "timeline.jsonl"
+    timeline.write_bytes(b"".join(timeline.read_bytes().splitlines(keepends=True)[:3]))
+    told = " ".join(command("compare", tmp_path / "a", tmp_path / "b").stdout.split())
+    assert f"what {tmp_path / 'b'} did not come to counts as different" in told
+    assert "something that a run does not keep" not in told
+
+
 class Wanting(ScorePlugin):
     name = "Mine"
     wanted = ""

@@ -48,7 +48,8 @@ class TimelineSource(RunSource):
         self.place = str(path)
         try:
             with path.open("rb") as file:
-                header = read_header(file.readline(), path)
+                first = file.readline()
+            header = read_header(first if first.endswith(b"\n") else b"", path)
         except OSError as error:
             raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
         self.scenario, self.seed, self.version = header.scenario, header.seed, header.kubescene
