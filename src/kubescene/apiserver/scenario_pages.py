@@ -69,7 +69,7 @@ class ScenarioPages:
 
     async def _result(self, name: str, request: Request) -> Response:
         del request
-        return json_response(await self._of(name, lambda run: run.scenario.header()))
+        return json_response(await self._of(name, LiveRun.result))
 
     async def _timeline(self, name: str, request: Request) -> Response:
         del request
