@@ -1,5 +1,6 @@
 """The ledger that a run leaves behind is that of its timeline, or it is not used."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,16 @@ def test_columns_share_what_pods_share(folder: Path) -> None:
     columns = columns_of(from_lines(folder))
     assert len(columns.texts) == len(set(columns.texts))
     assert len(columns.asks) == len({str(each) for each in columns.asks})
+
+
+def test_a_run_whose_sums_need_more_than_64_bits_has_its_files_and_frames(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("huge").create(make_node("n").memory("7Ei"))
+    pods = make_pod("p-$(INDEX)").memory("7Ei").on("n")
+    kubescene.run(scenario.create(pods, count=3).done(), out=tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_bytes())
+    whole = summary["nodes"][0]["requested"]["memory"]
+    assert whole == 3 * 7 * 2**60 > 1 << 63
+    frame = open_run(tmp_path).tables()["nodes"].frame()
+    assert frame["memory_requested"].to_list() == [float(whole)]
+    assert frame["cpu_requested"].dtype.is_integer()
+    assert f"{whole}" in open_run(tmp_path).tables()["nodes"].csv()
