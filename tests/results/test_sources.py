@@ -211,6 +211,14 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
         open_run(tmp_path / "notes.txt")
 
 
+def test_what_lies_beside_a_run_leads_to_it(folder: Path) -> None:
+    for name in ("summary.json", "ledger.jsonl", "explanations.jsonl", "pods.index"):
+        with pytest.raises(ConfigurationError, match=r"is only a part of the run in .*run: name"):
+            open_run(folder / name)
+    with pytest.raises(ConfigurationError, match=r"no run directory.*there are runs in it: .*run$"):
+        open_run(folder.parent)
+
+
 @pytest.mark.parametrize("part", [0, 1, 40])
 def test_a_header_that_was_cut_is_no_other_schema(folder: Path, part: int) -> None:
     (folder / "timeline.jsonl").write_bytes(lines_of(folder)[0][:part])
