@@ -63,6 +63,13 @@ def test_columns_go_as_late_as_possible(run: RunSource) -> None:
     assert set(first_gone) <= {"owner", "ended_step", "ended_s", "preempted_by", "other"}
 
 
+def test_a_terminal_that_is_just_wide_enough_shows_everything(run: RunSource) -> None:
+    table = run.tables()["steps"]
+    widest = max(len(line) - 1 for line in text_lines(table))
+    assert fitted(table, widest).left_out == []
+    assert len(fitted(table, widest - 1).left_out) == 1
+
+
 def test_texts_stand_in_several_lines_and_lose_no_word(run: RunSource) -> None:
     table = run.tables()["attempts"]
     (message,) = [row.message for row in table if row.message]
