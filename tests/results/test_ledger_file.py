@@ -152,6 +152,13 @@ def test_a_ledger_that_was_cut_is_not_used(folder: Path, part: float) -> None:
     assert kept(folder) is None
 
 
+def test_a_ledger_that_cannot_be_read_is_not_needed(folder: Path) -> None:
+    (folder / "ledger.jsonl").unlink()
+    assert kept(folder) is None
+    (folder / "ledger.jsonl").mkdir()
+    assert open_run(folder).measures()["pods_bound"] == 1
+
+
 def test_a_run_that_fails_leaves_no_ledger_of_the_one_before(folder: Path) -> None:
     (folder / "ledger.jsonl").write_bytes(b"of an earlier run")
     failing = ScenarioBuilder("fails").delete("v1", "Pod", "nobody").done()
