@@ -15,10 +15,13 @@ from kubescene.api.yaml_text import dump_yaml
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from kubescene.cli.scheduler import scheduler_with
+from kubescene.clock import WallClock
+from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, ScorePlugin
 from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.sources import scheduler_options
 from kubescene.testing import make_node, make_pod
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -167,6 +170,17 @@ def test_a_difference_that_no_directory_tells_is_said_to_be_unknown(tmp_path: Pa
     assert "moved by Mine 1" in told
 
 
+def test_a_run_that_was_cut_short_is_the_difference_itself(tmp_path: Path) -> None:
+    builder = ScenarioBuilder("cut").create(make_node("n").cpu("4")).step(2)
+    kubescene.run(builder.create(make_pod("p").cpu("1")).done(), out=tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    timeline = tmp_path / "b" / "timeline.jsonl"
+    timeline.write_bytes(b"".join(timeline.read_bytes().splitlines(keepends=True)[:3]))
+    told = " ".join(command("compare", tmp_path / "a", tmp_path / "b").stdout.split())
+    assert f"what {tmp_path / 'b'} did not come to counts as different" in told
+    assert "something that a run does not keep" not in told
+
+
 class Wanting(ScorePlugin):
     name = "Mine"
     wanted = ""
@@ -181,7 +195,7 @@ def test_a_damaged_explanation_is_told_and_the_rest_compared(runs: Path, tmp_pat
     result = command("compare", runs / "a", copy)
     assert result.exit_code == 1
     told = " ".join(result.stdout.split())
-    assert "these are not explanations as this Kubescene writes them" in told
+    assert "these are not explanations as this Kubescene reads them" in told
     assert "2 pods went elsewhere" in told
 
 
@@ -341,6 +355,19 @@ def test_runs_of_servers_are_compared_like_directories(served: str, runs: Path) 
     assert "2 pods went elsewhere; moved by NodeResourcesFit 2" in result.stdout
     assert f"{served}#spread" in result.stdout
     assert command("compare", f"{served}#spread", f"{served}#again").exit_code == 0
+
+
+def test_what_a_server_was_started_with_is_compared_too(served: str, runs: Path) -> None:
+    options = ClusterOptions(events=True, scheduler=scheduler_options(PACK))
+    with Server(Cluster(options, clock=WallClock()), port=0) as packing:
+        http = Http(packing.host, packing.port)
+        play(http, scenario())
+        http.close()
+        told = command("compare", f"{served}#spread", packing.url).stdout
+        same = command("compare", runs / "b", packing.url)
+    assert "NodeResourcesFit, args.scoringStrategy.type" in told
+    assert same.exit_code == 0
+    assert "were given" not in same.stdout
 
 
 def test_the_same_scenario_of_a_server_is_no_comparison(served: str) -> None:

@@ -1,5 +1,6 @@
 """The ledger that a run leaves behind is that of its timeline, or it is not used."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,13 @@ def test_a_ledger_that_was_cut_is_not_used(folder: Path, part: float) -> None:
     assert kept(folder) is None
 
 
+def test_a_ledger_that_cannot_be_read_is_not_needed(folder: Path) -> None:
+    (folder / "ledger.jsonl").unlink()
+    assert kept(folder) is None
+    (folder / "ledger.jsonl").mkdir()
+    assert open_run(folder).measures()["pods_bound"] == 1
+
+
 def test_a_run_that_fails_leaves_no_ledger_of_the_one_before(folder: Path) -> None:
     (folder / "ledger.jsonl").write_bytes(b"of an earlier run")
     failing = ScenarioBuilder("fails").delete("v1", "Pod", "nobody").done()
@@ -162,3 +170,16 @@ def test_columns_share_what_pods_share(folder: Path) -> None:
     columns = columns_of(from_lines(folder))
     assert len(columns.texts) == len(set(columns.texts))
     assert len(columns.asks) == len({str(each) for each in columns.asks})
+
+
+def test_a_run_whose_sums_need_more_than_64_bits_has_its_files_and_frames(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("huge").create(make_node("n").memory("7Ei"))
+    pods = make_pod("p-$(INDEX)").memory("7Ei").on("n")
+    kubescene.run(scenario.create(pods, count=3).done(), out=tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_bytes())
+    whole = summary["nodes"][0]["requested"]["memory"]
+    assert whole == 3 * 7 * 2**60 > 1 << 63
+    frame = open_run(tmp_path).tables()["nodes"].frame()
+    assert frame["memory_requested"].to_list() == [float(whole)]
+    assert frame["cpu_requested"].dtype.is_integer()
+    assert f"{whole}" in open_run(tmp_path).tables()["nodes"].csv()

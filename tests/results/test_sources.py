@@ -9,6 +9,7 @@ import pytest
 import kubescene
 from kubescene.errors import ConfigurationError
 from kubescene.results import open_run
+from kubescene.results.explaining import read_attempts
 from kubescene.results.sources import RunSource
 from kubescene.running import Run
 from kubescene.scenario import ScenarioBuilder
@@ -208,6 +209,23 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello\n")
     with pytest.raises(ConfigurationError, match=r"notes\.txt, line 1: this is no timeline"):
         open_run(tmp_path / "notes.txt")
+
+
+def test_what_lies_beside_a_run_leads_to_it(folder: Path) -> None:
+    for name in ("summary.json", "ledger.jsonl", "explanations.jsonl", "pods.index"):
+        with pytest.raises(ConfigurationError, match=r"is only a part of the run in .*run: name"):
+            open_run(folder / name)
+    with pytest.raises(ConfigurationError, match=r"no run directory.*there are runs in it: .*run$"):
+        open_run(folder.parent)
+
+
+@pytest.mark.parametrize("part", [0, 1, 40])
+def test_a_header_that_was_cut_is_no_other_schema(folder: Path, part: int) -> None:
+    (folder / "timeline.jsonl").write_bytes(lines_of(folder)[0][:part])
+    with pytest.raises(ConfigurationError, match="no complete line: the run was cut short"):
+        open_run(folder)
+    with pytest.raises(ConfigurationError, match="no complete line: the run was cut short"):
+        read_attempts(folder, "a")
 
 
 def test_a_run_of_which_nothing_is_written_yet_is_empty(folder: Path) -> None:

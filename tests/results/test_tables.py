@@ -219,15 +219,6 @@ def test_labels_can_be_columns_of_their_own() -> None:
     assert [line.split()[-2] for line in text_lines(table)] == ["LABELS.TIER", "front", "-"]
 
 
-def test_sentences_are_folded_on_a_terminal_if_there_is_room(run: Run) -> None:
-    measures = open_run(run).tables()["measures"]
-    wide, narrow = list(text_lines(measures)), list(text_lines(measures, 80))
-    assert max(map(len, wide)) > 150
-    assert max(map(len, narrow)) <= 80 + len("\n")
-    assert " ".join("".join(narrow).split()) == " ".join("".join(wide).split())
-    assert list(text_lines(measures, 60)) == wide
-
-
 def test_tables_without_labels_say_so() -> None:
     with pytest.raises(ConfigurationError, match="the table steps has no labels; pods and nodes"):
         open_run(labelled()).tables()["steps"].with_labels(["app"])

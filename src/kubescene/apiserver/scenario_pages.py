@@ -15,19 +15,17 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import msgspec
-import orjson
 
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, not_found_page
 from kubescene.errors import BadRequestError, MethodNotAllowedError, NotFoundError
 from kubescene.live import LiveRun, LiveScenarios
-from kubescene.results import Summary
 from kubescene.results.explaining import ExplainedAttempt, attempts_of, qualified
+from kubescene.results.output import summary_file
 
 PLACE = "scenarios/"
 LINES = "application/jsonl"
-_INDENTED = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 T = TypeVar("T")
 
@@ -65,11 +63,12 @@ class ScenarioPages:
     async def _summary(self, name: str, request: Request) -> Response:
         del request
         summary = await self._of(name, LiveRun.summary)
+        # Of a large world, making the text is too long a work for the event loop.
         return Response(await asyncio.to_thread(summary_file, summary))
 
     async def _result(self, name: str, request: Request) -> Response:
         del request
-        return json_response(await self._of(name, lambda run: run.scenario.header()))
+        return json_response(await self._of(name, LiveRun.result))
 
     async def _timeline(self, name: str, request: Request) -> Response:
         del request
@@ -106,11 +105,6 @@ def explained(run: LiveRun, pod: str) -> tuple[list[ExplainedAttempt], bool]:
     """The attempts at a pod, and whether the run has heard of it."""
     facts = run.log.of_object("Pod", *qualified(pod).split("/", 1))
     return attempts_of(run.log, run.explanations, pod), any(True for _ in facts)
-
-
-def summary_file(summary: Summary) -> bytes:
-    """``summary.json``; of a large world too long a work for the event loop."""
-    return orjson.dumps(summary.to_dict(), option=_INDENTED)
 
 
 def progress_of(run: LiveRun, step: int | None) -> dict[str, object]:

@@ -13,6 +13,7 @@ from kubescene.cli.controllers import controllers_named
 from kubescene.cli.files import STDIN, complain, one_line
 from kubescene.cli.run import output_path
 from kubescene.cli.scheduler import scheduler_with
+from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
 from kubescene.experiments.combinations import OWN, Seeds, check_unique
 from kubescene.experiments.executors import ExecutorName
@@ -154,7 +155,7 @@ def show(result: MatrixResult, arguments: MatrixArguments) -> None:
         sys.stdout.write(result.json().decode())
     elif arguments.format == "table":
         names = result.measures if arguments.measures else ()
-        sys.stdout.writelines(text_lines(result, names))
+        sys.stdout.writelines(text_lines(result, names, terminal_width()))
 
 
 def tell(result: MatrixResult, arguments: MatrixArguments, out: Path | None) -> None:

@@ -1,15 +1,17 @@
 """``kubescene results``: a run as tables, on the terminal or in a file."""
 
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kubescene.cli.files import complain
 from kubescene.cli.measures import measures_named
 from kubescene.cli.run_origins import Origin, opened
+from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
+from kubescene.reports.fitting import fitted
 from kubescene.reports.tables import text_lines
 from kubescene.results.prices import read_prices
 from kubescene.results.tables import Table, tables
@@ -51,10 +53,23 @@ def give(table: Table[Any], wish: Wish) -> None:
     if wish.out is not None:
         save(table, wish.out, wish.format)
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for part in parts(table, wish.format, width):
+    width = terminal_width()
+    if wish.format == "table" and width is not None:
+        show_fitted(table, width)
+        return
+    for part in parts(table, wish.format):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
+
+
+def show_fitted(table: Table[Any], width: int) -> None:
+    """On a terminal: what fits into it, and a line about the rest."""
+    found = fitted(table, width)
+    sys.stdout.writelines(found.lines)
+    if found.left_out:
+        names = ", ".join(found.left_out)
+        sys.stdout.flush()
+        complain([f"no room for {names}: a pipe (| less -S) and --format csv have everything"])
 
 
 def save(table: Table[Any], path: Path, form: Format) -> None:
@@ -71,10 +86,10 @@ def save(table: Table[Any], path: Path, form: Format) -> None:
         ) from error
 
 
-def parts(table: Table[Any], form: Format, width: int | None = None) -> Iterator[bytes]:
-    """The text of a table, piece by piece; ``width`` is that of a terminal."""
+def parts(table: Table[Any], form: Format) -> Iterator[bytes]:
+    """The text of a table, piece by piece."""
     if form == "csv":
         return (line.encode() for line in table.csv_lines())
     if form == "json":
         return table.json_lines()
-    return (line.encode() for line in text_lines(table, width))
+    return (line.encode() for line in text_lines(table))

@@ -13,19 +13,36 @@ LONGEST_ERROR = 100
 NOTE = f"± is the {CONFIDENCE:.0%} confidence interval of the mean over seeds (Student's t)"
 
 
-def text_lines(result: MatrixResult, measures: Sequence[str] = ()) -> Iterator[str]:
-    """A header and one line per combination, then what the numbers are."""
+def text_lines(
+    result: MatrixResult, measures: Sequence[str] = (), width: int | None = None
+) -> Iterator[str]:
+    """A header and one line per combination, then what the numbers are.
+
+    In a terminal that is too narrow, a few lines per combination instead.
+    """
     names = list(measures) or usual(result)
     header, rows = columns_of(result, names), list(cells_of(result, names))
     upper = [each.upper() for each in header]
     widths = [max(map(len, column)) for column in zip(upper, *rows, strict=True)]
-    for row in (upper, *rows):
-        yield aligned(row, widths)
+    lines = [aligned(row, widths) for row in (upper, *rows)]
+    if width is not None and max(map(len, lines)) > width + 1:  # with the end of the line
+        lines = [*tall_lines(len(words_of(result)), header, rows)]
+    yield from lines
     told = list(notes(result, names))
     left = {name for row in result.rows for name in row.measures} - set(names)
     if left and not measures:
         told.append(f"{len(left)} more measures: --measure NAME, or --format csv for all of them")
     yield from ("\n" if told else "", *(f"{note}\n" for note in told))
+
+
+def tall_lines(words: int, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Every combination with a line for each of its numbers."""
+    widest = max(map(len, header[words:]))
+    for number, row in enumerate(rows):
+        yield "\n" if number else ""
+        yield ", ".join(row[:words]) + "\n"
+        for name, value in zip(header[words:], row[words:], strict=True):
+            yield f"  {name.ljust(widest)}   {value}\n"
 
 
 def usual(result: MatrixResult) -> list[str]:

@@ -8,12 +8,13 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import OutsideOutcome, Summary, SummaryFold
-from kubescene.running import cluster_options, examined, hearing
+from kubescene.running import cluster_options, examined, hearing, with_scheduler
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.simulation import SCHEDULER_CONFIG
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.world import LiveScenario, Stage
+from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder, Line
 from kubescene.timeline.files import Header, TimelineWriter
@@ -54,6 +55,7 @@ class LiveRun:
         self._cluster = cluster
         self.scenario = scenario
         self._options = cluster.own_options
+        self._asked = SchedulerOptions()
         self.log = TimelineLog()
         self._fold = SummaryFold()
         self.log.follow(self._fold.add)
@@ -95,7 +97,7 @@ class LiveRun:
         objects are written either; they cost more than the rest of a placement.
         """
         self._cluster.observe(*self._onlookers)
-        scheduler = self._cluster.own_options.scheduler
+        scheduler = self._asked = self._cluster.own_options.scheduler
         try:
             if not allow_extenders and self._brings_extenders():
                 raise ScenarioError(NO_EXTENDERS, where=f"{SCHEDULER_CONFIG}.extenders")
@@ -135,6 +137,10 @@ class LiveRun:
         timeline = self.scenario.timeline
         if isinstance(timeline, KepTimeline):
             timeline.pack()
+
+    def result(self) -> JsonObject:
+        """The Scenario without its timeline, with the scheduler configuration of who serves it."""
+        return with_scheduler(self.scenario.header(), self._asked, self._options.scheduler)
 
     def summary(self) -> Summary:
         """The short account so far; one that was paused and goes on says so."""

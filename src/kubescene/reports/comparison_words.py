@@ -30,10 +30,10 @@ def given_line(comparison: Comparison) -> str:
         return ""
     if not comparison.inputs_known:
         return "What they were given is not known for both"
-    return (
-        f"Both were given the same scenario, seed and scheduler configuration ({UNRECORDED}): "
-        "something that a run does not keep made the difference"
-    )
+    same = f"Both were given the same scenario, seed and scheduler configuration ({UNRECORDED}): "
+    if cut := [run.name for run in (comparison.a, comparison.b) if not run.phase]:
+        return f"{same}what {' and '.join(cut)} did not come to counts as different"
+    return f"{same}something that a run does not keep made the difference"
 
 
 def told_run(run: ComparedRun) -> str:

@@ -47,8 +47,8 @@ def read_ledger(path: Path, timeline: Path) -> Ledger | None:
     """The ledger of a timeline; None if there is none that is certain to be its own."""
     try:
         first, _, rest = path.read_bytes().partition(b"\n")
-    except FileNotFoundError:
-        return None
+    except OSError:
+        return None  # Nobody needs it: the timeline has everything.
     columns = rest.removesuffix(b"\n")
     if not _is_for(first, timeline.stat().st_size, columns):
         return None

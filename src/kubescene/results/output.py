@@ -12,6 +12,7 @@
 ``kubescene report`` adds ``report.html``; one of an earlier run is removed with its summary.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -156,8 +157,7 @@ class OutputDirectory(Instrument):
     ) -> None:
         with (self.path / RESULT_FILE).open("wb") as file:
             file.writelines(scenario_yaml(header, events))
-        indent = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        (self.path / SUMMARY_FILE).write_bytes(orjson.dumps(summary.to_dict(), option=indent))
+        (self.path / SUMMARY_FILE).write_bytes(summary_file(summary))
 
     def close(self) -> None:
         """Close the files. What could not be written was told when it happened."""
@@ -166,6 +166,16 @@ class OutputDirectory(Instrument):
                 file.close()
             except OSError as error:
                 self._fault = self._fault or error
+
+
+def summary_file(summary: Summary) -> bytes:
+    """What ``summary.json`` holds."""
+    told = summary.to_dict()
+    try:
+        return orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        # Sums of amounts may need more than 64 bits, which few write.
+        return (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def refuse_to_overwrite(inputs: Iterable[Path], out: Path) -> None:

@@ -24,7 +24,14 @@ from kubescene.results.line_entries import (
     damaged,
     told,
 )
-from kubescene.results.output import LEDGER_FILE, RESULT_FILE, SUMMARY_FILE, TIMELINE_FILE
+from kubescene.results.output import (
+    EXPLANATIONS_FILE,
+    INDEX_FILE,
+    LEDGER_FILE,
+    RESULT_FILE,
+    SUMMARY_FILE,
+    TIMELINE_FILE,
+)
 from kubescene.results.sources import AttemptTold, RunSource
 from kubescene.timeline import Fact
 from kubescene.timeline.files import read_header
@@ -37,6 +44,10 @@ AT_ONCE = 1 << 20
 OPERATIONS = b"\n  operations:\n"
 ITEM = b"  - "
 DAMAGED = "the file is damaged; play the scenario again"
+NAME_IT = "name what --out was given"
+SHOWN = 3
+"""Runs in a directory that is none itself."""
+BESIDE = (EXPLANATIONS_FILE, INDEX_FILE, LEDGER_FILE, SUMMARY_FILE)
 SCENARIO_FILES = (".yaml", ".yml", ".json")
 
 
@@ -48,7 +59,8 @@ class TimelineSource(RunSource):
         self.place = str(path)
         try:
             with path.open("rb") as file:
-                header = read_header(file.readline(), path)
+                first = file.readline()
+            header = read_header(first if first.endswith(b"\n") else b"", path)
         except OSError as error:
             raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
         self.scenario, self.seed, self.version = header.scenario, header.seed, header.kubescene
@@ -189,12 +201,14 @@ def open_path(where: str | Path) -> RunSource:
             "Scenario or its pages and read those"
         )
     path = Path(where)
+    if path.name in BESIDE and (path.parent / TIMELINE_FILE).is_file():
+        raise ConfigurationError(f"{path} is only a part of the run in {path.parent}: name that")
     if path.is_file():
         return read_scenario(path) if path.suffix in SCENARIO_FILES else TimelineSource(path)
     if not path.is_dir():
         raise ConfigurationError(f"there is no run at {path}: name what --out was given")
     if not (path / TIMELINE_FILE).is_file():
-        raise ConfigurationError(
-            f"{path} is no run directory: it has no {TIMELINE_FILE}; name what --out was given"
-        )
+        inside = sorted(each.parent for each in path.glob(f"*/{TIMELINE_FILE}"))[:SHOWN]
+        hint = f"there are runs in it: {', '.join(map(str, inside))}" if inside else NAME_IT
+        raise ConfigurationError(f"{path} is no run directory: it has no {TIMELINE_FILE}; {hint}")
     return DirectorySource(path)

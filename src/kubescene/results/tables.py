@@ -56,11 +56,17 @@ class Table(Generic[Row]):
         return iter(self._make())
 
     def frame(self) -> "polars.DataFrame":
-        """A polars frame; amounts of other resources are JSON text."""
+        """A polars frame; amounts of other resources are JSON text.
+
+        A column with a sum that does not fit into 64 bits has floating-point numbers.
+        """
         pl = polars_module()
         types = {int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
         kinds = {name: types.get(kind, pl.String) for name, kind in self.kinds().items()}
         values = [self._cells(row) for row in self]
+        for place, (name, kind) in enumerate(kinds.items()):
+            if kind == pl.Int64 and any(_is_beyond(row[place]) for row in values):
+                kinds[name] = pl.Float64
         frame: polars.DataFrame = pl.DataFrame(values, schema=kinds, orient="row")
         return frame
 
@@ -153,6 +159,11 @@ def _plain(hint: Any) -> type:
 
 def _cell(value: Any) -> Any:
     return orjson.dumps(value).decode() if isinstance(value, dict) else value
+
+
+def _is_beyond(value: Any) -> bool:
+    """Whether a number needs more than 64 bits."""
+    return value is not None and not -(1 << 63) <= value < 1 << 63
 
 
 def _written(value: Any) -> Any:

@@ -40,7 +40,7 @@ class RemoteRun(LiveRun):
             return
         self._cluster.instruments.detach(self._output)
         try:
-            self._output.finish(self.scenario.header(), None, self.summary())
+            self._output.finish(self.result(), None, self.summary())
         finally:
             self._output.close()
             self._output = None
