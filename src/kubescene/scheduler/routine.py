@@ -6,8 +6,7 @@ Then a cycle comes down to this: judge and rate the rows that have changed since
 class, and take the best one of the next window.
 
 The outcome is that of `deciding.Deciding`, to which everything else is left, pods that fit nowhere
-included. Since rows are judged and rated together, some are rated that need not be: with plugins of
-our own that does no harm.
+included.
 """
 
 from collections import OrderedDict
@@ -16,164 +15,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubescene.errors import PluginError
-from kubescene.scheduler.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.explanations import Diagnosis, explain_attempt
-from kubescene.scheduler.interfaces import Codes, Rows
+from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.picking import pick, pick_small
 from kubescene.scheduler.pods import PodClass, PodInfo
-from kubescene.scheduler.row_results import RowResults, Window
+from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
 from kubescene.scheduler.search import Found, nodes_to_find, search
-from kubescene.scheduler.spec_verdicts import SharedVerdicts, SpecVerdicts
-from kubescene.scheduler.verdicts import ClassVerdicts, Filtering, FilterSplit, entries_kept
+from kubescene.scheduler.spec_verdicts import SharedVerdicts
+from kubescene.scheduler.verdicts import entries_kept
 from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle import Cycle
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
-FEW_ROWS = 12
-"""So many rows are judged and rated faster one by one."""
-
-
-class Course:
-    """What is settled for all pods of one concern before a cycle begins.
-
-    ``filters`` is None if their cycle has to take all its steps.
-    """
-
-    __slots__ = ("concern", "filters", "scores")
-
-    def __init__(
-        self, concern: Concern, filters: FilterSplit | None, scores: ScoreSplit | None
-    ) -> None:
-        self.concern = concern
-        self.filters = filters
-        self.scores = scores
-
-    def state(self) -> CycleState:
-        """The state as PreFilter and PreScore leave it."""
-        state, concern = CycleState(), self.concern
-        state.concern = concern
-        state.skipped_filters = concern.pre_filtered[1]
-        state.skipped_scores = concern.pre_scored[1]
-        state.unrated_scores = concern.unrated
-        return state
-
-
-class Routine(RowResults):
-    """Verdicts and scores of one class of pods, both made for the same versions of the rows.
-
-    Any pod of the class stands for all of them.
-    """
-
-    __slots__ = (
-        "_cycle",
-        "_nodes",
-        "_pod",
-        "_state",
-        "filtering",
-        "filters",
-        "judged",
-        "rated",
-        "scores",
-        "spec",
-    )
-
-    def __init__(
-        self, cycle: "Cycle", course: Course, pod: PodInfo, spec: SpecVerdicts | None
-    ) -> None:
-        super().__init__(cycle.nodes)
-        assert course.filters is not None
-        assert course.scores is not None
-        self._cycle = cycle
-        self._nodes = cycle.nodes
-        self._pod = pod
-        self._state = course.state()
-        self.filters = course.filters
-        self.scores = course.scores
-        self.spec = spec
-        self.judged: ClassVerdicts = cycle.filters.verdicts_of(pod, course.filters)
-        self.rated: ClassScores = cycle.scores.scores_of(pod, course.scores)
-        self.filtering = Filtering(cycle.filters, self._state, pod, self.filters, self.judged)
-
-    def fits(self, course: Course) -> bool:
-        """Whether it can be used, after the rows have moved and for this course."""
-        nodes = self._nodes
-        if self.filters is not course.filters or self.scores is not course.scores:
-            return False
-        if self.layout == nodes.layout and self.judged.layout == self.rated.layout == self.layout:
-            return True
-        return self.in_place(nodes) and self.judged.in_place(nodes) and self.rated.in_place(nodes)
-
-    def judge(self, rows: Rows, window: Window | None = None) -> Codes:
-        """One verdict per row; those that pass are rated as well. Read at once, it may change."""
-        outdated = self.outdated(self._nodes, rows, window)
-        if len(outdated):
-            self._renew(outdated, rows, window)
-        verdicts = self.judged.verdicts
-        return verdicts.take(rows) if window is None else window.on(verdicts, rows)
-
-    def _renew(self, outdated: list[int] | Rows, rows: Rows, window: Window | None) -> None:
-        nodes, state = self._nodes, self._state
-        if self.spec is not None:
-            self.spec.sync(nodes, state, self._pod)
-        if len(outdated) <= FEW_ROWS and self.rated.active.one_by_one:
-            few = outdated if isinstance(outdated, list) else outdated.tolist()
-            self._renew_few(few)
-            self.renewed(nodes, few)
-            return
-        part = None if window is None else window.part
-        if part is not None and 2 * len(outdated) > rows.size:
-            self._renew_many(rows, part)
-            self.renewed(nodes, rows, part)
-        else:
-            many = np.asarray(outdated, dtype=np.intp)
-            self._renew_many(many, None)
-            self.renewed(nodes, many)
-
-    def _renew_few(self, rows: list[int]) -> None:
-        judged, filtering, scores = self.judged, self.filtering, self._cycle.scores
-        known = None if self.spec is None else self.spec.codes
-        asked = self.filters.per_node if self.spec is None else self.filters.by_pods
-        for row in rows:
-            verdict = 0 if known is None else known.item(row)
-            verdict = verdict or filtering.judge_row(row, asked)
-            judged.verdicts[row] = verdict
-            judged.seen[row] = self._nodes.versions[row]
-            if not verdict:
-                scores.renew_row(self._state, self._pod, self.rated, row)
-
-    def _renew_many(self, rows: Rows, part: slice | None) -> None:
-        asked = self.filters.per_node if self.spec is None else self.filters.by_pods
-        verdicts = self.filtering.judge_rows(rows, asked, self._nodes)
-        if self.spec is not None and self.spec.codes is not None:
-            known = self.spec.codes.take(rows)
-            verdicts = np.where(known == 0, verdicts, known)
-        self.judged.verdicts[rows if part is None else part] = verdicts
-        self.judged.renewed(self._nodes, rows, part)
-        self._cycle.scores.renew_rows(self._state, self._pod, self.rated, rows, part)
-
-    def totals(self, found: Found) -> Scored:
-        """What the feasible rows are worth, if that decides, as a view."""
-        rows, window = found.feasible, found.window
-        sums = self.rated.sums
-        return Scored(sums.take(rows) if window is None else window.on(sums, rows))
-
-    @property
-    def is_summed(self) -> bool:
-        """Whether the kept sums decide alone: what is added to them is the same for all rows."""
-        split, rated = self.scores, self.rated.rated
-        if split.others or not split.is_small:
-            return False
-        for line, extension in split.normalized:
-            if rated[line] or not extension.normalizes_alone:
-                return False
-        return True
 
 
 class Routines:
@@ -262,39 +122,39 @@ class Routines:
     ) -> Decision | None:
         cycle, nodes = self._cycle, self._nodes
         count = len(nodes.infos)
-        if self._wanted[0] != count:
-            percentage = cycle.framework.profile.percentage_of_nodes_to_score
-            self._wanted = (count, nodes_to_find(count, percentage))
-        start = cycle.start.index % count
-        found = search(routine, cycle.candidates(None), start, self._wanted[1], every=True)
-        feasible = found.feasible.size
+        found = self._search(routine, count)
+        feasible, state = found.feasible.size, course.state()
         if not feasible or routine.judged.errors:
             return None
-        state = course.state()
         explains = explain is not None and explain.wanted(failed=False, nodes=count)
-        scored: Scored | None = None
-        best = 0
+        best, scored = 0, None
         if feasible > 1:
             if explains or not routine.is_summed:
-                scored = cycle.scores.rate(
-                    state, pod, routine.rated, found.feasible, found.window, explain=explains
-                )
-                choose = pick_small if routine.scores.is_small else pick
-                best = choose(scored.totals)
-            else:
-                best = pick_small(routine.totals(found).totals)
-        chosen = found.feasible.item(best)
-        cycle.start.advance(found.rows.size, count)
+                scored = self._rate(routine, state, pod, found, explains=explains)
+            totals = routine.sums(found) if scored is None else scored.totals
+            best = (pick_small if routine.scores.is_small else pick)(totals)
+        chosen, examined = found.feasible.item(best), found.rows.size
+        cycle.start.advance(examined, count)
         cycle.batch.leave_nothing()
-        decision = Decision(
-            state,
-            nodes.names[chosen],
-            found.rows.size,
-            feasible,
-            pre_filter=course.concern.pre_filtered[0],
-        )
+        outcome = course.concern.pre_filtered[0]
+        decision = Decision(state, nodes.names[chosen], examined, feasible, pre_filter=outcome)
         if explains:
             diagnosis = Diagnosis(nodes.names)
             diagnosis.examine(found, routine.filtering)
             decision.explanation = explain_attempt(nodes.names, diagnosis, found, scored, chosen)
         return decision
+
+    def _search(self, routine: Routine, count: int) -> Found:
+        cycle = self._cycle
+        if self._wanted[0] != count:
+            percentage = cycle.framework.profile.percentage_of_nodes_to_score
+            self._wanted = (count, nodes_to_find(count, percentage))
+        start, wanted = cycle.start.index % count, self._wanted[1]
+        return search(routine, cycle.candidates(None), start, wanted, every=True)
+
+    def _rate(
+        self, routine: Routine, state: CycleState, pod: PodInfo, found: Found, *, explains: bool
+    ) -> Scored:
+        """All that counts: what is kept, and what has to be worked out for these rows together."""
+        scores, rows = self._cycle.scores, found.feasible
+        return scores.rate(state, pod, routine.rated, rows, found.window, explain=explains)
