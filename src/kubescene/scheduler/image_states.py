@@ -52,7 +52,8 @@ class ImageStates:
     def __init__(self) -> None:
         self.version = 0
         """Grows whenever a node gets or loses an image."""
-        self._images: dict[str, _Image] = {}
+        self.known: dict[str, _Image] = {}
+        """The images that some node holds, by name."""
         self._held: dict[str, frozenset[str]] = {}
         self._reported: dict[str, Sequence[ReadOnlyObject]] = {}
         self._seen: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -62,27 +63,22 @@ class ImageStates:
         self._unsettled = False
         self._any_stale = False
 
-    @property
-    def tracks(self) -> bool:
-        """Whether any node holds an image."""
-        return bool(self._images)
-
     def __contains__(self, name: str) -> bool:
-        return name in self._images
+        return name in self.known
 
     def held_by(self, node: str) -> frozenset[str]:
         return self._held.get(node, _NONE)
 
     def holders(self, name: str) -> Iterable[str]:
-        image = self._images.get(name)
+        image = self.known.get(name)
         return () if image is None else image.holders
 
     def size(self, name: str) -> int:
-        return self._images[name].size
+        return self.known[name].size
 
     def nodes_with(self, name: str, row: int, version: int) -> int:
         """How many nodes held an image when the node in this row was last looked at."""
-        image = self._images[name]
+        image = self.known[name]
         if not self._any_stale or version > self._settled or row >= self._seen.size:
             return len(image.holders)
         seen = int(self._seen[row])
@@ -160,9 +156,9 @@ class ImageStates:
         return renewed
 
     def _hold(self, node: str, name: str, size: int) -> None:
-        image = self._images.get(name)
+        image = self.known.get(name)
         if image is None:
-            image = self._images[name] = _Image(size)
+            image = self.known[name] = _Image(size)
         elif node in image.holders:
             if len(image.holders) == 1:
                 image.size = size
@@ -172,18 +168,18 @@ class ImageStates:
 
     def _drop(self, node: str, names: Iterable[str]) -> None:
         for name in names:
-            image = self._images[name]
+            image = self.known[name]
             del image.holders[node]
             if image.holders:
                 image.note(self.version, remember=self._any_stale)
             else:
-                del self._images[name]
+                del self.known[name]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ImageStates":
         copy: ImageStates = object.__new__(ImageStates)
         memo[id(self)] = copy
         vars(copy).update(vars(self))
-        copy._images = {name: _copied(image) for name, image in self._images.items()}
+        copy.known = {name: _copied(image) for name, image in self.known.items()}
         copy._held = self._held.copy()
         copy._reported = self._reported.copy()
         copy._seen = self._seen.copy()

@@ -255,7 +255,7 @@ class NodeTable:
         """Bring the rows up to date with the nodes that exist."""
         if self._added or self._removed:
             self._rebuild()
-        if self.images.tracks:
+        if self.images.known:
             self.images.looked_at(self._version)
 
     # -- pods come and go ------------------------------------------------------------------
@@ -301,8 +301,9 @@ class NodeTable:
         """Whether anybody may see a difference between two forms of a pod."""
         if old.labels != new.labels or old.terminating != new.terminating:
             return True
-        stale = self.images.tracks and self.images.renew(row, int(self.versions[row]))
-        return stale or bool(new.pod_class.host_ports)
+        if self.images.known and self.images.renew(row, int(self.versions[row])):
+            return True
+        return bool(new.pod_class.host_ports)
 
     def _mirror(self, info: NodeInfo, pod: PodInfo, kind: DeltaKind) -> None:
         if ports := pod.pod_class.host_ports:

@@ -36,7 +36,7 @@ class Placing(AttemptEnds):
         assumed = pod.assumed(decision.node)  # N-8
         self._placed[pod.uid] = assumed
         self.nodes.add_pod(assumed, decision.node)
-        if pod.group:
+        if pod.spec.group:
             self.nominations.remove(pod)
             self.pod_groups.assume(pod.namespace, pod.group, pod.uid)
         return self._make_binding(entry, decision, assumed)

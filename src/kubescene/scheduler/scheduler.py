@@ -255,7 +255,7 @@ class Scheduler(GroupAttempts):
 
     def _attempt(self, entry: QueuedPod) -> bool:
         pod = entry.pod
-        if pod.group and self._gates.generic_workload:
+        if pod.spec.group and self._gates.generic_workload:
             return self._attempt_group(entry)
         if self._is_skipped(entry):
             return False

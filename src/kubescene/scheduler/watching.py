@@ -141,7 +141,8 @@ class Watching:
             return
         before = change.previous
         if before is None:
-            self.nominations.add(pod, pod.nominated_node)
+            if pod.nominated_node:
+                self.nominations.add(pod, pod.nominated_node)
             self.queue.add(pod)
             if self._is_ganging:
                 self._notify(POD_ADDED, change)
