@@ -7,6 +7,16 @@ import pytest
 from kubescene.api.records import make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
+from kubescene.scheduler import (
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    Handle,
+    NodeInfo,
+    Reads,
+    ScorePlugin,
+    Status,
+)
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.pods import PodInfo
@@ -162,6 +172,51 @@ def test_a_pod_makes_room_for_one_that_is_nominated() -> None:
     assert cycle.routines.decide(pod, None) is None
     world.scheduler.nominations.remove(nominated)
     assert cycle.routines.decide(pod, None) is not None
+
+
+class Filtering(FilterPlugin):
+    name = "Filtering"
+    reads = Reads.NODE
+
+    def __init__(self, handle: Handle) -> None:
+        del handle
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS
+
+
+class Scoring(ScorePlugin):
+    name = "Scoring"
+    reads = Reads.NODE
+
+    def __init__(self, handle: Handle) -> None:
+        del handle
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("plugin", [Filtering, Scoring])
+def test_plugins_of_others_are_asked_about_no_more_nodes_than_need_be(plugin: type) -> None:
+    world = Stage(plugin)
+    world.nodes("a", "b")
+    assert world.place(make_pod("first"), make_pod("second")) == ["first:a", "second:b"]
+    cycle = world.scheduler.cycle_of("default-scheduler")
+    pod = probe_named(world, "third")
+    assert cycle.decide(pod).node
+    assert cycle.routines.decide(pod, None) is None
+
+
+def test_verdicts_on_node_objects_are_shared_by_classes_that_are_signed_alike() -> None:
+    world = Stage()
+    world.nodes("a", "b")
+    world.place(*(make_pod(f"p{cpu}").cpu(f"{cpu}m") for cpu in (100, 200, 300)))
+    world.place(make_pod("choosy").cpu("100m").select(disk="ssd"))
+    routines = world.scheduler.cycle_of("default-scheduler").routines
+    specs = [each.spec for each in routines._kept.values()]
+    assert len(specs) == 4
+    assert specs[0] is specs[1] is specs[2]
+    assert specs[3] is not specs[0]
 
 
 def probe_named(world: Stage, name: str, nominated: str = "") -> PodInfo:
