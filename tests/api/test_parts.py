@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from kubescene.api.blueprints import NOMINATION
 from kubescene.api.encoding import encode
 from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import Sections, nominating, pod_status, split_nomination, status_of
+from kubescene.api.parts import (
+    PodSections,
+    Sections,
+    nominating,
+    pod_status,
+    split_nomination,
+    status_of,
+)
 from kubescene.api.records import Record, cut_revision, same_metadata, versioned
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store
@@ -73,6 +80,8 @@ def check(record: Record, obj: JsonObject) -> None:
     assert (
         encode(PartDecoder().decode(sections(record), node_apart=record.resource == PODS)) == whole
     )
+    if isinstance(record.payload, PodSections):
+        assert encode(PartDecoder().pod(record.payload)) == whole
 
 
 @settings(deadline=None, max_examples=300)

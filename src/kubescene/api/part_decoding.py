@@ -22,8 +22,6 @@ class PartDecoder:
 
     def decode(self, sections: Sections, *, node_apart: bool) -> JsonObject:
         """The object; with ``node_apart`` its spec is in two parts, the second from the node on."""
-        if type(sections) is PodSections:
-            return self._pod(sections)
         revision = {"resourceVersion": str(sections.revision)}
         obj: JsonObject = {**self._head(sections.head), "metadata": None}
         obj["metadata"] = revision | orjson.loads(b"{" + sections.metadata)
@@ -35,7 +33,8 @@ class PartDecoder:
                 obj.update(self._member(part, b"}"))
         return obj
 
-    def _pod(self, sections: PodSections) -> JsonObject:
+    def pod(self, sections: PodSections) -> JsonObject:
+        """A pod, whose parts are known."""
         spec, ending, status, _ = sections.members
         return {
             **self._head(sections.head),

@@ -21,7 +21,7 @@ from kubescene.api.changes import ADDED, DELETED, Change
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.records import same_metadata
+from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.traits import DELETING, PLACED
 from kubescene.client import ObjectRef, Reader
@@ -87,16 +87,15 @@ class KubeletReconciler:
             return self._observe_node(change)
         if change.type is DELETED:
             return ()
-        key = ObjectKey(record.namespace, record.name)
         if self._talks and is_marked(change):
-            self._to_stop.add(key)
+            self._to_stop.add(key_of(record))
         if record.node in self._silent:
-            self._waiting.setdefault(record.node, {}).setdefault(key)
+            self._waiting.setdefault(record.node, {}).setdefault(key_of(record))
             return ()
         has_work = record.node and (
             record.phase == PENDING or record.deleting or is_respecified(change)
         )
-        return (key,) if has_work else ()
+        return (key_of(record),) if has_work else ()
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         name = change.record.name
@@ -213,6 +212,10 @@ class KubeletReconciler:
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
         return Plan((Delete(ref, at_once),))
+
+
+def key_of(record: Record) -> ObjectKey:
+    return ObjectKey(record.namespace, record.name)
 
 
 def is_marked(change: Change) -> bool:

@@ -173,12 +173,12 @@ class States:
 
     def new_pod(self, pod: ObjectState) -> PodState:
         """A pod from its record, with its owner; decoded only if need be."""
+        if isinstance(pod, Record) and not pod.owner:
+            return self.stored_pod(pod)
         references = owner_references(pod) if isinstance(pod, Record) else None
         if references is None:
             return self.pod(taken_apart(pod.unversioned_data))
         state = self.stored_pod(pod)
-        if not references:
-            return state
         owner = controller_name(references)
         return PodState(state.node, state.phase, state.ask, owner, state.labels)
 

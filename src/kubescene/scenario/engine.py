@@ -119,8 +119,8 @@ class Engine:
 
     def run(self) -> ScenarioPhase:
         """Play to the end. Never raises for what the scenario did wrong: that is ``Failed``."""
-        for _ in self.play():
-            pass
+        while self._tasks:
+            self._do(*self._tasks.pop())
         return self.scenario.phase
 
     def play(self) -> Iterator[Moment]:
@@ -129,9 +129,8 @@ class Engine:
         Whoever iterates may do anything between two moments, even leave and come back.
         """
         while self._tasks:
-            task, arguments = self._tasks.pop()
             self._waits = False
-            self._do(task, arguments)
+            self._do(*self._tasks.pop())
             yield Moment(self.scenario.step, self.scenario.step_phase, self._waits)
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ import orjson
 
 from kubescene.api.changes import MODIFIED, Change
 from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import Composite, Payload, Sections
+from kubescene.api.parts import Composite, Payload, PodSections, Sections
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.api.traits import PODS
@@ -155,6 +155,8 @@ class StoredObjects:
 
     def _decode(self, record: Record) -> JsonObject:
         payload = record.payload
+        if type(payload) is PodSections:
+            return self._decoder.pod(payload)
         if isinstance(payload, Sections):
             return self._decoder.decode(payload, node_apart=record.resource == PODS)
         if isinstance(payload, Composite):

@@ -45,6 +45,8 @@ from kubescene.timeline.schedule_results import NODES_LISTED, schedule_result
 from kubescene.timeline.significance import is_significant
 
 MERGE = PatchType.MERGE.value
+PATCH = "patch"
+"""What changes most often, and tells a pod's history nothing."""
 FINAL_PHASES = ("Succeeded", "Failed")
 
 RoleOf: TypeAlias = Callable[[Actor], Role]
@@ -83,7 +85,8 @@ class TimelineRecorder(Instrument):
         self.step = change.step
 
     def object_written(self, write: ObjectWrite) -> None:
-        self._pods.observe(write, self.step)
+        if write.verb != PATCH:
+            self._pods.observe(write, self.step)
         asked = write.origin is not None
         if is_significant(write.actor, write.gvk, write.subresource, asked=asked):
             if write.actor.name in self._netted:
