@@ -56,7 +56,7 @@ class Evictions:
         self._waiting_pods = waiting_pods
         self._running: dict[str, PodInfo | None] = {}
         """By preemptor, the last victim, once it is its turn."""
-        self._marking: tuple[Blueprint, WriteOptions] | None = None
+        self._marking: tuple[str, int, int] | None = None
 
     def is_running_for(self, pod: PodInfo) -> bool:
         """Whether room is being made for a pod, its last victim not yet being deleted."""
@@ -114,7 +114,7 @@ class Evictions:
 
     def _delete(self, victim: PodInfo, preemptor: PodInfo) -> Record:
         ref = ObjectRef(POD, victim.name, victim.namespace)
-        blueprint, options = self._mark(self._condition(victim, preemptor))
+        blueprint, options = self._mark(victim, preemptor)
         marked = self._client.patch(
             ref,
             blueprint.body,
@@ -125,27 +125,15 @@ class Evictions:
         self._client.delete(ref, options=DeleteOptions(uid=victim.uid))
         return marked
 
-    def _mark(self, condition: JsonObject) -> tuple[Blueprint, WriteOptions]:
-        """The patch that gives a victim this condition; the same one for all that go together."""
-        patch = {"status": {"conditions": [condition]}}
-        if self._marking is None or self._marking[0].body != patch:
-            blueprint = Blueprint(patch)
-            self._marking = (blueprint, WriteOptions(blueprint=blueprint))
-        return self._marking
-
-    def _condition(self, victim: PodInfo, preemptor: PodInfo) -> JsonObject:
-        condition: JsonObject = {
-            "type": CONDITION,
-            "status": "True",
-            "reason": REASON,
-            "message": f"{preemptor.scheduler_name}: preempting to accommodate a higher priority "
-            "pod",
-            "lastProbeTime": None,
-            "lastTransitionTime": format_time(self._clock.now()),
-        }
-        if generation := victim.generation:
-            condition["observedGeneration"] = generation
-        return condition
+    def _mark(self, victim: PodInfo, preemptor: PodInfo) -> tuple[Blueprint, WriteOptions]:
+        """The patch that tells a victim why it goes; the same one for all that go together."""
+        name, now = preemptor.scheduler_name, self._clock.now()
+        marking = (name, now, victim.generation)
+        if self._marking != marking:
+            self._marking = marking
+            blueprint = Blueprint({"status": {"conditions": [condition(*marking)]}})
+            self._mark_of_all = (blueprint, WriteOptions(blueprint=blueprint))
+        return self._mark_of_all
 
     def _tell(self, victim: PodInfo, preemptor: PodInfo, node: str, where: str = "") -> None:
         if self._recorder.on:
@@ -162,3 +150,16 @@ class Evictions:
         except ApiError:
             return False
         return True
+
+
+def condition(scheduler_name: str, now: int, generation: int) -> JsonObject:
+    """Why a victim goes. [E-5]"""
+    told: JsonObject = {
+        "type": CONDITION,
+        "status": "True",
+        "reason": REASON,
+        "message": f"{scheduler_name}: preempting to accommodate a higher priority pod",
+        "lastProbeTime": None,
+        "lastTransitionTime": format_time(now),
+    }
+    return {**told, "observedGeneration": generation} if generation else told

@@ -121,7 +121,10 @@ class NodeInfo:
     def _count(self, pod: PodInfo, sign: int) -> None:
         requested = self.requested
         for resource, amount in pod.requests.items():
-            requested[resource] = requested.get(resource, 0) + sign * amount
+            try:
+                requested[resource] += sign * amount
+            except KeyError:  # the first that asks for it
+                requested[resource] = sign * amount
         requested[PODS] += sign
         self.nonzero_cpu += sign * pod.nonzero_cpu
         self.nonzero_memory += sign * pod.nonzero_memory

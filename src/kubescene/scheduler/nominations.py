@@ -34,9 +34,11 @@ class Nominations:
     def add(self, pod: PodInfo, node: str) -> None:
         """Nominate; an earlier nomination of the pod ends. No node means no nomination."""
         if node and self._node_of.get(pod.uid) == node:
-            self._withdraw(self._by_node[node][pod.uid], node)
-            self._by_node[node][pod.uid] = pod
-            self._nominate(pod, node)
+            nominated = self._by_node[node]
+            before, nominated[pod.uid] = nominated[pod.uid], pod
+            if before.signature is not pod.signature or before.requests is not pod.requests:
+                self._withdraw(before, node)
+                self._nominate(pod, node)
             return
         self.remove(pod)
         if node:
