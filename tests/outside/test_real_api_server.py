@@ -442,6 +442,20 @@ def test_a_timeline_that_the_server_itself_finds_too_large_stays_out(
     assert "storedAt" in played["status"]["scenarioResult"]
 
 
+def test_a_node_that_joins_wakes_nobody_whom_it_does_not_help(stage: Stage) -> None:
+    """The taint that a real server gives new nodes, and that is taken away again, is not shown."""
+    picky = make_pod("picky").cpu("1").build()
+    picky["spec"]["nodeSelector"] = {"disk": "ssd"}
+    nodes = [make_node(name).cpu("4").memory("8Gi").build() for name in ("n1", "n2")]
+    played = scenario("joins", create(1, nodes[0]), create(2, picky), create(3, nodes[1]), done(4))
+    expected = kubescene.run(played)
+    assert [type(fact).__name__ for fact in expected.log].count("PodUnscheduled") == 1
+    stage.play(played)
+    run = stage.player.scenarios.run_named("joins")
+    assert run is not None
+    assert told(run.log) == told(expected.log)
+
+
 # -- keeping others away ---------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ most of what is stored.
 from collections.abc import Callable, Container
 
 from kubescene.api.changes import Change, ChangeType
-from kubescene.api.kinds import POD
+from kubescene.api.kinds import NODE, POD
 from kubescene.api.records import Record
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, Clock, ScaledClock
@@ -21,7 +21,7 @@ from kubescene.outside.remote.intruders import Intruders
 from kubescene.outside.remote.times import ScenarioTimes
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
 PATIENCE_S = 30.0
 LOOK_S = 0.05
@@ -47,6 +47,8 @@ class Mirror:
         self._times = ScenarioTimes(registry.clock)
         self._is_complete = False
         self._ours: set[str] = set()
+        self.nodes_to_be: dict[str, JsonValue] = {}
+        """The taints that nodes are to have whose creation is under way, by name."""
         self.intruders = Intruders(managers)
 
     def begin(self) -> None:
@@ -107,6 +109,8 @@ class Mirror:
         if "managedFields" in obj["metadata"]:
             metadata = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
             obj = {**obj, "metadata": metadata}
+        if obj["kind"] == NODE.kind and obj["metadata"]["name"] in self.nodes_to_be:
+            return with_taints(obj, self.nodes_to_be[obj["metadata"]["name"]])
         return node_last(obj) if obj["kind"] == POD.kind else obj
 
     def _note_managers(self, obj: JsonObject) -> None:
@@ -114,6 +118,11 @@ class Mirror:
         entries = metadata.get("managedFields") or ()
         if any(entry.get("manager") in self._managers for entry in entries):
             self._ours.add(metadata.get("uid", ""))
+
+
+def with_taints(node: JsonObject, taints: JsonValue) -> JsonObject:
+    rest = {name: value for name, value in (node.get("spec") or {}).items() if name != "taints"}
+    return {**node, "spec": {**rest, "taints": taints} if taints else rest}
 
 
 def node_last(pod: JsonObject) -> JsonObject:

@@ -220,27 +220,35 @@ class RemoteRegistry(Registry):
             request.subresource,
         )
         budgets = self.evictions.budgets_of(before) if verb == EVICT else ()
-        answered = self.link.send(write, ask)
         if request.verb == "create" and resource_type.gvk == NODE:
-            self._untaint(request, answered)
+            answered = self._create_node(request, write, ask)
+        else:
+            answered = self.link.send(write, ask)
         if verb == EVICT and before is not None:
             self.evictions.tell(request.actor, before, budgets)
         after = self.store.get(resource, namespace, name)
         return self._done(request, before, after, answered)
 
-    def _untaint(self, request: WriteRequest, answered: Record) -> None:
-        """Give a new node the taints that it was to have, no more.
+    def _create_node(
+        self, request: WriteRequest, write: Announcement, ask: Callable[[], Record]
+    ) -> Record:
+        """Give a new node the taints that it was to have, no more, and show it with them at once.
 
         A server's admission keeps pods away from every new node until it is ready. Here a node is
-        what its conditions say, and the node lifecycle controller, if there is one, sees to that.
+        what its conditions say, and the node lifecycle controller, if there is one, sees to that. A
+        taint that goes would make the scheduler try pods again that no new node could help.
         """
         asked = (request.body.get("spec") or {}).get("taints")
-        if (answered.decode().get("spec") or {}).get("taints") == asked:
-            return
-        ref = ObjectRef(NODE, answered.name)
-        patch = {"spec": {"taints": asked}}
-        ask = partial(self.link.client.patch, ref, patch, options=plain(request))
-        self.link.send(Announcement("patch", answered.resource, "", answered.name), ask)
+        self.link.mirror.nodes_to_be[write.name] = asked
+        try:
+            answered = self.link.send(write, ask)
+            if (answered.decode().get("spec") or {}).get("taints") != asked:
+                ref, patch = ObjectRef(NODE, answered.name), {"spec": {"taints": asked}}
+                again = partial(self.link.client.patch, ref, patch, options=plain(request))
+                self.link.send(Announcement("patch", answered.resource, "", answered.name), again)
+        finally:
+            del self.link.mirror.nodes_to_be[write.name]
+        return answered
 
     def _done(
         self, request: WriteRequest, before: Record | None, after: Record | None, answered: Record
