@@ -222,9 +222,9 @@ def test_what_lies_beside_a_run_leads_to_it(folder: Path) -> None:
 @pytest.mark.parametrize("part", [0, 1, 40])
 def test_a_header_that_was_cut_is_no_other_schema(folder: Path, part: int) -> None:
     (folder / "timeline.jsonl").write_bytes(lines_of(folder)[0][:part])
-    with pytest.raises(ConfigurationError, match="no complete line: the run was cut short"):
+    with pytest.raises(ConfigurationError, match="line 1: it has no end: the run was cut short"):
         open_run(folder)
-    with pytest.raises(ConfigurationError, match="no complete line: the run was cut short"):
+    with pytest.raises(ConfigurationError, match="line 1: it has no end: the run was cut short"):
         read_attempts(folder, "a")
 
 

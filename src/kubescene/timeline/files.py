@@ -101,7 +101,7 @@ def read_header(line: bytes, path: Path) -> Header:
     """The header of a timeline that this Kubescene can read; nothing if its line has no end."""
     if not line:
         raise ConfigurationError(
-            f"{path} has no complete line: the run was cut short before it began; play it again"
+            f"{path}, line 1: it has no end: the run was cut short before it began; play it again"
         )
     try:
         seen = msgspec.json.decode(line, type=_Schema)
