@@ -4,6 +4,8 @@
 does now; read the diff before you commit it.
 """
 
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -12,6 +14,11 @@ from kubescene.cluster import Cluster
 # A test has no time limit: machines are shared.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+# Who is started in the background of a script inherits that Ctrl-C is ignored, and so would every
+# command that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

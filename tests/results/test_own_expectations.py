@@ -63,6 +63,7 @@ def outcomes(*expressions: str, measures: list[Any]) -> list[tuple[bool, str]]:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "throngs.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     return scenario("measures.surge <= 2").save(tmp_path / "s.yaml")
 
 
