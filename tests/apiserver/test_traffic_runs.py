@@ -16,7 +16,7 @@ from apiserver.http import PODS, Http
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
-from kubescene.traffic import TrafficSpec, run
+from kubescene.traffic import TrafficSpec, replies, run
 from kubescene.traffic.run_requests import FORM_PLUGINS, RunRequest, read_request, run_requested
 from kubescene.traffic.series import (
     cpu_utilizations,
@@ -24,7 +24,9 @@ from kubescene.traffic.series import (
     response_times,
     tally_lines,
 )
+from kubescene.traffic.spec import Pattern, StepTraffic, Traffic
 from kubescene.traffic.store import RunStore
+from kubescene.traffic.units import Duration
 
 RAMP = {
     "run_for": 180 * SECOND,
@@ -101,6 +103,18 @@ def test_the_reply_is_made_of_the_series_of_the_run(http: Http, mode: str) -> No
         ("cpu_utilizations", cpu_utilizations(result)),
     ):
         assert reply[name] == [each._asdict() for each in rows], name
+
+
+def test_levels_beyond_those_whose_text_is_kept_are_told_as_well() -> None:
+    crowd = TrafficSpec(
+        duration=Duration(12 * SECOND),
+        traffic=Traffic(pattern=Pattern.STEP, step=StepTraffic(rps=600, after=Duration(0))),
+    )
+    result = run(crowd)
+    lines = tally_lines(result)
+    assert max(each.tally for each in lines) > replies.LEVELS
+    told = json.loads(b"".join(replies.reply(result)))["tally_lines"]
+    assert told == [each._asdict() for each in lines]
 
 
 def test_8_2_an_empty_body_is_the_form(http: Http) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+import orjson
 
 from kubescene.traffic.entities import Kind
 from kubescene.traffic.records import FAILED, Outcome
@@ -37,6 +38,9 @@ STOCKS = (
     (PROCESSING, Kind.REQUEST),
 )
 """Of which levels are told, in order of their names."""
+LEVELS = 4096
+"""Of lower levels the text is kept: there are few of them, and each occurs often."""
+NEXT = b'},{"occurs_at":'
 ROWS_AT_ONCE = 4096
 """As many rows as fit the caches of a CPU, with what they are made of."""
 _json = msgspec.json.Encoder()
@@ -77,14 +81,14 @@ def reply(result: TrafficResult) -> Iterator[Piece]:
     yield b',"cpu_utilizations":' + _json.encode(cpu) + b"}\n"
 
 
-def _tallies(result: TrafficResult) -> Iterator[list[_Row]]:
+def _tallies(result: TrafficResult) -> Iterator[Piece]:
     if result.spec.mode is Mode.FAITHFUL:
         lines = tally_lines(result)
         return _parts(Tally(at, _stock(name, kind), tally) for at, name, kind, tally in lines)
     return _tallies_of_columns(result)
 
 
-def _tallies_of_columns(result: TrafficResult) -> Iterator[list[_Row]]:
+def _tallies_of_columns(result: TrafficResult) -> Iterator[Piece]:
     """The same as `tally_lines`, from columns alone."""
     requests, replicas = result.requests, list(count_tallies(result.counts, result.end))
     inside = requests.outcome != Outcome.REFUSED
@@ -100,12 +104,31 @@ def _tallies_of_columns(result: TrafficResult) -> Iterator[list[_Row]]:
     stock = np.repeat(np.arange(len(lines), dtype=np.int8), [len(each) for each, _ in lines])
     # Lines are in order of their names, and stay so where instants are equal.
     order = np.argsort(times, kind="stable")
-    names = np.empty(len(lines), dtype=object)
-    names[:] = [_stock(*each) for each in STOCKS]
     for first in range(0, len(order), ROWS_AT_ONCE):
         here = order[first : first + ROWS_AT_ONCE]
-        columns = (times[here], names[stock[here]], tallies[here])
-        yield list(map(Tally, *(column.tolist() for column in columns)))
+        write = _low_tallies if tallies[here].max() < LEVELS else _high_tallies
+        yield write(times[here], stock[here], tallies[here])
+
+
+def _low_tallies(times: Column, stock: Column, tallies: Column) -> Piece:
+    """Instants with texts that are ready between them."""
+    pieces = [b'{"occurs_at":'] * (2 * len(times) + 1)
+    pieces[1::2] = orjson.dumps(times, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
+    pieces[2::2] = map(_levels().__getitem__, (stock * np.int64(LEVELS) + tallies).tolist())
+    pieces[-1] = pieces[-1].removesuffix(NEXT[1:])
+    return b"".join(pieces)
+
+
+def _high_tallies(times: Column, stock: Column, tallies: Column) -> Piece:
+    names = map([_stock(*each) for each in STOCKS].__getitem__, stock.tolist())
+    return _encoded(list(map(Tally, times.tolist(), names, tallies.tolist())))
+
+
+@cache
+def _levels() -> list[bytes]:
+    """What stands behind an instant, up to the next one: by stock, then by level."""
+    stocks = [b',"stock_name":%s,"tally":' % bytes(_stock(*each)) for each in STOCKS]
+    return [b"%s%d%s" % (stock, level, NEXT) for stock in stocks for level in range(LEVELS)]
 
 
 @cache
@@ -119,21 +142,26 @@ def _counted(lines: Iterable[Any], name: str) -> tuple[Column, Column]:
     return table[:, 0], table[:, 1]
 
 
-def _rows(row: Callable[..., _Row], columns: Sequence[Column]) -> Iterator[list[_Row]]:
+def _rows(row: Callable[..., _Row], columns: Sequence[Column]) -> Iterator[Piece]:
     for first in range(0, len(columns[0]), ROWS_AT_ONCE):
         here = slice(first, first + ROWS_AT_ONCE)
-        yield list(map(row, *(column[here].tolist() for column in columns)))
+        yield _encoded(list(map(row, *(column[here].tolist() for column in columns))))
 
 
-def _parts(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+def _parts(rows: Iterator[_Row]) -> Iterator[Piece]:
     while part := list(islice(rows, ROWS_AT_ONCE)):
-        yield part
+        yield _encoded(part)
 
 
-def _series(name: str, parts: Iterable[list[_Row]]) -> Iterator[Piece]:
+def _encoded(rows: list[_Row]) -> Piece:
+    """Rows as text, without the brackets around them."""
+    return memoryview(_json.encode(rows))[1:-1]
+
+
+def _series(name: str, parts: Iterable[Piece]) -> Iterator[Piece]:
     before = b',"%s":[' % name.encode()
     for part in parts:
         yield before
-        yield memoryview(_json.encode(part))[1:-1]
+        yield part
         before = b","
     yield b"]" if before == b"," else before + b"]"
