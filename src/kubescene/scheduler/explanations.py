@@ -272,6 +272,24 @@ def _filter_group(status: Status, rows: Rows) -> FilterGroup:
     return FilterGroup(status.plugin, int(status.code), status.reasons, ascending)
 
 
+def explain_choice(
+    nodes: Sequence[str],
+    found: Found,
+    filter_plugins: tuple[str, ...],
+    scored: Scored | None,
+    chosen: int,
+) -> Explanation:
+    """The same as `explain_attempt` where Filter refused none of the nodes that it looked at."""
+    feasible: Any = found.feasible
+    if scored is None:
+        return Explanation(nodes, feasible, feasible, (), filter_plugins, chosen=chosen)
+    totals: Any = scored.totals
+    columns = tuple(scored.columns)
+    return Explanation(
+        nodes, feasible, feasible, (), filter_plugins, feasible, columns, totals, chosen
+    )
+
+
 def explain_attempt(
     nodes: Sequence[str],
     diagnosis: Diagnosis,

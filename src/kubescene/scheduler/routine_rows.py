@@ -16,6 +16,7 @@ from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import RowResults, Window
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.spec_verdicts import SpecVerdicts
+from kubescene.scheduler.summed_scores import SummedColumns
 from kubescene.scheduler.verdicts import ClassVerdicts, Filtering, FilterSplit
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Routine(RowResults):
         "_nodes",
         "_pod",
         "_state",
+        "columns",
         "filtering",
         "filters",
         "judged",
@@ -84,6 +86,8 @@ class Routine(RowResults):
         self.spec = spec
         self.judged: ClassVerdicts = cycle.filters.verdicts_of(pod, course.filters)
         self.rated: ClassScores = cycle.scores.scores_of(pod, course.scores)
+        self.columns: SummedColumns | None = None
+        """What explanations of its pods have in common, once there was one."""
         self.filtering = Filtering(cycle.filters, self._state, pod, self.filters, self.judged)
 
     def fits(self, course: Course) -> bool:
