@@ -53,11 +53,13 @@ class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
     def totals(self) -> dict[str, int]:
         """The weighted sum of every listed node that was scored, in their order."""
-        columns = [(each.normalized, each.weight) for each in self.scores]
-        return {
-            self.candidates[place]: sum([column[row] * weight for column, weight in columns])
-            for row, place in enumerate(self.scored)
-        }
+        sums, names = [0] * len(self.scored), self.candidates
+        for each in self.scores:
+            weight = each.weight
+            sums = [
+                total + score * weight for total, score in zip(sums, each.normalized, strict=True)
+            ]
+        return dict(zip([names[place] for place in self.scored], sums, strict=True))
 
 
 class PutOff:
