@@ -104,6 +104,8 @@ def told(decision: Decision, start: int) -> dict[str, Any]:
         "node": decision.node,
         "counts": (decision.evaluated, decision.feasible, start),
         "why": why.to_dict(),
+        "totals": (len(why.totals), list(why.totals), list(why.totals[:3])),
+        "scores": (len(why.scores), [each.plugin for each in why.scores[:2]]),
         "plugins": why.filter_plugins,
         "examined": list(why.examined),
         "skipped": (decision.state.skipped_filters, decision.state.skipped_scores),
@@ -234,7 +236,7 @@ def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many
     decision = routines.decide(pod, Explain.FULL)
     assert decision is not None
     routine, state = routines._kept[pod.pod_class], decision.state
-    shared, rows = routine.columns, np.arange(decision.feasible)
+    shared, rows = routine.common, np.arange(decision.feasible)
     assert shared is not None
     assert shared.fits(state, Found(rows, rows, rows))
     assert not shared.fits(state, Found(rows, rows, rows[1:]))

@@ -27,7 +27,7 @@ from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
 from kubescene.scheduler.search import Found, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts
-from kubescene.scheduler.summed_scores import SummedColumns
+from kubescene.scheduler.summed_scores import Told
 from kubescene.scheduler.verdicts import entries_kept
 from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
@@ -131,10 +131,8 @@ class Routines:
         explains = explain is not None and explain.wanted(failed=False, nodes=count)
         best, scored = 0, None
         if feasible > 1:
-            if explains:
-                scored = self._told(routine, state, pod, found)
-            elif not routine.is_summed:
-                scored = self._rate(routine, state, pod, found, explains=False)
+            if not routine.is_summed or (explains and not routine.explains(state, found)):
+                scored = self._rate(routine, state, pod, found, explains=explains)
             totals = routine.sums(found) if scored is None else scored.totals
             best = (pick_small if routine.scores.is_small else pick)(totals)
         chosen, examined = found.feasible.item(best), found.rows.size
@@ -143,6 +141,8 @@ class Routines:
         outcome = course.concern.pre_filtered[0]
         decision = Decision(state, nodes.names[chosen], examined, feasible, pre_filter=outcome)
         if explains:
+            if scored is not None:
+                routine.explained(state, found, scored)
             decision.explanation = self._explanation(routine, found, scored, chosen)
         return decision
 
@@ -158,22 +158,14 @@ class Routines:
         self, routine: Routine, found: Found, scored: Scored | None, chosen: int
     ) -> Explanation:
         names, filtering = self._nodes.names, routine.filtering
+        told: Scored | Told | None = scored
+        if scored is None and found.feasible.size > 1:
+            told = routine.summed(found)
         if found.rows is found.feasible:
-            return explain_choice(names, found, filtering.plugins, scored, chosen)
+            return explain_choice(names, found, filtering.plugins, told, chosen)
         diagnosis = Diagnosis(names)
         diagnosis.examine(found, filtering)
-        return explain_attempt(names, diagnosis, found, scored, chosen)
-
-    def _told(self, routine: Routine, state: CycleState, pod: PodInfo, found: Found) -> Scored:
-        """The same as `_rate`, to be explained."""
-        if not routine.is_summed:
-            return self._rate(routine, state, pod, found, explains=True)
-        known, kept = routine.columns, routine.rated
-        if known is None or not known.fits(state, found):
-            scored = self._rate(routine, state, pod, found, explains=True)
-            routine.columns = SummedColumns(scored, kept, state, found)
-            return scored
-        return known.of(kept, found)
+        return explain_attempt(names, diagnosis, found, told, chosen)
 
     def _rate(
         self, routine: Routine, state: CycleState, pod: PodInfo, found: Found, *, explains: bool

@@ -1,10 +1,15 @@
 """The scores of a routine decision in columns, where kept sums decide.
 
 Then all nodes get the same from the plugins whose scores are normalized. What these columns hold is
-the same for every pod of the class as well, so that only those of the others are copied.
+the same for every pod of the class as well, so that only the scores of the others are copied: a
+byte each, since they lie in 0..100, until somebody reads them.
 """
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple, overload
+
 import numpy as np
+from numpy.typing import NDArray
 
 from kubescene.scheduler.class_scores import ClassScores
 from kubescene.scheduler.cycle_state import CycleState
@@ -13,19 +18,23 @@ from kubescene.scheduler.search import Found
 from kubescene.timeline.attempts import ScoreColumn
 
 
-class SummedColumns:
+class Told(NamedTuple):
+    """What `Scored` holds, for explanations alone."""
+
+    totals: "SummedTotals"
+    columns: "SummedColumns"
+
+
+class CommonColumns:
     """Made from what the first pod was told about so many nodes, for those that come after it."""
 
-    __slots__ = ("_added", "_columns", "_count", "_left_out")
+    __slots__ = ("_count", "_left_out", "columns")
 
     def __init__(self, scored: Scored, kept: ClassScores, state: CycleState, found: Found) -> None:
-        rows = found.feasible
         lines = {each.name: line for line, each in kept.active.lines if each.normalize is None}
-        self._columns = [
-            (each.plugin, each.weight, lines.get(each.plugin), each) for each in scored.columns
-        ]
-        self._added: int = scored.totals.item(0) - kept.sums.item(rows.item(0))
-        self._count = rows.size
+        self.columns = tuple([(each, lines.get(each.plugin)) for each in scored.columns])
+        """Each with its line in `ClassScores.plain`; None if it is the same for all pods."""
+        self._count = found.feasible.size
         self._left_out = (state.skipped_scores, state.unrated_scores)
 
     def fits(self, state: CycleState, found: Found) -> bool:
@@ -33,13 +42,57 @@ class SummedColumns:
         left_out = (state.skipped_scores, state.unrated_scores)
         return self._count == found.feasible.size and self._left_out == left_out
 
-    def of(self, kept: ClassScores, found: Found) -> Scored:
-        """The same that `ScoreChain.rate` explains."""
-        rows, window = found.feasible, found.window
-        plain, part = kept.told(rows, window), None if window is None else window.part
-        sums = kept.sums.take(rows) if part is None else kept.sums[part]
-        columns = [
-            shared if line is None else ScoreColumn(plugin, weight, scores := plain[line], scores)
-            for plugin, weight, line, shared in self._columns
-        ]
-        return Scored(np.add(sums, self._added), columns)
+
+class SummedColumns(Sequence[ScoreColumn]):
+    """The columns that `ScoreChain.rate` explains, made for those who read them."""
+
+    __slots__ = ("_common", "_plain")
+
+    def __init__(self, common: CommonColumns, plain: NDArray[np.int8]) -> None:
+        self._common = common
+        self._plain = plain
+
+    def __len__(self) -> int:
+        return len(self._common.columns)
+
+    @overload
+    def __getitem__(self, at: int) -> ScoreColumn: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[ScoreColumn, ...]: ...
+    def __getitem__(self, at: int | slice) -> ScoreColumn | tuple[ScoreColumn, ...]:
+        return tuple([self._column(*each) for each in self._common.columns])[at]
+
+    def _column(self, first: ScoreColumn, line: int | None) -> ScoreColumn:
+        if line is None:
+            return first
+        # Wide enough to be weighted.
+        scores: Any = self._plain[line].astype(np.int32)
+        return ScoreColumn(first.plugin, first.weight, scores, scores)
+
+
+class SummedTotals(Sequence[int]):
+    """The weighted sums of columns, likewise."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: SummedColumns) -> None:
+        self._columns = columns
+
+    def tolist(self) -> list[int]:
+        """All of them at once."""
+        weighted = [np.multiply(each.normalized, np.int64(each.weight)) for each in self._columns]
+        totals: list[int] = np.sum(weighted, axis=0).tolist()
+        return totals
+
+    def __len__(self) -> int:
+        return len(self._columns[0].raw)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[int]: ...
+    def __getitem__(self, at: int | slice) -> int | list[int]:
+        return self.tolist()[at]
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
