@@ -5,7 +5,8 @@ the same for every pod of the class as well, so that only the scores of the othe
 byte each, since they lie in 0..100, until somebody reads them.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -60,7 +61,10 @@ class SummedColumns(Sequence[ScoreColumn]):
     @overload
     def __getitem__(self, at: slice) -> tuple[ScoreColumn, ...]: ...
     def __getitem__(self, at: int | slice) -> ScoreColumn | tuple[ScoreColumn, ...]:
-        return tuple([self._column(*each) for each in self._common.columns])[at]
+        return tuple(self)[at]
+
+    def __iter__(self) -> Iterator[ScoreColumn]:
+        return itertools.starmap(self._column, self._common.columns)
 
     def _column(self, first: ScoreColumn, line: int | None) -> ScoreColumn:
         if line is None:
@@ -94,5 +98,5 @@ class SummedTotals(Sequence[int]):
     def __getitem__(self, at: int | slice) -> int | list[int]:
         return self.tolist()[at]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
