@@ -265,14 +265,20 @@ def play(request: RunRequest) -> RunResult:
 
 
 def staged(
-    request: RunRequest, log: TimelineLog, instruments: Iterable[Instrument]
+    request: RunRequest,
+    log: TimelineLog,
+    instruments: Iterable[Instrument],
+    *,
+    keeps_explanations: bool = False,
 ) -> tuple[Cluster, Engine]:
     """A scenario in a world of its own, before its first moment; what happens goes to the log."""
     scenario = without_status(with_seed(request.scenario, request.seed))
     options = cluster_options(scenario, request.seed, request.scheduler)
     controllers = registrations(options, request)
     cluster = Cluster(options, controllers=controllers)
-    recorder = TimelineRecorder(cluster.clock, log, role_of=cluster.registry.role_of)
+    recorder = TimelineRecorder(
+        cluster.clock, log, role_of=cluster.registry.role_of, puts_off=keeps_explanations
+    )
     cluster.observe(recorder, *instruments)
     played = with_scheduler(scenario, request.scheduler, options.scheduler)
     live = ScenarioResource(cluster.store, stored(played, cluster))
@@ -304,7 +310,10 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
     onlookers = () if output is None else (output,)
     try:
         cluster, engine = staged(
-            request, log, (*onlookers, ExplanationRecorder(explain), *instruments)
+            request,
+            log,
+            (*onlookers, ExplanationRecorder(explain), *instruments),
+            keeps_explanations=output is None and request.explained is None,
         )
         phase = engine.run()
         live = engine.scenario

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kubescene.api.records import make_record
@@ -20,7 +21,7 @@ from kubescene.scheduler import (
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.search import StartIndex
+from kubescene.scheduler.search import Found, StartIndex
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
@@ -103,6 +104,8 @@ def told(decision: Decision, start: int) -> dict[str, Any]:
         "node": decision.node,
         "counts": (decision.evaluated, decision.feasible, start),
         "why": why.to_dict(),
+        "totals": (len(why.totals), list(why.totals), list(why.totals[:3])),
+        "scores": (len(why.scores), [each.plugin for each in why.scores[:2]]),
         "plugins": why.filter_plugins,
         "examined": list(why.examined),
         "skipped": (decision.state.skipped_filters, decision.state.skipped_scores),
@@ -224,3 +227,18 @@ def probe_named(world: Stage, name: str, nominated: str = "") -> PodInfo:
     pod["metadata"].update(uid=name, namespace="default")
     pod["status"] = {"nominatedNodeName": nominated} if nominated else {}
     return PodInfo(make_record(PODS, pod, 1), pod, world.scheduler._classes)
+
+
+def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many_nodes() -> None:
+    life = Life(0, taints=("NoSchedule",))
+    pod = probe(life, make_pod("p").cpu("100m").build())
+    routines = life.world.scheduler.cycle_of(pod.scheduler_name).routines
+    decision = routines.decide(pod, Explain.FULL)
+    assert decision is not None
+    routine, state = routines._kept[pod.pod_class], decision.state
+    shared, rows = routine.common, np.arange(decision.feasible)
+    assert shared is not None
+    assert shared.fits(state, Found(rows, rows, rows))
+    assert not shared.fits(state, Found(rows, rows, rows[1:]))
+    state.skipped_scores |= {"NodeResourcesFit"}
+    assert not shared.fits(state, Found(rows, rows, rows))

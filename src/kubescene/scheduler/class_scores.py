@@ -4,8 +4,6 @@ Kept are those of plugins that read nothing but the node. Most of them need no n
 scores lie in 0..100, and a weighted sum is kept as well.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,9 +48,9 @@ class ClassScores(RowResults):
         super().__init__(nodes)
         self.active = active
         normalized, count = len(active.normalized), len(nodes)
-        # In half the space: explanations keep parts of them.
-        self.plain: NDArray[np.int32] = np.zeros(
-            (len(active.kept) - normalized, count), dtype=np.int32
+        # In little space: explanations keep parts of them.
+        self.plain: NDArray[np.int8] = np.zeros(
+            (len(active.kept) - normalized, count), dtype=np.int8
         )
         self.raw: Column = np.zeros((normalized, count), dtype=np.int64)
         self.sums: Column = np.zeros(count, dtype=np.int64)
@@ -65,7 +63,7 @@ class ClassScores(RowResults):
         self.raw = self.raw.take(moves, axis=1, mode="clip")
         self.sums = moved(self.sums, moves)
 
-    def told(self, rows: Rows, window: Window | None) -> NDArray[Any]:
+    def told(self, rows: Rows, window: Window | None) -> NDArray[np.int8]:
         """A copy of ``plain`` for these rows, to be kept."""
         part = None if window is None else window.part
         return self.plain.take(rows, axis=1) if part is None else self.plain[:, part].copy()

@@ -16,8 +16,9 @@ from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.status import Code, Status
+from kubescene.scheduler.summed_scores import Told
 from kubescene.scheduler.verdicts import Filtering
-from kubescene.timeline.attempts import Explanation, FilterGroup
+from kubescene.timeline.attempts import Explanation, FilterGroup, ScoreColumn
 
 _FEW_GROUPS = 4
 """Most pods are refused for one or two reasons, which are found faster one by one."""
@@ -272,11 +273,33 @@ def _filter_group(status: Status, rows: Rows) -> FilterGroup:
     return FilterGroup(status.plugin, int(status.code), status.reasons, ascending)
 
 
+def _columns(scored: Scored | Told) -> Sequence[ScoreColumn]:
+    return scored.columns if isinstance(scored, Told) else tuple(scored.columns)
+
+
+def explain_choice(
+    nodes: Sequence[str],
+    found: Found,
+    filter_plugins: tuple[str, ...],
+    scored: Scored | Told | None,
+    chosen: int,
+) -> Explanation:
+    """The same as `explain_attempt` where Filter refused none of the nodes that it looked at."""
+    feasible: Any = found.feasible
+    if scored is None:
+        return Explanation(nodes, feasible, feasible, (), filter_plugins, chosen=chosen)
+    totals: Any = scored.totals
+    columns = _columns(scored)
+    return Explanation(
+        nodes, feasible, feasible, (), filter_plugins, feasible, columns, totals, chosen
+    )
+
+
 def explain_attempt(
     nodes: Sequence[str],
     diagnosis: Diagnosis,
     found: Found | None = None,
-    scored: Scored | None = None,
+    scored: Scored | Told | None = None,
     chosen: int | None = None,
 ) -> Explanation:
     """All that is known about an attempt, per node and plugin."""
@@ -290,7 +313,7 @@ def explain_attempt(
         filters=diagnosis.filter_groups(),
         filter_plugins=diagnosis.filter_plugins,
         scored=() if scored is None else feasible,
-        scores=() if scored is None else tuple(scored.columns),
+        scores=() if scored is None else _columns(scored),
         totals=totals,
         chosen=chosen,
     )

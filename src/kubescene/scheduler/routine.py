@@ -18,7 +18,7 @@ from kubescene.errors import PluginError
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.explanations import Diagnosis, explain_attempt
+from kubescene.scheduler.explanations import Diagnosis, explain_attempt, explain_choice
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.picking import pick, pick_small
@@ -27,7 +27,9 @@ from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
 from kubescene.scheduler.search import Found, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts
+from kubescene.scheduler.summed_scores import Told
 from kubescene.scheduler.verdicts import entries_kept
+from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ class Routines:
         explains = explain is not None and explain.wanted(failed=False, nodes=count)
         best, scored = 0, None
         if feasible > 1:
-            if explains or not routine.is_summed:
+            if not routine.is_summed or (explains and not routine.explains(state, found)):
                 scored = self._rate(routine, state, pod, found, explains=explains)
             totals = routine.sums(found) if scored is None else scored.totals
             best = (pick_small if routine.scores.is_small else pick)(totals)
@@ -139,9 +141,9 @@ class Routines:
         outcome = course.concern.pre_filtered[0]
         decision = Decision(state, nodes.names[chosen], examined, feasible, pre_filter=outcome)
         if explains:
-            diagnosis = Diagnosis(nodes.names)
-            diagnosis.examine(found, routine.filtering)
-            decision.explanation = explain_attempt(nodes.names, diagnosis, found, scored, chosen)
+            if scored is not None:
+                routine.explained(state, found, scored)
+            decision.explanation = self._explanation(routine, found, scored, chosen)
         return decision
 
     def _search(self, routine: Routine, count: int) -> Found:
@@ -151,6 +153,19 @@ class Routines:
             self._wanted = (count, nodes_to_find(count, percentage))
         start, wanted = cycle.start.index % count, self._wanted[1]
         return search(routine, cycle.candidates(None), start, wanted, every=True)
+
+    def _explanation(
+        self, routine: Routine, found: Found, scored: Scored | None, chosen: int
+    ) -> Explanation:
+        names, filtering = self._nodes.names, routine.filtering
+        told: Scored | Told | None = scored
+        if scored is None and found.feasible.size > 1:
+            told = routine.summed(found)
+        if found.rows is found.feasible:
+            return explain_choice(names, found, filtering.plugins, told, chosen)
+        diagnosis = Diagnosis(names)
+        diagnosis.examine(found, filtering)
+        return explain_attempt(names, diagnosis, found, told, chosen)
 
     def _rate(
         self, routine: Routine, state: CycleState, pod: PodInfo, found: Found, *, explains: bool

@@ -14,8 +14,10 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import RowResults, Window
+from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.spec_verdicts import SpecVerdicts
+from kubescene.scheduler.summed_scores import CommonColumns, SummedColumns, SummedTotals, Told
 from kubescene.scheduler.verdicts import ClassVerdicts, Filtering, FilterSplit
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class Routine(RowResults):
         "_nodes",
         "_pod",
         "_state",
+        "common",
         "filtering",
         "filters",
         "judged",
@@ -84,6 +87,8 @@ class Routine(RowResults):
         self.spec = spec
         self.judged: ClassVerdicts = cycle.filters.verdicts_of(pod, course.filters)
         self.rated: ClassScores = cycle.scores.scores_of(pod, course.scores)
+        self.common: CommonColumns | None = None
+        """What explanations of its pods have in common, once there was one."""
         self.filtering = Filtering(cycle.filters, self._state, pod, self.filters, self.judged)
 
     def fits(self, course: Course) -> bool:
@@ -147,6 +152,21 @@ class Routine(RowResults):
         """The kept sums of the feasible rows, for those who look at once."""
         rows, window, sums = found.feasible, found.window, self.rated.sums
         return sums.take(rows) if window is None else window.on(sums, rows)
+
+    def explains(self, state: CycleState, found: Found) -> bool:
+        """Whether `summed` can tell about so many nodes, rated by the same plugins."""
+        return self.common is not None and self.common.fits(state, found)
+
+    def explained(self, state: CycleState, found: Found, scored: Scored) -> None:
+        """A pod was told this: those after it may have most of it in common."""
+        if self.is_summed:
+            self.common = CommonColumns(scored, self.rated, state, found)
+
+    def summed(self, found: Found) -> Told:
+        """What the kept sums are made of."""
+        assert self.common is not None
+        columns = SummedColumns(self.common, self.rated.told(found.feasible, found.window))
+        return Told(SummedTotals(columns), columns)
 
     @property
     def is_summed(self) -> bool:

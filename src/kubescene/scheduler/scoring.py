@@ -208,7 +208,8 @@ class ScoreChain:
         added: dict[str, tuple[Scores, Scores]],
     ) -> Iterator[ScoreColumn]:
         """A column for each plugin, in order; ``added`` are those that were worked out just now."""
-        plain = iter(kept.told(rows, window))
+        # Wide enough to be weighted.
+        plain = iter(kept.told(rows, window).astype(np.int32))
         skipped, unrated, count = state.skipped_scores, state.unrated_scores, rows.size
         for extension in self.scores:
             name = extension.name

@@ -50,7 +50,7 @@ class Explanation(Struct, frozen=True):
     filters: tuple[FilterGroup, ...]
     filter_plugins: tuple[str, ...]
     scored: Sequence[int] = ()
-    scores: tuple[ScoreColumn, ...] = ()
+    scores: Sequence[ScoreColumn] = ()
     totals: Sequence[int] = ()
     chosen: int | None = None
     """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""

@@ -27,7 +27,8 @@ class TimelineLog(Sequence[Fact]):
         self._facts: list[Fact] = list(facts)
         self._followers: tuple[Follower, ...] = ()
         self._steps = _Index(self._facts, _step_keys)
-        self._objects = _Index(self._facts, _object_keys)
+        self._names = _Index(self._facts, _name_keys)
+        self._uids = _Index(self._facts, _uid_keys)
 
     @classmethod
     def open(cls, path: str | Path) -> "TimelineFile":
@@ -90,11 +91,11 @@ class TimelineLog(Sequence[Fact]):
 
     def of_object(self, kind: str, namespace: str, name: str) -> list[Fact]:
         """The facts about whatever object had that name."""
-        return [self._facts[position] for position in self._objects.of((kind, namespace, name))]
+        return [self._facts[position] for position in self._names.of((kind, namespace, name))]
 
     def of_uid(self, uid: str) -> list[Fact]:
         """The facts about one object."""
-        return [self._facts[position] for position in self._objects.of(uid)]
+        return [self._facts[position] for position in self._uids.of(uid)]
 
     # -- copying ---------------------------------------------------------------------------
 
@@ -145,7 +146,9 @@ def _step_keys(fact: Fact) -> Iterable[Hashable]:
     return fact.step, fact.step.major
 
 
-def _object_keys(fact: Fact) -> Iterable[Hashable]:
-    for key in fact.objects():
-        yield key.uid
-        yield (key.kind, key.namespace, key.name)
+def _name_keys(fact: Fact) -> Iterable[Hashable]:
+    return [(key.kind, key.namespace, key.name) for key in fact.objects()]
+
+
+def _uid_keys(fact: Fact) -> Iterable[Hashable]:
+    return [key.uid for key in fact.objects()]

@@ -22,7 +22,7 @@ from kubescene.timeline.object_facts import (
     ObjectState,
     state_of,
 )
-from kubescene.timeline.schedule_results import ScheduleResult
+from kubescene.timeline.schedule_results import PutOff, ScheduleResult
 
 
 class PodFact(Fact, frozen=True):
@@ -89,7 +89,7 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     """One attempt of a scheduler at one pod.
 
     ``attempt`` counts from 1; ``previous`` is the one before, as long as the pod waits.
-    ``evaluated`` and ``feasible`` count nodes. ``result`` says why, if that was asked for, and
+    ``evaluated`` and ``feasible`` count nodes. `result` says why, if that was asked for, and
     ``preemption`` whether others had to make room.
     """
 
@@ -103,9 +103,14 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     reason: str = ""
     nominated: str = ""
     plugins: tuple[str, ...] = ()
-    result: ScheduleResult | None = None
+    explained: ScheduleResult | PutOff | None = None
     preemption: PreemptionRecord | None = None
     previous: "PodAttempt | None" = None
+
+    @property
+    def result(self) -> ScheduleResult | None:
+        explained = self.explained
+        return explained() if isinstance(explained, PutOff) else explained
 
     def _told(self, writer: LineWriter) -> dict[str, Any]:
         line: dict[str, Any] = {"profile": self.profile, "attempt": self.attempt}
@@ -113,8 +118,8 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
         for name in ("message", "reason", "nominated", "plugins"):
             if value := getattr(self, name):
                 line[name] = value
-        if self.result is not None:
-            line["result"] = orjson.Fragment(msgspec.json.encode(self.result))
+        if (result := self.result) is not None:
+            line["result"] = orjson.Fragment(msgspec.json.encode(result))
         if self.preemption is not None:
             line["preemption"] = orjson.Fragment(msgspec.json.encode(self.preemption))
         slot = f"attempt/{self.uid}"
@@ -138,7 +143,7 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
             "reason": line.reason,
             "nominated": line.nominated,
             "plugins": line.plugins,
-            "result": line.result,
+            "explained": line.result,
             "preemption": line.preemption,
             "previous": None if previous is None else reader.fact(previous, PodAttempt),
         }

@@ -41,7 +41,7 @@ from kubescene.timeline.pod_facts import (
     PodUnscheduled,
 )
 from kubescene.timeline.pod_histories import PodHistories
-from kubescene.timeline.schedule_results import NODES_LISTED, schedule_result
+from kubescene.timeline.schedule_results import NODES_LISTED, PutOff, schedule_result
 from kubescene.timeline.significance import is_significant
 
 MERGE = PatchType.MERGE.value
@@ -58,17 +58,26 @@ def own_role(actor: Actor) -> Role:
 
 
 class TimelineRecorder(Instrument):
-    """Appends to ``log``. ``role_of`` says what an actor is in the scenario that runs now."""
+    """Appends to ``log``. ``role_of`` says what an actor is in the scenario that runs now.
+
+    ``puts_off`` says that explanations are kept in memory, so that facts may refer to them.
+    """
 
     goes_with_fork = True
 
     def __init__(
-        self, clock: Clock, log: TimelineLog | None = None, *, role_of: RoleOf = own_role
+        self,
+        clock: Clock,
+        log: TimelineLog | None = None,
+        *,
+        role_of: RoleOf = own_role,
+        puts_off: bool = False,
     ) -> None:
         self.log = TimelineLog() if log is None else log
         self.step = ScenarioStep(0, 0)
         self._clock = clock
         self._role_of = role_of
+        self._cut = PutOff if puts_off else schedule_result
         self._pods = PodHistories()
         self._leaving: dict[str, None] = {}
         """Pods, by uid, whose deletion was told and that are still there."""
@@ -233,7 +242,7 @@ class TimelineRecorder(Instrument):
             reason=attempt.reason,
             nominated=attempt.nominated,
             plugins=attempt.plugins,
-            result=None if explanation is None else schedule_result(explanation, node),
+            explained=None if explanation is None else self._cut(explanation, node),
             preemption=None if preemption is None else preemption.cut(NODES_LISTED),
             previous=history.waiting,
         )

@@ -1,12 +1,12 @@
 """What the timeline keeps of one attempt: a bounded part of its explanation, in columns.
 
 At most `NODES_LISTED` nodes, the chosen one always among them; the whole matrix is in the run's
-side file. Cut from the scheduler's arrays when the attempt is recorded, put into words when
-somebody reads it.
+side file. Cut from the scheduler's arrays when the attempt is recorded, or, if these are kept
+anyway, when somebody reads it.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -53,11 +53,49 @@ class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
     def totals(self) -> dict[str, int]:
         """The weighted sum of every listed node that was scored, in their order."""
-        columns = [(each.normalized, each.weight) for each in self.scores]
-        return {
-            self.candidates[place]: sum([column[row] * weight for column, weight in columns])
-            for row, place in enumerate(self.scored)
-        }
+        sums, names = [0] * len(self.scored), self.candidates
+        for each in self.scores:
+            weight = each.weight
+            sums = [
+                total + score * weight for total, score in zip(sums, each.normalized, strict=True)
+            ]
+        return dict(zip([names[place] for place in self.scored], sums, strict=True))
+
+
+class PutOff:
+    """A result that is cut for the first who reads it. Till then it holds the whole explanation."""
+
+    __slots__ = ("_explanation", "_node", "_result")
+
+    def __init__(self, explanation: Explanation, node: str) -> None:
+        self._explanation: Explanation | None = explanation
+        self._node = node
+        self._result: ScheduleResult | None = None
+
+    def __call__(self) -> ScheduleResult:
+        # Several threads may read: all of them cut the same.
+        explanation, result = self._explanation, self._result
+        if result is None:
+            assert explanation is not None
+            result = self._result = schedule_result(explanation, self._node)
+            self._explanation = None
+        return result
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """What it tells never changes."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes get what it tells."""
+        return ready, (self(),)
+
+    def __repr__(self) -> str:
+        return repr(self())
+
+
+def ready(result: ScheduleResult) -> ScheduleResult:
+    """What becomes of a result that was put off, in another process."""
+    return result
 
 
 def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:

@@ -1,0 +1,102 @@
+"""The scores of a routine decision in columns, where kept sums decide.
+
+Then all nodes get the same from the plugins whose scores are normalized. What these columns hold is
+the same for every pod of the class as well, so that only the scores of the others are copied: a
+byte each, since they lie in 0..100, until somebody reads them.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kubescene.scheduler.class_scores import ClassScores
+from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.scoring import Scored
+from kubescene.scheduler.search import Found
+from kubescene.timeline.attempts import ScoreColumn
+
+
+class Told(NamedTuple):
+    """What `Scored` holds, for explanations alone."""
+
+    totals: "SummedTotals"
+    columns: "SummedColumns"
+
+
+class CommonColumns:
+    """Made from what the first pod was told about so many nodes, for those that come after it."""
+
+    __slots__ = ("_count", "_left_out", "columns")
+
+    def __init__(self, scored: Scored, kept: ClassScores, state: CycleState, found: Found) -> None:
+        lines = {each.name: line for line, each in kept.active.lines if each.normalize is None}
+        self.columns = tuple([(each, lines.get(each.plugin)) for each in scored.columns])
+        """Each with its line in `ClassScores.plain`; None if it is the same for all pods."""
+        self._count = found.feasible.size
+        self._left_out = (state.skipped_scores, state.unrated_scores)
+
+    def fits(self, state: CycleState, found: Found) -> bool:
+        """Whether it holds for so many nodes, rated by the same plugins."""
+        left_out = (state.skipped_scores, state.unrated_scores)
+        return self._count == found.feasible.size and self._left_out == left_out
+
+
+class SummedColumns(Sequence[ScoreColumn]):
+    """The columns that `ScoreChain.rate` explains, made for those who read them."""
+
+    __slots__ = ("_common", "_plain")
+
+    def __init__(self, common: CommonColumns, plain: NDArray[np.int8]) -> None:
+        self._common = common
+        self._plain = plain
+
+    def __len__(self) -> int:
+        return len(self._common.columns)
+
+    @overload
+    def __getitem__(self, at: int) -> ScoreColumn: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[ScoreColumn, ...]: ...
+    def __getitem__(self, at: int | slice) -> ScoreColumn | tuple[ScoreColumn, ...]:
+        return tuple(self)[at]
+
+    def __iter__(self) -> Iterator[ScoreColumn]:
+        return itertools.starmap(self._column, self._common.columns)
+
+    def _column(self, first: ScoreColumn, line: int | None) -> ScoreColumn:
+        if line is None:
+            return first
+        # Wide enough to be weighted.
+        scores: Any = self._plain[line].astype(np.int32)
+        return ScoreColumn(first.plugin, first.weight, scores, scores)
+
+
+class SummedTotals(Sequence[int]):
+    """The weighted sums of columns, likewise."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: SummedColumns) -> None:
+        self._columns = columns
+
+    def tolist(self) -> list[int]:
+        """All of them at once."""
+        weighted = [np.multiply(each.normalized, np.int64(each.weight)) for each in self._columns]
+        totals: list[int] = np.sum(weighted, axis=0).tolist()
+        return totals
+
+    def __len__(self) -> int:
+        return len(self._columns[0].raw)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[int]: ...
+    def __getitem__(self, at: int | slice) -> int | list[int]:
+        return self.tolist()[at]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
