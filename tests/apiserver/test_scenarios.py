@@ -392,8 +392,8 @@ def test_a_scenario_deleted_while_it_runs_stops_and_the_next_one_starts(live: Ht
 
 
 def test_the_objects_of_a_deleted_scenario_stay(live: Http) -> None:
-    long = ScenarioBuilder("long").create(make_node("n").cpu("999").pods("9999"))
-    long.create(make_pod("p-$(INDEX)").cpu("1m"), count=3000).done()
+    long = ScenarioBuilder("long").create(make_node("n").cpu("999").pods("99999"))
+    long.create(make_pod("p-$(INDEX)").cpu("1m"), count=12_000).done()
     with live.watch(f"{SCENARIOS}?watch=true") as events:
         create(live, long)
         for found in changes(events, "long"):
@@ -401,8 +401,8 @@ def test_the_objects_of_a_deleted_scenario_stay(live: Http) -> None:
                 break
         live.delete(f"{SCENARIOS}/long")
     bound = [item["spec"].get("nodeName") for item in live.get(PODS).json["items"]]
-    assert len(bound) == 3000
-    assert 0 < sum(map(bool, bound)) < 3000
+    assert len(bound) == 12_000
+    assert 0 < sum(map(bool, bound)) < 12_000
     # The world stands still as it was left, and whoever writes brings it back to life.
     assert [item["spec"].get("nodeName") for item in live.get(PODS).json["items"]] == bound
     with live.watch(f"{PODS}?watch=true&resourceVersion=0") as pods:
