@@ -6,8 +6,9 @@ seconds are from connecting to the last byte received, the client's reading incl
 are the server's, and those alone.
 
 Requests that load code do not count. The short run is repeated in rounds, each the mean of many
-requests; the median round is what counts, the best one stands beside it. Skenario's figures are single ones: only those that were taken under load say so,
-and whether its first request is among them is not known.
+requests; the median round is what counts, the best one stands beside it. Skenario's figures are
+single ones: only those that were taken under load say so, and whether its first request is among
+them is not known.
 """
 
 import os
