@@ -17,9 +17,9 @@ from measuring import Figures, Span, alone, peak_mb, row, start
 SIZES = ((500, 10_000), (1_000, 10_000), (5_000, 10_000))
 QUICK_SIZES = ((50, 500), (500, 500))
 LARGE = (10_000, 100_000)
-FLOOR = "floor 3,500 /s, 5,000 with the scheduler's own; aim 8,000"
-DEPLOYMENT_FLOOR = "floor 2,500 /s; aim 6,000"
-LARGE_FLOOR = "floor 45 s CPU and 900 MB; aim 13 s and 600 MB"
+FLOOR = "floor 5,000 /s; aim 8,000"
+DEPLOYMENT_FLOOR = "floor 3,000 /s; aim 6,000"
+LARGE_FLOOR = "floor 30 s CPU and 800 MB; aim 13 s and 600 MB"
 
 
 class NodesReady(Instrument):
