@@ -119,6 +119,40 @@ def printed(summary: Summary) -> str:
     return file.getvalue()
 
 
+def decisions(*nodes: str, level: str) -> list[str]:
+    """The title, the header and the row of one pod's placement."""
+    scenario = ScenarioBuilder("s").settings(explain=level)
+    for node in nodes:
+        scenario.create(make_node(node))
+    text = printed(kubescene.run(scenario.step(2).create(make_pod("p")).done()).summary)
+    lines = [line.rstrip() for line in text.splitlines()]
+    at = next(at for at, line in enumerate(lines) if line.startswith("Decisions"))
+    return lines[at : at + 3]
+
+
+def test_a_decision_shows_its_score_and_the_runner_up() -> None:
+    title, header, row = decisions("a", "b", level="Full")
+    assert title == "Decisions"
+    assert header.split("  ")[-3:] == ["score", "runner-up", "nodes that fit"]
+    assert row.split()[2:] == ["a", "300", "b", "300", "2", "of", "2"]
+
+
+def test_a_pod_that_fits_one_node_is_not_scored_and_says_so() -> None:
+    scenario = ScenarioBuilder("s").create(make_node("a")).create(make_node("b")).step(2)
+    scenario.create(make_pod("first")).create(make_pod("p").select(alone="yes"))
+    scenario.create(make_node("c").label(alone="yes"))
+    rows = printed(kubescene.run(scenario.done()).summary).splitlines()
+    assert any("default/p " in row and "-  only one fits" in row for row in rows)
+
+
+@pytest.mark.parametrize("level", ["Off", "Failures"])
+def test_columns_of_scores_that_were_not_kept_are_left_away(level: str) -> None:
+    title, header, _ = decisions("a", "b", level=level)
+    assert title == "Decisions (scores were not kept)"
+    assert "score" not in header
+    assert "runner-up" not in header
+
+
 def test_a_warning_that_is_wrapped_stays_indented() -> None:
     printed = StringIO()
     warning = "StatefulSet has no effect: the controller statefulset does not run"

@@ -1,6 +1,6 @@
 """The summary of a run as a person wants to see it in a terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kubescene.results import ExpectationOutcome, NodeUse, Summary
+from kubescene.results import ExpectationOutcome, NodeUse, Placement, Summary
 
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
 BAR_WIDTH = 12
@@ -130,29 +130,40 @@ def steps_table(summary: Summary) -> Table:
 
 
 def decisions_table(summary: Summary) -> Table:
-    left = summary.placements_total - ROWS_SHOWN
-    more = f" (the last {ROWS_SHOWN} of {summary.placements_total})" if left > 0 else ""
+    shown = summary.placements[-ROWS_SHOWN:]
+    scored = any(placed.score is not None for placed in shown)
     table = plain_table(
-        f"\nDecisions{more}",
+        f"\nDecisions{_decisions_told(summary.placements_total, shown, scored=scored)}",
         ("step", "right"),
         ("pod", "left"),
         ("node", "left"),
-        ("score", "right"),
-        ("runner-up", "left"),
+        *((("score", "right"), ("runner-up", "left")) if scored else ()),
         ("nodes that fit", "right"),
     )
-    for placed in summary.placements[-ROWS_SHOWN:]:
-        runner_up = f"{placed.runner_up} {placed.runner_up_score}" if placed.runner_up else "-"
+    for placed in shown:
         table.add_row(
             placed.step,
             placed.pod,
             Text(placed.node, style="green"),
-            "-" if placed.score is None else str(placed.score),
-            runner_up,
+            *(_score_cells(placed) if scored else ()),
             # A scheduler outside the process does not tell which nodes it has looked at.
             f"{placed.feasible} of {placed.candidates}" if placed.candidates else "-",
         )
     return table
+
+
+def _decisions_told(total: int, shown: Sequence[Placement], *, scored: bool) -> str:
+    told = [f"the last {ROWS_SHOWN} of {total}"] if total > ROWS_SHOWN else []
+    if not scored and any(placed.feasible > 1 for placed in shown):
+        told.append("scores were not kept")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _score_cells(placed: Placement) -> tuple[str, str]:
+    score = "-" if placed.score is None else str(placed.score)
+    if placed.runner_up:
+        return score, f"{placed.runner_up} {placed.runner_up_score}"
+    return score, "only one fits" if placed.feasible == 1 else "-"
 
 
 def nodes_table(summary: Summary) -> Table:
