@@ -65,7 +65,7 @@ def test_back_is_exact() -> None:
     straight, _ = talk("end")
     expected = kubescene.run(SCENARIO).timeline
     for session in (detour, straight):
-        timeline = Timeline(session.engine._recorder.log)
+        timeline = Timeline(session._scene.log)
         assert list(timeline) == list(expected)
 
 

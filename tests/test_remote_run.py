@@ -17,6 +17,7 @@ from kubescene.cli.files import read_scenario
 from kubescene.cli.remote import run_on_server
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from run_directories import RUN_FILES, files_of
 
 PACE = re.compile(r", [\d,]+ a second(, about \d+ s left)?")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -64,8 +65,10 @@ def test_progress_summary_and_files_are_those_of_a_local_run(
     assert remote.returncode == local.returncode == 0
     assert remote.stdout.replace(str(there), "OUT") == local.stdout.replace(str(here), "OUT")
     assert steps(remote.stderr) == steps(local.stderr)
-    for name in ("timeline.jsonl", "explanations.jsonl", "summary.json", "pods.index"):
-        assert (there / name).read_bytes() == (here / name).read_bytes()
+    sent, written = files_of(there), files_of(here)
+    assert sorted(sent) == RUN_FILES
+    for name in RUN_FILES:
+        assert sent[name] == written[name] or name == "result.yaml", name
 
 
 def steps(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.api import field_sets, managed_fields
+from kubescene.api.field_managers import manager_of
 from kubescene.api.field_sets import FieldSet
 from kubescene.api.field_shapes import Shape, kind_shape
 from kubescene.api.field_walks import compare, field_set
@@ -231,4 +232,4 @@ def test_unreadable_entries_are_told(entry: Any) -> None:
     ids=["user-agent", "plain", "unprintable", "long"],
 )
 def test_manager_is_the_first_part_of_a_name(name: str, manager: str) -> None:
-    assert managed_fields.manager_of(name) == manager
+    assert manager_of(name) == manager

@@ -17,6 +17,7 @@ from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject
+from run_directories import RUN_FILES, files_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
 
@@ -35,10 +36,6 @@ CROWD = (
 )
 
 
-def files_of(directory: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(directory.iterdir())}
-
-
 def run_in_process(example: Path, out: Path, hash_seed: str) -> dict[str, bytes]:
     command = [sys.executable, "-m", "kubescene", "run", str(example), "--quiet", "--full-status"]
     subprocess.run(
@@ -54,14 +51,7 @@ def run_in_process(example: Path, out: Path, hash_seed: str) -> dict[str, bytes]
 def test_two_processes_write_the_same_files(example: Path, tmp_path: Path) -> None:
     first = run_in_process(example, tmp_path / "first", "1")
     second = run_in_process(example, tmp_path / "second", "2")
-    assert sorted(first) == [
-        "explanations.jsonl",
-        "ledger.jsonl",
-        "pods.index",
-        "result.yaml",
-        "summary.json",
-        "timeline.jsonl",
-    ]
+    assert sorted(first) == RUN_FILES
     for name, data in first.items():
         assert data == second[name], name
 

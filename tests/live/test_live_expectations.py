@@ -102,7 +102,7 @@ def test_expectations_changed_while_they_are_looked_at_count(stage: Stage) -> No
     moments = stage.begin()
     run = stage.live.run_named("s")
     assert run is not None
-    while not any(name.__name__ == "_conclude" for name, _ in run.engine._tasks):
+    while not any(name.__name__ == "conclude" for name, _ in run.engine._tasks):
         next(moments)
     expect(stage, other="true")
     for _ in moments:
@@ -115,7 +115,7 @@ def test_operations_added_while_a_pause_is_looked_at_are_played(stage: Stage) ->
     moments = stage.begin()
     run = stage.live.run_named("s")
     assert run is not None
-    while not any(name.__name__ == "_conclude" for name, _ in run.engine._tasks):
+    while not any(name.__name__ == "conclude" for name, _ in run.engine._tasks):
         next(moments)
     add(stage, {"step": 2, "doneOperation": {}})
     for _ in moments:

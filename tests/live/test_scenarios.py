@@ -318,3 +318,8 @@ def test_a_large_run_leaves_room_for_no_other_but_stays_itself(stage: Stage) -> 
     assert stage.live.run_named("b") is not None
     with pytest.raises(ExpiredError):
         stage.live.run_named("a")
+
+
+def test_what_a_server_adds_to_admission_is_quiet() -> None:
+    """Otherwise each status and each deletion of a pod in a server would take the long way."""
+    assert Stage().cluster.registry.admission.is_quiet

@@ -177,8 +177,15 @@ class DeclaredCounting(Counting):
     reads: tuple[GroupResource, ...] = ()
 
 
-@pytest.mark.parametrize(("plugin", "times"), [(Counting, 2), (DeclaredCounting, 0)])
-def test_who_does_not_declare_itself_is_asked_for_each(plugin: type[Counting], times: int) -> None:
+class QuietCounting(DeclaredCounting):
+    is_quiet = True
+
+
+COUNTING = [(Counting, 2), (DeclaredCounting, 2), (QuietCounting, 0)]
+
+
+@pytest.mark.parametrize(("plugin", "times"), COUNTING)
+def test_who_is_not_quiet_is_asked_for_each(plugin: type[Counting], times: int) -> None:
     counting = plugin()
     registry = pods_in(world(counting))
     blueprint = Blueprint(PATCHES["stopped"])
@@ -305,4 +312,6 @@ def test_conditions_in_another_order_are_kept_in_that_order() -> None:
 
 def test_the_built_in_plugins_have_declared_themselves() -> None:
     assert AdmissionChain(default_chain()).reads is not None
+    assert AdmissionChain(default_chain()).is_quiet
     assert AdmissionChain([*default_chain(), Counting()]).reads is None
+    assert not AdmissionChain([*default_chain(), Counting()]).is_quiet

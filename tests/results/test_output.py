@@ -22,16 +22,9 @@ from kubescene.timeline import Fact, Instrument, PodScheduled, Timeline, Timelin
 from kubescene.timeline.compacting import unfolded
 from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
+from run_directories import RUN_FILES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
-FILES = [
-    "explanations.jsonl",
-    "ledger.jsonl",
-    "pods.index",
-    "result.yaml",
-    "summary.json",
-    "timeline.jsonl",
-]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +43,7 @@ def lines(file: Path) -> list[Any]:
 
 def test_the_directory_holds_exactly_these_files(run: kubescene.Run, out: Path) -> None:
     assert run.ok
-    assert sorted(file.name for file in out.iterdir()) == FILES
+    assert sorted(file.name for file in out.iterdir()) == RUN_FILES
 
 
 def test_the_scenario_file_is_the_scenario(run: kubescene.Run, out: Path) -> None:

@@ -112,6 +112,24 @@ FAULTS = [
         id="unknown propagation policy",
     ),
     pytest.param(
+        one(createOperation={**CREATE, "createOptions": {"fieldManager": "m" * 129}}),
+        "(id 'x').createOperation",
+        "createOptions.fieldManager: Too long: may not be more than 128 bytes",
+        id="manager that is too long",
+    ),
+    pytest.param(
+        one(patchOperation={**TARGET, "patch": "{}", "patchOptions": {"fieldManager": "ä" * 65}}),
+        "(id 'x').patchOperation",
+        "patchOptions.fieldManager: Too long: may not be more than 128 bytes",
+        id="manager that is too long in bytes",
+    ),
+    pytest.param(
+        one(createOperation={**CREATE, "createOptions": {"fieldManager": "a\x01b"}}),
+        "(id 'x').createOperation",
+        r'fieldManager: Invalid value: "a\u0001b": should only contain printable characters',
+        id="manager that cannot be printed",
+    ),
+    pytest.param(
         one(createOperation={**CREATE, "createOptions": {"foo": "bar"}}),
         "createOperation.createOptions",
         "unknown field 'foo': known are: fieldManager",

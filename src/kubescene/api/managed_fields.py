@@ -27,7 +27,7 @@ from kubescene.types import JsonObject, JsonValue
 APPLY, UPDATE = "Apply", "Update"
 MAX_UPDATERS = 10
 OLD_UPDATES = "ancient-changes"
-MAX_MANAGER_LENGTH = 128
+
 
 SYSTEM_OWNED = fields_of(
     ("apiVersion",),
@@ -214,12 +214,6 @@ def _untimed(obj: JsonObject) -> list[JsonObject]:
         {name: value for name, value in entry.items() if name != "time"}
         for entry in obj["metadata"].get("managedFields") or ()
     ]
-
-
-def manager_of(name: str) -> str:
-    """The manager of a writer that gives none: its name up to the first slash, printable."""
-    prefix = "".join(letter for letter in name.partition("/")[0] if letter.isprintable())
-    return prefix.encode()[:MAX_MANAGER_LENGTH].decode(errors="ignore")
 
 
 # -- updates -------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from kubescene.api.reading import Bounds, Document, Duplicate, ReadingError, scalar_problem
+from kubescene.api.whole_numbers import whole
 from kubescene.api.yaml_plain import UNUSUAL, read_plain
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -88,7 +89,7 @@ class _KubernetesLoader(_Loader):  # type: ignore[misc]  # chosen at run time
             ) from None
         if problem := scalar_problem(value):
             raise _refusal(f"{node.value[:40]!r} {problem}", node.start_mark)
-        return value
+        return whole(value) if isinstance(value, float) else value
 
 
 _KubernetesLoader.yaml_implicit_resolvers = {

@@ -5,11 +5,10 @@ thread, and renders the record that comes back.
 """
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kubescene.api.managed_fields import manager_of
+from kubescene.api.field_managers import TOO_LONG, manager_of, manager_problem
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record
@@ -42,7 +41,6 @@ SHOWN_WHEN_GONE = frozenset(
 """Resources whose deletion kube-apiserver answers with the object (``ReturnDeletedObject``)."""
 
 PROPAGATION_POLICIES = ("", "Background", "Foreground", "Orphan")
-LONGEST_MANAGER = 128
 OPTIONS = {"PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
 
@@ -261,13 +259,10 @@ def field_manager(request: Request) -> str:
 
 def check_manager(name: str, kind: str) -> None:
     """422 for a name that cannot be noted; ``kind`` is that of the options that carry it."""
-    if len(name.encode()) > LONGEST_MANAGER:
-        reason, why = "FieldValueTooLong", f"Too long: may not be more than {LONGEST_MANAGER} bytes"
-    elif not name.isprintable():
-        why = f"Invalid value: {json.dumps(name)}: should only contain printable characters"
-        reason = "FieldValueInvalid"
-    else:
+    why = manager_problem(name)
+    if not why:
         return
+    reason = "FieldValueTooLong" if why == TOO_LONG else "FieldValueInvalid"
     raise InvalidError(
         f'{kind}.meta.k8s.io "" is invalid: fieldManager: {why}',
         group="meta.k8s.io",

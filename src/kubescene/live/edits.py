@@ -28,6 +28,7 @@ class ScenarioEdits:
 
     name = "ScenarioEdits"
     reads: Sequence[GroupResource] = ()
+    is_quiet = True
 
     def __init__(self, live: "LiveScenarios | None") -> None:
         self._live = live

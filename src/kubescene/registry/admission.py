@@ -104,12 +104,21 @@ class DeclaredPlugin(Protocol):
     """A plugin that says what it looks at, so that its answer can be taken for many alike objects.
 
     Its answers to a create, in both rounds, depend on nothing but the object without its name, the
-    writer, the namespace and the objects of ``reads``; to a change of status, and to the deletion
-    of a pod, it says nothing. Other plugins are asked about each object.
+    writer, the namespace and the objects of ``reads``. Other plugins are asked about each object.
     """
 
     @property
     def reads(self) -> Sequence[GroupResource]: ...
+
+
+class QuietPlugin(Protocol):
+    """A plugin that never says anything to a change of status or to the deletion of a pod.
+
+    If one in the chain is not quiet, all of them are asked about each.
+    """
+
+    @property
+    def is_quiet(self) -> bool: ...
 
 
 class SelectivePlugin(Protocol):
@@ -122,10 +131,12 @@ class SelectivePlugin(Protocol):
 class AdmissionChain:
     """Plugins in order; each sees what the one before returned.
 
-    ``reads`` is what all of them together look at; None if one of them does not say.
+    ``reads`` is what all of them together look at; None if one of them does not say. ``is_quiet``:
+    none has anything to say to a change of status or to the deletion of a pod.
     """
 
     reads: tuple[GroupResource, ...] | None
+    is_quiet: bool
 
     def __init__(self, plugins: Sequence[AdmissionPlugin]) -> None:
         self._take(tuple(plugins))
@@ -133,6 +144,7 @@ class AdmissionChain:
     def _take(self, plugins: tuple[AdmissionPlugin, ...]) -> None:
         self.plugins = plugins
         self.reads = declared_reads(self.plugins)
+        self.is_quiet = all(getattr(it, "is_quiet", False) for it in self.plugins)
         self._reads_for: dict[str, tuple[GroupResource, ...]] = {}
         self.validators = tuple(it for it in self.plugins if _validates(it))
 

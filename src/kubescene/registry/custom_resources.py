@@ -37,6 +37,7 @@ from kubescene.api.structural_rules import check_definition
 from kubescene.api.validation import raise_if_invalid, validate_create, validate_update
 from kubescene.api.validation.fielderrors import ErrorList, FieldError
 from kubescene.api.validation.fieldpath import SPEC, Path
+from kubescene.api.whole_numbers import with_whole_numbers
 from kubescene.registry.definition_status import is_true, with_status
 from kubescene.store import Store
 from kubescene.types import JsonObject
@@ -154,12 +155,14 @@ class CustomResources:
     # -- objects ---------------------------------------------------------------------------
 
     def accepted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
-        """A body as decoding leaves it: pruned, without idle nulls, with defaults."""
+        """A body as it will be read: pruned, whole numbers, no idle nulls, with defaults."""
         metadata = obj.get("metadata") or {}
         typed = object_metadata(metadata, gvk)
         obj = obj if typed is metadata else {**obj, "metadata": typed}
         kind = self._kinds.get(gvk)
-        return obj if kind is None else _shaped(pruned(obj, kind.root), kind.root)
+        if kind is None:
+            return obj
+        return _shaped(pruned(with_whole_numbers(obj), kind.root), kind.root)
 
     def unknown_fields(self, obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
         """Paths of fields that `accepted` would drop, for strict field validation."""

@@ -40,7 +40,7 @@ class NodeReports:
     def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
         """Remember what a request with a blueprint has led to."""
         key, before, after = _key(request, current), current.payload, record.payload
-        if key is None or self._admission.reads is None or record is current:
+        if key is None or not self._admission.is_quiet or record is current:
             return
         if not isinstance(before, Sections) or not isinstance(after, Sections):
             return

@@ -35,7 +35,7 @@ class PodDeletions:
         somebody may refuse.
         """
         members = pod_members(pod.payload)
-        if members is None or self._admission.reads is None or options.dry_run:
+        if members is None or not self._admission.is_quiet or options.dry_run:
             return None
         if options.propagation_policy not in _PLAIN_POLICIES or may_be_held(pod):
             return None

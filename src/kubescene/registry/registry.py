@@ -455,9 +455,7 @@ class Registry:
 
     def _is_quick(self, new: JsonObject, old: JsonObject, resource_type: ResourceType) -> bool:
         """Whether only validation has a say: nothing but the status changes."""
-        # Plugins that have declared themselves say nothing to a change of status.
-        declared = self.admission.reads is not None
-        return declared and is_status_change(new, old, resource_type)
+        return self.admission.is_quiet and is_status_change(new, old, resource_type)
 
     def _in_parts(self, request: WriteRequest, current: Record) -> Record | None:
         """Patch a status of which enough is known; None if it has to go the long way."""

@@ -83,7 +83,7 @@ class Reports:
             return
         after = pod_members(record.payload)
         # Nothing is written where nothing changes.
-        if after is None or after[2] == before[2] or self._admission.reads is None:
+        if after is None or after[2] == before[2] or not self._admission.is_quiet:
             return
         # Who is nominated already may lose that, or keep it: the next one is somewhere else.
         split = split_nomination(after[2])

@@ -80,7 +80,7 @@ class StatusWrites:
 
     def _known(self, request: WriteRequest, current: Record) -> Written | None:
         payload = current.payload
-        if type(payload) is not Sections or self._admission.reads is None:
+        if type(payload) is not Sections or not self._admission.is_quiet:
             return None
         written = self._written.get(payload.metadata)
         is_same = written is not None and written.resource_type is request.resource_type

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor, Role
-from kubescene.api import managed_fields
+from kubescene.api.field_managers import manager_of
 from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
@@ -34,7 +34,7 @@ class WriteRequest(msgspec.Struct, frozen=True):
     @property
     def manager(self) -> str:
         """The field manager: as given, else from the writer's name."""
-        return self.options.field_manager or managed_fields.manager_of(self.actor.manager)
+        return self.options.field_manager or manager_of(self.actor.manager)
 
     @property
     def owned_through(self) -> str:

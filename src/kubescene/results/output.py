@@ -21,6 +21,7 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
+from kubescene.loading import uncollected
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import write_ledger
 from kubescene.results.pod_index import (
@@ -200,12 +201,23 @@ def write_results(
         (path / EXPLANATIONS_FILE).write_bytes(explanations)
         sizes = IndexHeader(timeline_bytes=len(timeline), explanations_bytes=len(explanations))
         indexed(timeline, explanations).write(path / INDEX_FILE, sizes)
+        write_ledger(path / LEDGER_FILE, path / TIMELINE_FILE, ledger_of(timeline))
         (path / RESULT_FILE).write_bytes(b"".join(scenario_yaml(header, None)))
         (path / SUMMARY_FILE).write_bytes(summary)
     except OSError as error:
         raise RecorderError(
             f"the results could not be written to {path}: {error.strerror}"
         ) from error
+
+
+def ledger_of(timeline: bytes) -> Ledger:
+    """What a run would have kept while it was played."""
+    # Only where a server has played is it needed here.
+    from kubescene.results.line_entries import LineEntries
+
+    lines = timeline.splitlines(keepends=True)[1:]
+    with uncollected():  # entries stay, and none refers to itself
+        return LineEntries().read(lines, TIMELINE_FILE)
 
 
 def scenario_yaml(header: JsonObject, events: Iterable[KepEvent] | None) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kubescene.api.field_managers import manager_problem
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.patches import PatchType
 from kubescene.clock import LAST_INSTANT, parse_duration
@@ -293,8 +294,11 @@ def is_scenario(obj: Mapping[str, Any]) -> bool:
 
 
 def _option_faults(body: JsonObject, name: str) -> Iterator[Fault]:
-    if (body.get(name) or {}).get("dryRun"):
+    options = body.get(name) or {}
+    if options.get("dryRun"):
         yield Fault((name, "dryRun"), "it makes no sense in a scenario: remove it")
+    if why := manager_problem(options.get("fieldManager") or ""):
+        yield Fault((name, "fieldManager"), why)
 
 
 def _controller_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:

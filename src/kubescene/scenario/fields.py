@@ -91,7 +91,11 @@ _OPTIONS_META = (
     items_of("dryRun", "A fault unless empty: a scenario is for real.", text("", "`All`.")),
 )
 _WRITE_OPTIONS = (
-    text("fieldManager", "Whom the written fields belong to.", default="scenario-engine"),
+    text(
+        "fieldManager",
+        "Whom the written fields belong to, at most 128 bytes.",
+        default="scenario-engine",
+    ),
     text(
         "fieldValidation",
         "What unknown fields of this operation are: a fault, a warning, or nothing.",

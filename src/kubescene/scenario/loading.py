@@ -5,6 +5,7 @@ from typing import Any
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.reading import Bounds, JsonCheck, ReadingError
+from kubescene.api.whole_numbers import with_whole_numbers
 from kubescene.errors import ScenarioError
 from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.strictness import misfits
@@ -85,13 +86,17 @@ def check_text(text: bytes, source: str) -> None:
 
 
 def check_identity(document: Any, source: str) -> JsonObject:
-    """A Scenario by apiVersion, kind and name, with JSON-compatible content."""
+    """A Scenario by apiVersion, kind and name, with JSON-compatible content.
+
+    Numbers without a fraction are whole, as they are in files and in a server.
+    """
     identified = _identified(document, source)
     try:
         JsonCheck(BOUNDS, values=MAX_VALUES).check(document)
     except ReadingError as error:
         raise ScenarioError(error.problem, where=source) from error
-    return identified
+    found: JsonObject = with_whole_numbers(identified)
+    return found
 
 
 def _identified(document: Any, source: str) -> JsonObject:

@@ -1,7 +1,7 @@
 """A program as a process: how it is started, what it says, and how it is ended.
 
 No shell runs it. It gets a session of its own, so that Ctrl-C in a terminal does not reach it and
-all that it starts can be ended with it.
+all that it starts can be ended with it; a `Warden` ends them when nobody is left to do that.
 """
 
 import os
@@ -11,8 +11,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
+from threading import Lock
 
 from kubescene.supervised.last_words import Drain, LastWords
+from kubescene.supervised.wardens import Warden
 
 MOMENT_S = 1.0
 """How long we wait for what is about to happen anyway: an exit, the end of an output."""
@@ -31,8 +33,14 @@ class Process:
     ) -> None:
         """``first_line`` gets the first line that it prints, at most ``longest`` bytes."""
         self.words = LastWords()
-        self._swept = False
-        self._process = started(words, environment)
+        self._unswept = Lock()
+        self._warden = Warden()
+        try:
+            self._process = started(words, environment)
+        except BaseException:
+            self._warden.dismiss()
+            raise
+        self._warden.watch(self._process.pid)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self.drains = [
@@ -93,9 +101,9 @@ class Process:
 
     def _sweep(self) -> None:
         """It is gone: so go those that it started."""
-        if not self._swept:
-            self._swept = True
+        if self._unswept.acquire(blocking=False):
             self._signal(signal.SIGKILL)
+            self._warden.dismiss()
 
 
 def words_of(command: str) -> list[str]:

@@ -23,6 +23,7 @@ OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 class DefaultStorageClass:
     name = "DefaultStorageClass"
     reads = (STORAGE_CLASSES,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("PersistentVolumeClaim"):
@@ -38,6 +39,7 @@ class DefaultStorageClass:
 class DefaultIngressClass:
     name = "DefaultIngressClass"
     reads = (INGRESS_CLASSES,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Ingress"):

@@ -17,6 +17,7 @@ TOLERATIONS: tuple[JsonObject, ...] = tuple(
 class DefaultTolerationSeconds:
     name = "DefaultTolerationSeconds"
     reads: Sequence[GroupResource] = ()
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_write("Pod"):

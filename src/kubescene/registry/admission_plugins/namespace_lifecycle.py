@@ -12,6 +12,7 @@ IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 class NamespaceLifecycle:
     name = "NamespaceLifecycle"
     reads = (NAMESPACES,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if request.verb == "delete" and request.is_for("Namespace"):

@@ -12,6 +12,7 @@ from kubescene.types import JsonObject
 class PersistentVolumeClaimResize:
     name = "PersistentVolumeClaimResize"
     reads = (STORAGE_CLASSES,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         return request.obj

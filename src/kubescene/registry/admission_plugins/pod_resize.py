@@ -15,6 +15,7 @@ _OS_LABEL = "kubernetes.io/os"
 class PodResizeValidator:
     name = "PodResizeValidator"
     reads: Sequence[GroupResource] = ()
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         return request.obj

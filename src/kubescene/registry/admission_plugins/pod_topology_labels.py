@@ -12,6 +12,7 @@ from kubescene.types import JsonObject
 class PodTopologyLabels:
     name = "PodTopologyLabels"
     reads = (NODES,)
+    is_quiet = True
     kinds = ("Pod",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:

@@ -14,6 +14,7 @@ _KEPT = ("priority", "preemptionPolicy")
 class Priority:
     name = "Priority"
     reads = (PRIORITY_CLASSES,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_write("Pod"):

@@ -13,6 +13,7 @@ MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Ov
 class RuntimeClass:
     name = "RuntimeClass"
     reads = (RUNTIME_CLASSES,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):

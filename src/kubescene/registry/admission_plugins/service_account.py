@@ -17,6 +17,7 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 class ServiceAccount:
     name = "ServiceAccount"
     reads = (SERVICE_ACCOUNTS,)
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):

@@ -20,6 +20,7 @@ PROTECTION_FINALIZERS = {
 class StorageObjectInUseProtection:
     name = "StorageObjectInUseProtection"
     reads: Sequence[GroupResource] = ()
+    is_quiet = True
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         kind = request.resource_type.kind

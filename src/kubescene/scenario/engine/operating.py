@@ -1,0 +1,40 @@
+"""Phase 1: what the author does in a major step, one object after the other."""
+
+from collections.abc import Sequence
+
+from kubescene.actors import ENGINE
+from kubescene.api.options import OperationOrigin
+from kubescene.scenario.engine.play import Play
+from kubescene.scenario.operations import OperationRunner
+from kubescene.scenario.spec import Operation, OperationKind
+
+NOTED_ONLY = (OperationKind.DONE, OperationKind.ADVANCE)
+"""Operations that write nothing."""
+
+
+class Operating:
+    """Carries out operations in the order of the list."""
+
+    def __init__(self, play: Play) -> None:
+        self._recorder = play.recorder
+        self._runner = OperationRunner(play.world.client(ENGINE), play.world.scheme)
+        self._then = play.tasks.then
+
+    def operate(self, operations: Sequence[Operation], index: int = 0, instance: int = 0) -> None:
+        """Carry out one operation, of a counted create one instance."""
+        if index == len(operations):
+            return
+        operation = operations[index]
+        if operation.kind in NOTED_ONLY:
+            self._note(operation)
+        else:
+            self._runner.run(operation, instance)
+        if instance + 1 < operation.instances:
+            self._then(self.operate, operations, index, instance + 1)
+        else:
+            self._then(self.operate, operations, index + 1, 0)
+
+    def _note(self, operation: Operation) -> None:
+        told = self._recorder
+        tell = told.done if operation.kind is OperationKind.DONE else told.advanced
+        tell(OperationOrigin.of(operation.id, operation.body))

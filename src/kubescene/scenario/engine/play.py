@@ -1,0 +1,48 @@
+"""What all parts of one play share."""
+
+from dataclasses import dataclass, field
+
+from kubescene.control import Patience
+from kubescene.scenario.engine.gate import StepGate
+from kubescene.scenario.engine.participants import Participants
+from kubescene.scenario.engine.script import Script
+from kubescene.scenario.engine.tasks import Tasks
+from kubescene.scenario.engine.telling import Telling
+from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.world import LiveScenario, Stage, World
+from kubescene.timeline import TimelineRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One scenario in one world: each part takes from it what it needs."""
+
+    world: World
+    scenario: LiveScenario
+    recorder: TimelineRecorder
+    stage: Stage | None
+    script: Script
+    participants: Participants
+    telling: Telling
+    gate: StepGate
+    tasks: Tasks = field(default_factory=Tasks)
+
+    def patience(self) -> Patience:
+        """For one attempt to come to rest."""
+        return self.world.crank.patience(self.script.spec.simulation.max_settle_rounds)
+
+
+def make_play(
+    world: World,
+    scenario: LiveScenario,
+    recorder: TimelineRecorder,
+    stage: Stage | None,
+    results: ResultsStrategy,
+    folder: ScenarioFolder | None,
+) -> Play:
+    script = Script(scenario, folder)
+    participants = Participants(world, stage)
+    telling = Telling(world, scenario, recorder, results)
+    gate = StepGate(scenario, script, participants, telling)
+    return Play(world, scenario, recorder, stage, script, participants, telling, gate)

@@ -1,0 +1,102 @@
+"""Phases 2 to 7: settle, then all simulation controllers until none has work left."""
+
+from kubescene.control import Patience, Slot
+from kubescene.scenario.engine.play import Play
+from kubescene.scenario.phases import StepPhase
+
+
+class Rest:
+    """Lets a world come to rest, one round or one loop at a time."""
+
+    def __init__(self, play: Play) -> None:
+        self._world = play.world
+        self._recorder = play.recorder
+        self._participants = play.participants
+        self._telling = play.telling
+        self._gate = play.gate
+        self._patience = play.patience
+        self._tasks = play.tasks
+        self._then = play.tasks.then
+        self._done_at: dict[str, int] = {}
+
+    def begin_step(self) -> None:
+        """At the beginning of a major step nobody is known to be done."""
+        self._done_at.clear()
+
+    def come(self) -> None:
+        self._then(self._work, 0)
+        self._then(self._settle, self._patience())
+
+    # -- settling ----------------------------------------------------------------------------------
+
+    def _settle(self, patience: Patience) -> None:
+        """One round of the pre-simulation controllers, or what is due at this very instant."""
+        if self._participants.beside:
+            self._settle_beside(patience)
+        elif self._world.crank.round(self._participants.presimulation, patience):
+            self._then(self._settle, patience)
+
+    def _settle_beside(self, patience: Patience) -> None:
+        """The same beside programs outside, which have their turns when ours rest.
+
+        While one is at it nobody else moves, so that what it finds does not depend on its pace.
+        """
+        beside = self._participants.beside
+        busy = next((slot for slot in beside if slot.waits), None)
+        if busy is None and self._world.crank.round(self._participants.presimulation, patience):
+            self._then(self._settle, patience)
+            return
+        slot = busy or next((slot for slot in beside if slot.awake), None)
+        if slot is not None:
+            self._then(self._settle, patience)
+            self._give_turn(slot, patience)
+
+    def _give_turn(self, slot: Slot, patience: Patience) -> None:
+        progress = slot.turn()
+        self._tasks.waits = progress.waits
+        if not progress.waits:
+            self._recorder.tell_net()
+            patience.spend([slot.name], [slot.name] if progress.wrote else [])
+
+    # -- the simulation controllers ----------------------------------------------------------------
+
+    def _work(self, turns: int) -> None:
+        """Give the first simulation controller that is not known to be done its turn."""
+        slot = next(filter(self._may_have_work, self._participants.simulation), None)
+        if slot is None:
+            return
+        self._gate.check_turns(turns + 1)
+        self._then(self._work, turns + 1)
+        self._then(self._loop, slot, None)
+        self._telling.enter(StepPhase.OPERATING_COMPLETED, controller=slot.name)
+        self._telling.enter(StepPhase.CONTROLLER_RUNNING)
+
+    def _may_have_work(self, slot: Slot) -> bool:
+        """Not known to be done: something it watches has changed since its last turn."""
+        done_at = self._done_at.get(slot.name)
+        return done_at is None or slot.awake or slot.changed_since(done_at)
+
+    def _loop(self, slot: Slot, patience: Patience | None) -> None:
+        """One loop of a simulation controller; None is patience that nobody has needed yet."""
+        if not slot.waits:
+            self._gate.has_counted = False
+        progress = slot.turn()
+        if progress.waits:
+            self._tasks.waits = True
+            self._then(self._loop, slot, patience)
+        elif self._gate.has_counted:
+            self._done_at.pop(slot.name, None)
+            self._then(self._settle, self._patience())
+        elif progress.more:
+            patience = patience or self._patience()
+            patience.spend([slot.name], [slot.name] if progress.wrote else [])
+            self._then(self._loop, slot, patience)
+        else:
+            self._complete(slot)
+
+    def _complete(self, slot: Slot) -> None:
+        slot.awake = False
+        self._done_at[slot.name] = self._world.revision
+        # Conditions of failed attempts do not move the step, but others may want to react.
+        self._then(self._telling.enter, StepPhase.CONTROLLER_COMPLETED)
+        self._then(self._settle, self._patience())
