@@ -4,6 +4,7 @@
 PostFilter plugin or an explanation needs them in words.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,18 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.scheduler.extenders import EXTENDER
-from kubescene.scheduler.interfaces import Rows
+from kubescene.scheduler.interfaces import Codes, Rows
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.status import Code, Status
 from kubescene.scheduler.summed_scores import Told
 from kubescene.scheduler.verdicts import Filtering
-from kubescene.timeline.attempts import Explanation, FilterGroup, ScoreColumn
+from kubescene.timeline.attempts import Explanation, FilterGroup
+from kubescene.timeline.score_columns import ScoreColumn
+from kubescene.timeline.stretches import Stretch
 
 _FEW_GROUPS = 4
 """Most pods are refused for one or two reasons, which are found faster one by one."""
 _FEW_REFUSED = 48
 """So many rows are sorted faster by hand."""
+_FEW_GAPS = 128
+"""So many refused nodes are told faster, and in less room, by where they stand."""
 
 
 class Diagnosis:
@@ -249,9 +254,7 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
     refused = found.verdicts.nonzero()[0]
     verdicts, rows = found.verdicts.take(refused), found.rows.take(refused)
     if refused.size <= _FEW_REFUSED:
-        alike: dict[int, list[int]] = {}
-        for verdict, row in zip(verdicts.tolist(), rows.tolist(), strict=True):
-            alike.setdefault(verdict, []).append(row)
+        alike = _alike(verdicts, rows)
         return [(filtering.describe(each), np.array(alike[each])) for each in alike]
     groups: list[tuple[Status, Rows]] = []
     while verdicts.size and len(groups) < _FEW_GROUPS:
@@ -264,6 +267,14 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
     distinct, first = np.unique(verdicts, return_index=True)
     ordered = distinct[first.argsort()].tolist()
     return groups + [(filtering.describe(each), rows[verdicts == each]) for each in ordered]
+
+
+def _alike(verdicts: Codes, rows: Rows) -> dict[int, list[int]]:
+    """Rows by verdict, in order of first appearance."""
+    alike: dict[int, list[int]] = {}
+    for verdict, row in zip(verdicts.tolist(), rows.tolist(), strict=True):
+        alike.setdefault(verdict, []).append(row)
+    return alike
 
 
 def _filter_group(status: Status, rows: Rows) -> FilterGroup:
@@ -280,19 +291,38 @@ def _columns(scored: Scored | Told) -> Sequence[ScoreColumn]:
 def explain_choice(
     nodes: Sequence[str],
     found: Found,
-    filter_plugins: tuple[str, ...],
+    filtering: Filtering,
     scored: Scored | Told | None,
     chosen: int,
 ) -> Explanation:
-    """The same as `explain_attempt` where Filter refused none of the nodes that it looked at."""
-    feasible: Any = found.feasible
+    """The same as `explain_attempt` for a search among all nodes that has found some."""
+    rows = found.rows
+    examined = feasible = Stretch(rows.item(0), rows.size, len(nodes))
+    filters: tuple[FilterGroup, ...] = ()
+    if rows is not found.feasible:
+        refused = found.verdicts.nonzero()[0]
+        if refused.size > _FEW_GAPS:
+            diagnosis = Diagnosis(nodes)
+            diagnosis.examine(found, filtering)
+            return explain_attempt(nodes, diagnosis, found, scored, chosen)
+        feasible = examined.without(refused.tolist())
+        filters = _few_groups(found, refused, filtering)
     if scored is None:
-        return Explanation(nodes, feasible, feasible, (), filter_plugins, chosen=chosen)
+        return Explanation(nodes, examined, feasible, filters, filtering.plugins, chosen=chosen)
     totals: Any = scored.totals
     columns = _columns(scored)
     return Explanation(
-        nodes, feasible, feasible, (), filter_plugins, feasible, columns, totals, chosen
+        nodes, examined, feasible, filters, filtering.plugins, feasible, columns, totals, chosen
     )
+
+
+def _few_groups(found: Found, refused: Rows, filtering: Filtering) -> tuple[FilterGroup, ...]:
+    told = []
+    for verdict, rows in _alike(found.verdicts.take(refused), found.rows.take(refused)).items():
+        status = filtering.describe(verdict)
+        nodes = array("i", sorted(rows))
+        told.append(FilterGroup(status.plugin, int(status.code), status.reasons, nodes))
+    return tuple(told)
 
 
 def explain_attempt(

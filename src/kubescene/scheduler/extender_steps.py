@@ -28,8 +28,8 @@ from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.status import Status
-from kubescene.timeline.attempts import ScoreColumn
 from kubescene.timeline.explanations import Explain
+from kubescene.timeline.score_columns import ScoreColumn
 
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle import Cycle

@@ -18,7 +18,7 @@ from kubescene.errors import PluginError
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.explanations import Diagnosis, explain_attempt, explain_choice
+from kubescene.scheduler.explanations import explain_choice
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.picking import pick, pick_small
@@ -161,11 +161,7 @@ class Routines:
         told: Scored | Told | None = scored
         if scored is None and found.feasible.size > 1:
             told = routine.summed(found)
-        if found.rows is found.feasible:
-            return explain_choice(names, found, filtering.plugins, told, chosen)
-        diagnosis = Diagnosis(names)
-        diagnosis.examine(found, filtering)
-        return explain_attempt(names, diagnosis, found, told, chosen)
+        return explain_choice(names, found, filtering, told, chosen)
 
     def _rate(
         self, routine: Routine, state: CycleState, pod: PodInfo, found: Found, *, explains: bool

@@ -17,7 +17,7 @@ from kubescene.scheduler.row_results import RowResults, Window
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.spec_verdicts import SpecVerdicts
-from kubescene.scheduler.summed_scores import CommonColumns, SummedColumns, SummedTotals, Told
+from kubescene.scheduler.summed_scores import CommonColumns, Told
 from kubescene.scheduler.verdicts import ClassVerdicts, Filtering, FilterSplit
 
 if TYPE_CHECKING:
@@ -165,8 +165,7 @@ class Routine(RowResults):
     def summed(self, found: Found) -> Told:
         """What the kept sums are made of."""
         assert self.common is not None
-        columns = SummedColumns(self.common, self.rated.told(found.feasible, found.window))
-        return Told(SummedTotals(columns), columns)
+        return self.common.with_own(self.rated.told(found.feasible, found.window))
 
     @property
     def is_summed(self) -> bool:

@@ -27,7 +27,7 @@ from kubescene.scheduler.normalizing import highest
 from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.runtime import ScoreExtension
-from kubescene.timeline.attempts import ScoreColumn
+from kubescene.timeline.score_columns import ScoreColumn
 
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000

@@ -5,9 +5,8 @@ the same for every pod of the class as well, so that only the scores of the othe
 byte each, since they lie in 0..100, until somebody reads them.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +15,24 @@ from kubescene.scheduler.class_scores import ClassScores
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
-from kubescene.timeline.attempts import ScoreColumn
+from kubescene.timeline.score_columns import PackedScores, SharedScores
 
 
 class Told(NamedTuple):
     """What `Scored` holds, for explanations alone."""
 
     totals: "SummedTotals"
-    columns: "SummedColumns"
+    columns: PackedScores
 
 
 class CommonColumns:
     """Made from what the first pod was told about so many nodes, for those that come after it."""
 
-    __slots__ = ("_count", "_left_out", "columns")
+    __slots__ = ("_count", "_left_out", "_shared")
 
     def __init__(self, scored: Scored, kept: ClassScores, state: CycleState, found: Found) -> None:
         lines = {each.name: line for line, each in kept.active.lines if each.normalize is None}
-        self.columns = tuple([(each, lines.get(each.plugin)) for each in scored.columns])
-        """Each with its line in `ClassScores.plain`; None if it is the same for all pods."""
+        self._shared = SharedScores([(each, lines.get(each.plugin)) for each in scored.columns])
         self._count = found.feasible.size
         self._left_out = (state.skipped_scores, state.unrated_scores)
 
@@ -43,35 +41,10 @@ class CommonColumns:
         left_out = (state.skipped_scores, state.unrated_scores)
         return self._count == found.feasible.size and self._left_out == left_out
 
-
-class SummedColumns(Sequence[ScoreColumn]):
-    """The columns that `ScoreChain.rate` explains, made for those who read them."""
-
-    __slots__ = ("_common", "_plain")
-
-    def __init__(self, common: CommonColumns, plain: NDArray[np.int8]) -> None:
-        self._common = common
-        self._plain = plain
-
-    def __len__(self) -> int:
-        return len(self._common.columns)
-
-    @overload
-    def __getitem__(self, at: int) -> ScoreColumn: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[ScoreColumn, ...]: ...
-    def __getitem__(self, at: int | slice) -> ScoreColumn | tuple[ScoreColumn, ...]:
-        return tuple(self)[at]
-
-    def __iter__(self) -> Iterator[ScoreColumn]:
-        return itertools.starmap(self._column, self._common.columns)
-
-    def _column(self, first: ScoreColumn, line: int | None) -> ScoreColumn:
-        if line is None:
-            return first
-        # Wide enough to be weighted.
-        scores: Any = self._plain[line].astype(np.int32)
-        return ScoreColumn(first.plugin, first.weight, scores, scores)
+    def with_own(self, plain: NDArray[np.int8]) -> Told:
+        """What another pod is told, whose own scores are a part of `ClassScores.plain`."""
+        columns = PackedScores(self._shared, plain)
+        return Told(SummedTotals(columns), columns)
 
 
 class SummedTotals(Sequence[int]):
@@ -79,7 +52,7 @@ class SummedTotals(Sequence[int]):
 
     __slots__ = ("_columns",)
 
-    def __init__(self, columns: SummedColumns) -> None:
+    def __init__(self, columns: PackedScores) -> None:
         self._columns = columns
 
     def tolist(self) -> list[int]:

@@ -9,7 +9,6 @@ from kubescene.timeline.attempts import (
     FilterGroup,
     Preemption,
     SchedulingAttempt,
-    ScoreColumn,
 )
 from kubescene.timeline.facts import (
     Advanced,
@@ -40,6 +39,7 @@ from kubescene.timeline.pod_facts import (
     PodUnscheduled,
 )
 from kubescene.timeline.recorder import TimelineRecorder
+from kubescene.timeline.score_columns import ScoreColumn
 from kubescene.timeline.views import KepTimeline, KepView, Timeline
 
 __all__ = [

@@ -4,7 +4,7 @@ The scheduler fills an `Explanation` only if an instrument wants one; turning in
 and building the KEP's ``pluginResults`` happens here, lazily.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from msgspec import Struct
 from kubescene.actors import Actor
 from kubescene.api.records import Record
 from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
+from kubescene.timeline.score_columns import ScoreColumn, integers
 
 
 class FilterGroup(Struct, frozen=True):
@@ -26,15 +27,6 @@ class FilterGroup(Struct, frozen=True):
     code: int
     reasons: tuple[str, ...]
     nodes: Sequence[int]
-
-
-class ScoreColumn(Struct, frozen=True):
-    """One score plugin over the scored nodes, in their order."""
-
-    plugin: str
-    weight: int
-    raw: Sequence[int]
-    normalized: Sequence[int]
 
 
 class Explanation(Struct, frozen=True):
@@ -168,9 +160,3 @@ class Preemption(msgspec.Struct, frozen=True):
 def columns_encoded(row: dict[str, Any]) -> bytes:
     """JSON of what may hold columns; arrays become text without becoming numbers first."""
     return orjson.dumps(row, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def integers(column: Sequence[int]) -> list[int]:
-    """A column as plain integers; arrays know how to do that at once."""
-    convert: Callable[[], list[int]] | None = getattr(column, "tolist", None)
-    return [int(value) for value in column] if convert is None else convert()

@@ -8,10 +8,14 @@ follows from the rest is left out. Whatever is not of that kind is written out, 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from kubescene.timeline.attempts import Explanation, FilterGroup, ScoreColumn
+from kubescene.timeline.attempts import Explanation, FilterGroup
+from kubescene.timeline.score_columns import PackedScores, ScoreColumn, integers
+from kubescene.timeline.stretches import Stretch
 
 Index: TypeAlias = int | tuple[int, int]
 """One index, or the first and the last of a run."""
+_FEW = 32
+"""So many indexes are looked through faster one by one."""
 
 
 def compacted(explanation: Explanation, *, extended: bool = False) -> dict[str, Any]:
@@ -26,7 +30,7 @@ def compacted(explanation: Explanation, *, extended: bool = False) -> dict[str, 
     }
     if explanation.scored is not explanation.feasible:
         row["scored"] = runs(explanation.scored)
-    row["scores"] = {column.plugin: _scores(column) for column in explanation.scores}
+    row["scores"] = _scores(explanation.scores)
     if extended:
         row["totals"] = explanation.totals
     return row
@@ -41,32 +45,18 @@ def _group(group: FilterGroup) -> dict[str, Any]:
     }
 
 
-def _scores(column: ScoreColumn) -> dict[str, Any]:
-    """Without ``normalized``, it is what is in ``raw``."""
-    told = {"weight": column.weight, "raw": values(column.raw)}
-    if column.normalized is not column.raw:
-        told["normalized"] = values(column.normalized)
-    return told
-
-
-def values(column: Sequence[int]) -> Sequence[int] | int:
-    """A column, or the value that all of it has."""
-    return int(column[0]) if len(column) and _is_even(column) else column
-
-
-def _is_even(column: Any) -> bool:
-    """Whether all values are the same; of most columns that are not, the first and last differ."""
-    if column[0] != column[-1]:
-        return False
-    if not hasattr(column, "tobytes"):
-        return len(set(column)) == 1
-    # Bytes are compared several times as fast as numbers.
-    data: bytes = column.tobytes()
-    return data == data[: column.itemsize] * len(column)
+def _scores(columns: Sequence[ScoreColumn]) -> dict[str, Any]:
+    if isinstance(columns, PackedScores):
+        return columns.told()
+    return {column.plugin: column.told() for column in columns}
 
 
 def runs(indexes: Sequence[int]) -> list[int | list[int]]:
     """Indexes in their order, each run of ascending neighbours as a pair."""
+    if isinstance(indexes, Stretch):
+        return indexes.runs()
+    if len(indexes) <= _FEW:
+        return _few_runs(indexes)
     # Whoever explains has NumPy loaded already; whoever reads does without.
     import numpy as np
 
@@ -79,6 +69,19 @@ def runs(indexes: Sequence[int]) -> list[int | list[int]]:
         return [_run(begin, end)]
     first, last = [begin, *array[ends + 1].tolist()], [*array[ends].tolist(), end]
     return [*map(_run, first, last)]
+
+
+def _few_runs(indexes: Sequence[int]) -> list[int | list[int]]:
+    found: list[int | list[int]] = []
+    first = last = None
+    for index in integers(indexes):
+        if last is not None and first is not None and index != last + 1:
+            found.append(_run(first, last))
+            first = index
+        elif first is None:
+            first = index
+        last = index
+    return found if first is None or last is None else [*found, _run(first, last)]
 
 
 def _run(first: int, last: int) -> int | list[int]:

@@ -10,7 +10,9 @@ from typing import Any, Self
 
 import msgspec
 
-from kubescene.timeline.attempts import Explanation, ScoreColumn, integers
+from kubescene.timeline.attempts import Explanation
+from kubescene.timeline.score_columns import ListedScores, PackedScores, ScoreColumn, integers
+from kubescene.timeline.stretches import Stretch
 
 NODES_LISTED = 16
 
@@ -21,15 +23,6 @@ class Rejection(msgspec.Struct, frozen=True, gc=False, array_like=True):
     place: int
     plugin: str
     reasons: str
-
-
-class ListedScores(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One score plugin over the listed nodes that were scored."""
-
-    plugin: str
-    weight: int
-    raw: tuple[int, ...]
-    normalized: tuple[int, ...]
 
 
 class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -102,12 +95,12 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     """The bounded part of an explanation."""
     names = explanation.nodes
     listed = listed_nodes(explanation, chosen)
-    passed = integers(explanation.feasible[:NODES_LISTED])
+    passed = _first(explanation.feasible)
     begin = _agreeing(listed, passed)
     # Mostly the first nodes examined have all passed, and the chosen one is the last listed.
     refused = () if _all_passed(listed, begin, explanation) else rejections(explanation, listed)
     if explanation.scored is not explanation.feasible:
-        begin = _agreeing(listed, integers(explanation.scored[:NODES_LISTED]))
+        begin = _agreeing(listed, _first(explanation.scored))
     rows = _rows_of(listed, begin, explanation.scored, {each.place for each in refused})
     others = [row for _, row in rows[begin:]]
     candidates = tuple([names[index] for index in listed])
@@ -119,19 +112,26 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
         filter_plugins=explanation.filter_plugins,
         rejections=refused,
         scored=tuple([place for place, _ in rows]),
-        scores=tuple([_listed_scores(each, begin, others) for each in explanation.scores]),
+        scores=_listed_scores(explanation.scores, begin, others),
     )
 
 
 def listed_nodes(explanation: Explanation, chosen: str) -> list[int]:
     """The first nodes examined, the chosen one always among them."""
-    listed = integers(explanation.examined[:NODES_LISTED])
+    listed = _first(explanation.examined)
     if chosen:
         known = explanation.chosen
         chosen_index = explanation.nodes.index(chosen) if known is None else known
         if chosen_index not in listed:
             listed[-1] = chosen_index
     return listed
+
+
+def _first(indexes: Sequence[int]) -> list[int]:
+    """As many as are listed."""
+    if isinstance(indexes, Stretch):
+        return indexes.head(NODES_LISTED)
+    return integers(indexes[:NODES_LISTED])
 
 
 def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[Rejection, ...]:
@@ -149,7 +149,8 @@ def _places_in(ascending: Any, listed: Sequence[int]) -> list[int]:
     if not len(ascending):
         return []
     if not hasattr(ascending, "searchsorted"):
-        return [place for place, index in enumerate(listed) if index in ascending]
+        held = set(ascending)
+        return [place for place, index in enumerate(listed) if index in held]
     nearest = ascending.take(ascending.searchsorted(listed), mode="clip")
     places: list[int] = (nearest == listed).nonzero()[0].tolist()
     return places
@@ -184,22 +185,18 @@ def _rows_of(
 
 
 def _rows_with(scored: Any, index: int) -> list[int]:
+    if isinstance(scored, Stretch):
+        place = scored.place_of(index)
+        return [] if place is None else [place]
     if not hasattr(scored, "nonzero"):
         return [row for row, each in enumerate(scored) if each == index]
     rows: list[int] = (scored == index).nonzero()[0].tolist()
     return rows
 
 
-def _listed_scores(column: ScoreColumn, begin: int, others: Sequence[int]) -> ListedScores:
-    raw = normalized = _taken(column.raw, begin, others)
-    if column.normalized is not column.raw:
-        normalized = _taken(column.normalized, begin, others)
-    return ListedScores(column.plugin, column.weight, raw, normalized)
-
-
-def _taken(column: Sequence[int], begin: int, others: Sequence[int]) -> tuple[int, ...]:
-    """So many from the beginning of a column, and some others."""
-    taken = integers(column[:begin])
-    for row in others:
-        taken.append(int(column[row]))
-    return tuple(taken)
+def _listed_scores(
+    columns: Sequence[ScoreColumn], begin: int, others: Sequence[int]
+) -> tuple[ListedScores, ...]:
+    if isinstance(columns, PackedScores):
+        return columns.listed(begin, others)
+    return tuple([column.listed(begin, others) for column in columns])
