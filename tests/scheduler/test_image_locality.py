@@ -79,8 +79,9 @@ def test_n_7_the_size_is_that_of_the_first_node_that_told_it() -> None:
     assert table.nodes.images.size("big:latest") == 400 * MIB
     table.set_node(holding("a"))
     assert table.nodes.images.size("big:latest") == 400 * MIB
+    # Every update of a node takes its images away and brings them again.
     table.set_node(holding("b", big=900 * MIB))
-    assert table.nodes.images.size("big:latest") == 400 * MIB
+    assert table.nodes.images.size("big:latest") == 900 * MIB
     table.set_node(holding("b", big=800 * MIB))
     assert table.nodes.images.size("big:latest") == 800 * MIB
 

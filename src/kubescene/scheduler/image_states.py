@@ -56,6 +56,8 @@ class ImageStates:
         """The images that some node holds, by name."""
         self._held: dict[str, frozenset[str]] = {}
         self._reported: dict[str, Sequence[ReadOnlyObject]] = {}
+        self._left: set[str] = set()
+        """Images of which one holder was left when another went: theirs may be the other's size."""
         self._seen: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._settled = -1
         self._snapshot = -1
@@ -95,7 +97,7 @@ class ImageStates:
         one now.
         """
         if self._reported.get(node, ()) == images:
-            return ()
+            return self._told_again(node, images, versions) if self._left else ()
         renewed = self._settle(versions)
         before, sizes = self._held.get(node, _NONE), _sizes(images)
         # As upstream, all go and come again: what nobody else holds takes the newly told size.
@@ -103,6 +105,21 @@ class ImageStates:
         for name, size in sizes.items():
             self._hold(node, name, size)
         self._held[node], self._reported[node] = frozenset(sizes), images
+        return renewed
+
+    def _told_again(
+        self, node: str, images: Sequence[ReadOnlyObject], versions: NDArray[np.int64]
+    ) -> Sequence[int]:
+        """All go and come again also if nothing is new: what is held alone has this size. [N-7]"""
+        left = [name for name in self._held.get(node, _NONE) if name in self._left]
+        alone = [name for name in left if len(self.known[name].holders) == 1]
+        self._left.difference_update(left)
+        sizes = _sizes(images) if alone else {}
+        if all(self.known[name].size == sizes[name] for name in alone):
+            return ()
+        renewed = self._settle(versions)
+        for name in alone:
+            self.known[name].size = sizes[name]
         return renewed
 
     def remove_node(self, node: str, versions: NDArray[np.int64]) -> Sequence[int]:
@@ -172,8 +189,10 @@ class ImageStates:
             del image.holders[node]
             if image.holders:
                 image.note(self.version, remember=self._any_stale)
+                self._left.add(name)
             else:
                 del self.known[name]
+                self._left.discard(name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ImageStates":
         copy: ImageStates = object.__new__(ImageStates)
@@ -182,6 +201,7 @@ class ImageStates:
         copy.known = {name: _copied(image) for name, image in self.known.items()}
         copy._held = self._held.copy()
         copy._reported = self._reported.copy()
+        copy._left = self._left.copy()
         copy._seen = self._seen.copy()
         copy._renewed = self._renewed.copy()
         return copy

@@ -147,10 +147,10 @@ class SchedulingQueue:
 
     # -- pods come, change and go ----------------------------------------------------------
 
-    def add(self, pod: PodInfo) -> None:
-        """A pending pod was created."""
+    def add(self, pod: PodInfo) -> bool:
+        """A pending pod was created; whether it is ready, so that nothing gates it."""
         entry = self._pods[pod.uid] = QueuedPod(pod, self._timestamp())
-        self._activate(entry)
+        return self._activate(entry)
 
     def update(self, pod: PodInfo, change: Change, events: Iterable[ClusterEvent]) -> None:
         """A pending pod was changed; ``events`` say how. [Q-14]"""

@@ -141,9 +141,10 @@ class Watching:
             return
         before = change.previous
         if before is None:
-            if pod.nominated_node:
+            ready = self.queue.add(pod)
+            # C-11: a pod that is gated holds no node before it is next changed.
+            if ready and pod.nominated_node:
                 self.nominations.add(pod, pod.nominated_node)
-            self.queue.add(pod)
             if self._is_ganging:
                 self._notify(POD_ADDED, change)
             return
@@ -182,7 +183,7 @@ class Watching:
     def _renominate(self, pod: PodInfo, change: Change) -> None:
         was = nomination_before(change)
         if was == pod.nominated_node:
-            if node := self.nominations.node_of(pod):
+            if node := was or self.nominations.node_of(pod):
                 self.nominations.add(pod, node)
             return
         self.nominations.add(pod, pod.nominated_node)

@@ -70,6 +70,11 @@ class Affinity(Struct, frozen=True):
     def requires_something(self) -> bool:
         return bool(self.labels) or self.required is not None
 
+    @property
+    def is_faulty(self) -> bool:
+        """Whether some required term cannot be understood."""
+        return self.required is not None and any(term.errors for term in self.required.terms)
+
     def admits(self, labels: Mapping[str, str], name: str) -> bool:
         if not all(each.matches(labels) for each in self.labels):
             return False
@@ -216,11 +221,17 @@ def _after_node_change(added: AddedAffinity, pod: PodInfo, change: Change) -> Hi
     if not added.admits(record.labels, record.name):
         return Hint.SKIP
     if not affinity.admits(record.labels, record.name):
-        return Hint.SKIP
+        return _unless_faulty(affinity, record.labels)
     # What was added is not held against the node as it was.
     if before is not None and affinity.admits(before.labels, before.name):
         return Hint.SKIP
     return Hint.QUEUE
+
+
+def _unless_faulty(affinity: Affinity, labels: Mapping[str, str]) -> Hint:
+    """No node is refused for sure as long as a term cannot be understood: an error wakes. [Q-11]"""
+    selected = all(each.matches(labels) for each in affinity.labels)
+    return Hint.QUEUE if selected and affinity.is_faulty else Hint.SKIP
 
 
 def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:

@@ -81,7 +81,14 @@ def _covers_cordon(spec: ReadOnlyObject) -> bool:
 
 
 def _after_node_change(pod: PodInfo, change: Change) -> Hint:
-    return Hint.SKIP if (change.object.get("spec") or {}).get("unschedulable") else Hint.QUEUE
+    """A node that was added, or is no longer cordoned; other taints are no news. [Q-11]"""
+    before = change.previous_object
+    opened = before is None or _is_cordoned(before)
+    return Hint.QUEUE if opened and not _is_cordoned(change.object) else Hint.SKIP
+
+
+def _is_cordoned(node: ReadOnlyObject) -> bool:
+    return bool((node.get("spec") or {}).get("unschedulable"))
 
 
 def _after_toleration_change(pod: PodInfo, change: Change) -> Hint:

@@ -70,7 +70,8 @@ class Matrix:
         chain = FilterChain(framework.filters, self._nodes, framework.pre_filter)
         filtering = chain.begin(self._state, self._pod)
         judge = NominatedFiltering(filtering, self._nodes, self._nominations, self._pod)
-        verdicts = judge.judge(np.array(rows, dtype=np.intp)).tolist()
+        # A pod may be bound to nodes of which none exists; a cycle judges nothing then.
+        verdicts = judge.judge(np.array(rows, dtype=np.intp)).tolist() if rows else []
         said = {each: _judged(filtering.describe(each)) for each in dict.fromkeys(verdicts)}
         recorded: dict[int, Any] = {
             row: {key: group[key] for key in ("plugin", "code", "reasons")}
