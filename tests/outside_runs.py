@@ -78,8 +78,8 @@ class Stage:
         self.server = server
         self._supervisor = supervisor
 
-    def start(self, name: str, command: str, kind: str = "operator") -> None:
-        self._supervisor.start(OutsideController(name, OutsideKind(kind)), command)
+    def start(self, name: str, command: str, kind: str = "operator", **declared: Any) -> None:
+        self._supervisor.start(OutsideController(name, OutsideKind(kind), **declared), command)
 
     def client(self, name: str = "tester") -> HttpClient:
         return HttpClient(f"{self.server.url}/as/{name}", Actor(name))

@@ -55,7 +55,7 @@ def test_a_plain_scheduler_lacks_everything() -> None:
     assert missing[0].startswith("parallelism is 16 by default, must be 1: ")
 
 
-MINE = OutsideController("mine", OutsideKind.SCHEDULER, "mine")
+MINE = OutsideController("mine", OutsideKind.SCHEDULER, ("mine",))
 EXTENDER = {"urlPrefix": "http://127.0.0.1:1"}
 SORTED = {"schedulerName": "mine", "plugins": {"queueSort": {"enabled": [{"name": "Fair"}]}}}
 LACKING = [
@@ -134,7 +134,7 @@ def test_the_profile_must_be_the_one_whose_pods_are_given() -> None:
 def test_another_order_of_the_queue_needs_all_pods_at_once() -> None:
     fair = {**GOOD, "profiles": [SORTED]}
     assert "queueSort is Fair" in missing_settings(fair, FLAGS, MINE)[0]
-    at_once = OutsideController("mine", OutsideKind.SCHEDULER, "mine", Feed.ALL_PODS)
+    at_once = OutsideController("mine", OutsideKind.SCHEDULER, ("mine",), Feed.ALL_PODS)
     assert missing_settings(fair, FLAGS, at_once) == []
 
 

@@ -81,7 +81,7 @@ def test_everything_that_can_be_said_is_read() -> None:
         OutsideController(
             name="mine",
             kind=OutsideKind.SCHEDULER,
-            scheduler_name="mine",
+            scheduler_names=("mine",),
             feed=Feed.ALL_PODS,
             waiter=WaiterSpec("", 20 * MILLISECOND, (condition,)),
             timeout_ns=30 * SECOND,
@@ -141,6 +141,29 @@ FAULTS = [
         "(name 'b').schedulerName",
         "pods of 's' belong to 'a' already",
         id="two schedulers of one name",
+    ),
+    pytest.param(
+        scenario(
+            {"name": "a", "kind": "scheduler", "schedulerNames": ["s", "t"]},
+            {"name": "b", "kind": "scheduler", "schedulerNames": ["u", "t"]},
+        ),
+        "(name 'b').schedulerNames",
+        "pods of 't' belong to 'a' already",
+        id="two schedulers with a profile of one name",
+    ),
+    pytest.param(
+        scenario({"name": "a", "kind": "scheduler", "schedulerNames": ["s", "s"]}),
+        "(name 'a').schedulerNames",
+        "a name is there twice: s, s",
+        id="two profiles of one name",
+    ),
+    pytest.param(
+        scenario(
+            {"name": "a", "kind": "scheduler", "schedulerNames": ["s"], "schedulerName": "s"}
+        ),
+        "(name 'a').schedulerName",
+        "schedulerNames is set, too: keep one of them",
+        id="one name and several",
     ),
     pytest.param(
         scenario({"name": "kcm", "kind": "bag"}, simulated=("kcm",)),
@@ -383,3 +406,9 @@ def test_pods_of_a_scheduler_outside_are_not_said_to_wait() -> None:
     assert told(scenario(mine), pod) == [field]
     replaced = scenario({**mine, "name": "kube-scheduler"})
     assert told(replaced, make_pod("q").build()) == ["pod field schedulerName: default-scheduler"]
+
+
+def test_the_names_of_several_profiles() -> None:
+    entry = {"name": "mine", "kind": "scheduler", "schedulerNames": ["a", "default-scheduler"]}
+    (found,) = parse_spec(scenario(entry)).outside
+    assert found.scheduler_names == ("a", "default-scheduler")

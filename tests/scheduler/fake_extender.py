@@ -66,6 +66,19 @@ class Extender(BaseHTTPRequestHandler):
         else:
             self.reply({"Error": ""})
 
+    def be_ranking(self, args: Any, rest: list[str]) -> None:
+        """Refuses the nodes that a pod's label ``shuns`` begins the name of; no two score alike."""
+        names = args.get("NodeNames") or []
+        shunned = (args["Pod"]["metadata"].get("labels") or {}).get("shuns", "nobody")
+        if rest[-1] == "filter":
+            fine = [name for name in names if not name.startswith(shunned)]
+            failed = dict.fromkeys(sorted(set(names) - set(fine)), "shunned")
+            self.reply({"NodeNames": fine, "FailedNodes": failed})
+        else:
+            ranks = [(sum(name.encode()) * 7 + int(name[-1]) * 3) % 11 for name in names]
+            ranked = zip(names, ranks, strict=True)
+            self.reply([{"Host": name, "Score": rank} for name, rank in ranked])
+
     def be_slow(self, args: Any, rest: list[str]) -> None:
         NEVER.wait(DELAY_S)
 

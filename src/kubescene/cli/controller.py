@@ -2,18 +2,22 @@
 
 import os
 import signal
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from kubescene.cli import options
+from kubescene.cli import controller_options, options
 from kubescene.cli.serve import strategy_named
 from kubescene.errors import ApiError, ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.client.http import Endpoint
+    from kubescene.outside.remote.cluster import RemoteCluster
     from kubescene.outside.remote.playing import Player
     from kubescene.outside.remote.webhook.certificates import Certificate
 
@@ -24,55 +28,29 @@ UNCHECKED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookPlace:
+    """Where the admission webhook is served, and as whom."""
+
+    host: str
+    port: int
+    certificate: "Certificate"
+
+
 def controller(
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where the API server is; without it, as kubectl finds."),
-    ] = None,
-    context: Annotated[str, typer.Option(help="A context of the kubeconfig.")] = "",
-    insecure_skip_tls_verify: Annotated[
-        bool,
-        typer.Option(
-            "--insecure-skip-tls-verify", help="Accept a kubeconfig that checks no certificate."
-        ),
-    ] = False,
-    webhook_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help="Serve the admission webhook here that turns others away; 0 takes a free port.",
-        ),
-    ] = None,
-    webhook_host: Annotated[
-        str, typer.Option(help="Address to serve it at, as the API server reaches it.")
-    ] = "127.0.0.1",
-    webhook_cert: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Its certificate; without it, openssl makes one."),
-    ] = None,
-    webhook_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The key of that certificate.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where the run directory of each scenario goes."),
-    ] = None,
+    kubeconfig: controller_options.Kubeconfig = None,
+    context: controller_options.Context = "",
+    insecure_skip_tls_verify: controller_options.Unverified = False,
+    webhook_port: controller_options.WebhookPort = None,
+    webhook_host: controller_options.WebhookHost = "127.0.0.1",
+    webhook_cert: controller_options.WebhookCert = None,
+    webhook_key: controller_options.WebhookKey = None,
+    out: controller_options.Out = None,
     plugin: options.Plugins = None,
-    user_controller: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--controller", help="A controller of yours, as module:Class. May be repeated."
-        ),
-    ] = None,
+    user_controller: controller_options.Controllers = None,
     scheduler_config: options.SchedulerConfig = None,
-    feature_gates: Annotated[
-        str,
-        typer.Option(metavar="NAME=true,...", help="Feature gates of the scheduler."),
-    ] = "",
-    allow_extenders: Annotated[
-        bool, typer.Option(help="Let Scenarios bring extenders, which are then called.")
-    ] = False,
+    feature_gates: options.FeatureGates = "",
+    allow_extenders: controller_options.AllowExtenders = False,
     results_strategy: options.Results = "AtMovingNextStep",
 ) -> None:
     """Play the Scenarios of a real API server, whose cluster must be disposable.
@@ -87,41 +65,47 @@ def controller(
     from kubescene.client.http import read_kubeconfig
     from kubescene.cluster import ClusterOptions
     from kubescene.outside.remote.cluster import RemoteCluster
-    from kubescene.outside.remote.leadership import Leadership
     from kubescene.outside.remote.playing import Player
 
     endpoint = read_kubeconfig(
         kubeconfig, context=context, allow_unverified=insecure_skip_tls_verify
     )
-    scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
-    options = ClusterOptions(scheduler=scheduler)
-    controllers = registered(options, user_controller or ())
-    certificate = None
+    asked = ClusterOptions(scheduler=scheduler_with(plugin or (), scheduler_config, feature_gates))
+    controllers = registered(asked, user_controller or ())
+    place = None
     if webhook_port is not None:
         certificate = certificate_of(webhook_cert, webhook_key, webhook_host)
+        place = WebhookPlace(webhook_host, webhook_port, certificate)
+    come = partial(RemoteCluster, endpoint, asked, controllers=controllers)
+    staged = partial(
+        Player,
+        out=out or default_out(),
+        results=results,
+        allow_extenders=allow_extenders,
+        tell=typer.echo,
+    )
+    lead(endpoint, come, staged, place)
+
+
+def lead(
+    endpoint: "Endpoint",
+    come: "Callable[[], RemoteCluster]",
+    staged: "Callable[[RemoteCluster], Player]",
+    place: WebhookPlace | None,
+) -> None:
+    """Play as the only controller of a server, until told to stop or no longer the only one."""
+    from kubescene.outside.remote.leadership import Leadership
+
     leadership = Leadership(endpoint)
     try:
         # Before anything else: to come to a server is to unlock it and to fail what was under way.
         leadership.acquire(partial(typer.echo, err=True))
-        cluster = RemoteCluster(endpoint, options, controllers=controllers)
-        try:
-            player = Player(
-                cluster,
-                out or default_out(),
-                results,
-                allow_extenders=allow_extenders,
-                tell=typer.echo,
-            )
-            if certificate is None or webhook_port is None:
-                typer.echo(UNCHECKED, err=True)
-            else:
-                url = player.admit_by(certificate, webhook_host, webhook_port)
-                typer.echo(f"Admission webhook at {url}")
+        with closing(come()) as cluster:
+            player = staged(cluster)
+            admit(player, place)
             leadership.when_lost(player.stop)
             typer.echo(f"Playing the Scenarios of {endpoint.url}")
             play(player)
-        finally:
-            cluster.close()
     except ApiError as error:
         typer.echo(f"kubescene: {told(error, endpoint)}", err=True)
         raise typer.Exit(RUN_FAILED) from None
@@ -130,6 +114,15 @@ def controller(
     if leadership.lost:
         typer.echo(f"kubescene: {leadership.lost}", err=True)
         raise typer.Exit(RUN_FAILED)
+
+
+def admit(player: "Player", place: WebhookPlace | None) -> None:
+    """Turn others away, if there is a place for the webhook that does."""
+    if place is None:
+        typer.echo(UNCHECKED, err=True)
+    else:
+        url = player.admit_by(place.certificate, place.host, place.port)
+        typer.echo(f"Admission webhook at {url}")
 
 
 def play(player: "Player") -> None:

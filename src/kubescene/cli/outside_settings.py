@@ -37,8 +37,12 @@ def settings(
         ),
     ] = None,
     scheduler_name: Annotated[
-        str, typer.Option(help="The pods that it will be given, if it is a scheduler.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            help="The pods that it will be given, if it is a scheduler; repeatable for several "
+            "profiles."
+        ),
+    ] = None,
 ) -> None:
     """Show what a program's command line and configuration lack to be played exactly.
 
@@ -56,7 +60,7 @@ def settings(
     if kind is OutsideKind.OPERATOR:
         typer.echo(f"{words[0]}: nothing is known of its flags; one worker and no timers are best")
         raise typer.Exit(0)
-    declared = OutsideController("it", kind, scheduler_name) if scheduler_name else ANY
+    declared = OutsideController("it", kind, tuple(scheduler_name)) if scheduler_name else ANY
     missing = show(words, declared, kind) if write is None else complete(words, declared, write)
     raise typer.Exit(1 if missing else 0)
 

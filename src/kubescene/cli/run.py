@@ -65,6 +65,24 @@ class RunArguments:
         )
 
 
+def run_as_asked(path: Path, arguments: RunArguments, server: str | None, *, delete: bool) -> int:
+    """Play one file here, at a server, beside programs, or twice; returns the exit code."""
+    # Whoever plays it here should not wait for what the others need.
+    if server is not None:
+        from kubescene.cli.remote import run_file_on_server
+
+        return run_file_on_server(path, arguments, server, delete=delete)
+    if arguments.outside:
+        from kubescene.cli.outside import run_with_programs
+
+        return run_with_programs(path, arguments)
+    if len(arguments.scheduler_configs) > 1:
+        from kubescene.cli.two_schedulers import run_both
+
+        return run_both(path, arguments)
+    return run_scenario(path, arguments)
+
+
 def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
     out = output_path(arguments.out)

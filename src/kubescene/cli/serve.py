@@ -3,80 +3,45 @@
 import ipaddress
 import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kubescene.cli import options
+from kubescene.cli import options, serve_options
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from kubescene.apiserver.server import Server
     from kubescene.apiserver.traffic_pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
+    from kubescene.cluster import Cluster, ClusterOptions
     from kubescene.scenario.phases import ResultsStrategy
 
 FASTEST = 100_000
 
 
 def serve(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = 8001,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    allow_remote: Annotated[
-        bool,
-        typer.Option(
-            help="Listen on an address that others can reach. There is no authentication."
-        ),
-    ] = False,
-    controllers: Annotated[
-        bool, typer.Option(help="Run the scheduler, the kubelet and the controllers.")
-    ] = True,
-    max_body: Annotated[
-        int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
-    ] = 3 * 1024 * 1024,
-    seed: Annotated[
-        int, typer.Option(min=-(2**63), max=2**63 - 1, help="Where names and uids begin.")
-    ] = 0,
-    clock: Annotated[
-        str,
-        typer.Option(
-            help="How time passes: wall, a rate such as 60x, or virtual (only when told to)."
-        ),
-    ] = "wall",
+    port: serve_options.Port = 8001,
+    host: serve_options.Host = "127.0.0.1",
+    allow_remote: serve_options.AllowRemote = False,
+    controllers: serve_options.Controllers = True,
+    max_body: serve_options.MaxBody = 3 * 1024 * 1024,
+    seed: serve_options.Seed = 0,
+    clock: serve_options.Clock = "wall",
     plugin: options.Plugins = None,
     controller: options.Controllers = None,
     waiter: options.Waiters = None,
     scheduler_config: options.SchedulerConfig = None,
     feature_gates: options.FeatureGates = "",
     annotate: options.Annotate = False,
-    allow_extenders: Annotated[
-        bool,
-        typer.Option(help="Let clients configure extenders, which this server then calls."),
-    ] = False,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep traffic runs here; otherwise in memory."),
-    ] = None,
-    autoscaler: Annotated[
-        list[str] | None,
-        typer.Option(help="An autoscaler of yours for traffic runs, as module:Class."),
-    ] = None,
-    autoscaler_process: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="An autoscaler in a process, for traffic runs that name its type.",
-        ),
-    ] = None,
-    max_requests: Annotated[
-        int, typer.Option(min=1, help="Largest traffic run, in simulated requests.")
-    ] = 5_000_000,
-    max_runs: Annotated[
-        int, typer.Option(min=1, max=64, help="Traffic runs that are simulated at once.")
-    ] = 2,
+    allow_extenders: serve_options.AllowExtenders = False,
+    data_dir: serve_options.DataDir = None,
+    autoscaler: serve_options.Autoscalers = None,
+    autoscaler_process: serve_options.AutoscalerProcesses = None,
+    max_requests: serve_options.MaxRequests = 5_000_000,
+    max_runs: serve_options.MaxRuns = 2,
     results_strategy: options.Results = "AtMovingNextStep",
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
@@ -88,13 +53,10 @@ def serve(
     results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
-    from kubescene.apiserver.server import Server
     from kubescene.apiserver.traffic_pages import TrafficPages
-    from kubescene.cli.controllers import registered
     from kubescene.cli.scheduler import scheduler_with
     from kubescene.cli.waiters import waiters_named
-    from kubescene.clock import WallClock
-    from kubescene.cluster import Cluster, ClusterOptions
+    from kubescene.cluster import ClusterOptions
 
     pages = TrafficPages(
         data_dir,
@@ -103,41 +65,59 @@ def serve(
         most_requests=max_requests,
         at_once=max_runs,
     )
-    if data_dir is not None or autoscaler or autoscaler_process:
-        check_traffic(pages)
+    check_traffic(pages)
     waiters = waiters_named(waiter or ())
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
-    options = ClusterOptions(seed=seed, events=True, scheduler=scheduler)
-    cluster = Cluster(
-        options,
-        controllers=registered(options, controller or ()),
-        clock=clock_named(clock),
-        server_clock=WallClock(),
+    cluster = cluster_with(
+        ClusterOptions(seed=seed, events=True, scheduler=scheduler), controller or (), clock
     )
-    try:
-        server = Server(
-            cluster,
-            host=host,
-            port=port,
-            controllers=controllers,
-            max_body=max_body,
-            allow_extenders=allow_extenders,
-            results=results,
-            traffic=pages,
-        )
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot listen on {host}:{port}: {error.strerror}: choose another --port"
-        ) from error
+    server = listening(
+        cluster,
+        host,
+        port,
+        controllers=controllers,
+        max_body=max_body,
+        allow_extenders=allow_extenders,
+        results=results,
+        traffic=pages,
+    )
     server.stage.waiters = waiters
     typer.echo(f"Serving on {server.url}")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
     server.run()
 
 
+def cluster_with(asked: "ClusterOptions", controllers: Sequence[str], clock: str) -> "Cluster":
+    """The world that is served; what a server itself notes is on the machine's clock."""
+    from kubescene.cli.controllers import registered
+    from kubescene.clock import WallClock
+    from kubescene.cluster import Cluster
+
+    return Cluster(
+        asked,
+        controllers=registered(asked, controllers),
+        clock=clock_named(clock),
+        server_clock=WallClock(),
+    )
+
+
+def listening(cluster: "Cluster", host: str, port: int, **more: Any) -> "Server":
+    """A server at an address; raises `ConfigurationError` if that cannot be had."""
+    from kubescene.apiserver.server import Server
+
+    try:
+        return Server(cluster, host=host, port=port, **more)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port}: {error.strerror}: choose another --port"
+        ) from error
+
+
 def check_traffic(pages: "TrafficPages") -> None:
     """Refuse a store or an autoscaler that cannot be used before anybody asks for it."""
+    if pages.store_file is None and not pages.autoscalers and not pages.commands:
+        return
     from kubescene.autoscalers.loading import load_autoscaler
 
     if pages.autoscalers and "" not in sys.path:

@@ -4,11 +4,12 @@ A binding is an attempt that succeeded, a condition ``PodScheduled=False`` one t
 that it deletes a victim. Which nodes it looked at and why it chose is not known.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 from kubescene.api.kinds import POD
 from kubescene.api.records import Record
+from kubescene.scenario.outside import scheduler_of
 from kubescene.timeline import Instrument, Instruments, ObjectWrite
 from kubescene.timeline.attempts import Preemption, SchedulingAttempt
 
@@ -16,15 +17,15 @@ from kubescene.timeline.attempts import Preemption, SchedulingAttempt
 class OutsideAttempts(Instrument):
     """Listens to the writes of schedulers outside and passes on what they mean."""
 
-    def __init__(self, instruments: Instruments, profiles: Mapping[str, str]) -> None:
-        """``profiles``: the ``schedulerName`` of each, by the name of the controller."""
+    def __init__(self, instruments: Instruments, schedulers: Collection[str]) -> None:
+        """``schedulers``: their names as controllers."""
         self._instruments = instruments
-        self._profiles = profiles
+        self._schedulers = schedulers
         self._preemptor: dict[str, str] = {}
         """Who was nominated last, NAMESPACE/NAME, by node."""
 
     def object_written(self, write: ObjectWrite) -> None:
-        if write.gvk != POD or write.actor.name not in self._profiles:
+        if write.gvk != POD or write.actor.name not in self._schedulers:
             return
         if write.verb == "bind":
             self._attempted(write, node=write.record.node)
@@ -36,7 +37,7 @@ class OutsideAttempts(Instrument):
     def _attempted(self, write: ObjectWrite, **told: Any) -> None:
         if nominated := told.get("nominated"):
             self._preemptor[nominated] = f"{write.record.namespace}/{write.record.name}"
-        profile = self._profiles[write.actor.name]
+        profile = scheduler_of(write.record.decode())
         attempt = SchedulingAttempt(write.actor, write.record, profile, **told)
         for hook in self._instruments.pod_attempted:
             hook(attempt)

@@ -157,9 +157,10 @@ def _of_profiles(config: Mapping[str, Any], declared: OutsideController) -> Iter
     listed: Sequence[Any] = config.get("profiles") or ({},)
     profiles = [each for each in listed if isinstance(each, Mapping)]
     names = [str(each.get("schedulerName") or DEFAULT_SCHEDULER_NAME) for each in profiles]
-    if declared is not ANY and names != [declared.scheduler_name]:
-        why = "it is given the pods of this name in turns, and no others"
-        yield _told("profiles", ", ".join(names), f"{declared.scheduler_name} alone", why)
+    if declared is not ANY and sorted(names) != sorted(declared.scheduler_names):
+        needed = f"{' and '.join(declared.scheduler_names)} alone"
+        why = "it is given the pods of this name in turns, and no others (schedulerNames has more)"
+        yield _told("profiles", ", ".join(names), needed, why)
     if declared.feed is Feed.ALL_PODS:
         return
     for profile in profiles:

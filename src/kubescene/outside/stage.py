@@ -200,11 +200,11 @@ class OutsideStage:
             return False
         for each in self._called.values():
             each.program.close()
-        schedulers = {
-            name: each.declared.scheduler_name
+        schedulers = [
+            name
             for name, each in self._called.items()
             if each.declared.kind is OutsideKind.SCHEDULER
-        }
+        ]
         if schedulers:
             self._attempts = OutsideAttempts(self._cluster.instruments, schedulers)
             self._cluster.observe(self._attempts)

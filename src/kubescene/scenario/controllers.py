@@ -45,9 +45,10 @@ def check_schedulers(spec: ScenarioSpec, registered: Iterable[str], ours: Iterab
     if SCHEDULER not in playing or any(each.name == SCHEDULER for each in spec.outside):
         return
     for index, each in enumerate(spec.outside):
-        if each.kind is OutsideKind.SCHEDULER and each.scheduler_name in profiles:
+        shared = profiles.intersection(each.scheduler_names)
+        if each.kind is OutsideKind.SCHEDULER and shared:
             raise ScenarioError(
-                f"pods of {each.scheduler_name!r} are bound by the {SCHEDULER} of this process "
+                f"pods of {min(shared)!r} are bound by the {SCHEDULER} of this process "
                 f"too, which plays: give {each.name!r} the name {SCHEDULER} or another "
                 f"schedulerName, or put {SCHEDULER} into presimulationControllers.disabled",
                 where=f"spec.controllers.outside[{index}] (name {each.name!r})",

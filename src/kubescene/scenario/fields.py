@@ -289,6 +289,12 @@ OUTSIDE_CONTROLLER = record(
         "Of a scheduler: the pods that are its own.",
         default="default-scheduler",
     ),
+    items_of(
+        "schedulerNames",
+        "Of a scheduler with several profiles: the names of all of them, instead of "
+        "`schedulerName`.",
+        text("", "A `schedulerName` of pods."),
+    ),
     text(
         "feed",
         "Of a scheduler: how many pods it is shown in a turn. `AllPods` is faster, and the only "

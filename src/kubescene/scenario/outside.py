@@ -54,11 +54,14 @@ class WaiterSpec(Struct, frozen=True):
 
 
 class OutsideController(Struct, frozen=True):
-    """One controller outside. Times are real ones, in nanoseconds."""
+    """One controller outside. Times are real ones, in nanoseconds.
+
+    ``scheduler_names`` are those of the profiles of a scheduler: the pods that are its own.
+    """
 
     name: str
     kind: OutsideKind = OutsideKind.OPERATOR
-    scheduler_name: str = DEFAULT_SCHEDULER_NAME
+    scheduler_names: tuple[str, ...] = (DEFAULT_SCHEDULER_NAME,)
     feed: Feed = Feed.ONE_POD
     waiter: WaiterSpec | None = None
     timeout_ns: int = DEFAULT_TIMEOUT
@@ -99,13 +102,24 @@ def _controller(entry: Mapping[str, Any]) -> OutsideController:
     return OutsideController(
         name=entry["name"],
         kind=OutsideKind(entry.get("kind") or OutsideKind.OPERATOR),
-        scheduler_name=entry.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
+        scheduler_names=scheduler_names_of(entry),
         feed=Feed(entry.get("feed") or Feed.ONE_POD),
         waiter=_waiter(entry.get("waiter")),
         timeout_ns=duration_of(entry, "timeout") or DEFAULT_TIMEOUT,
         attach_timeout_ns=duration_of(entry, "attachTimeout") or DEFAULT_ATTACH_TIMEOUT,
         unchecked=entry.get("settings") == UNCHECKED,
     )
+
+
+def scheduler_names_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whose pods a scheduler takes; a pod without a name is of the default one."""
+    names = entry.get("schedulerNames") or (entry.get("schedulerName"),)
+    return tuple(name or DEFAULT_SCHEDULER_NAME for name in names)
+
+
+def scheduler_of(pod: Mapping[str, Any]) -> str:
+    """Whose pod it is."""
+    return str(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME)
 
 
 def _waiter(given: Mapping[str, Any] | None) -> WaiterSpec | None:

@@ -10,16 +10,16 @@ from typing import Any
 
 from kubescene.actors import ENGINE
 from kubescene.scenario.outside import (
-    DEFAULT_SCHEDULER_NAME,
     OutsideKind,
     duration_of,
     entries_of,
+    scheduler_names_of,
 )
 from kubescene.scenario.strictness import Fault, Step, spelled
 
 OUTSIDE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """A label of a host name: it is a part of a URL."""
-OF_SCHEDULERS = ("schedulerName", "feed")
+OF_SCHEDULERS = ("schedulerName", "schedulerNames", "feed")
 OUTSIDE: tuple[Step, ...] = ("spec", "controllers", "outside")
 
 
@@ -45,7 +45,7 @@ def outside_faults(
             found.append(Fault(("name",), _never_plays(name)))
         names.setdefault(name, index)
         if entry.get("kind") == OutsideKind.SCHEDULER:
-            found += _rivals(name, entry.get("schedulerName"), schedulers)
+            found += _rivals(entry, schedulers)
         yield from (_placed(fault, index, name) for fault in found)
 
 
@@ -64,13 +64,19 @@ def _never_plays(name: str) -> str:
     )
 
 
-def _rivals(name: str, scheduler_name: str | None, known: dict[str, str]) -> Iterator[Fault]:
+def _rivals(entry: Mapping[str, Any], known: dict[str, str]) -> Iterator[Fault]:
     """Two schedulers with the same pods: which of them takes one would be chance."""
-    given = scheduler_name or DEFAULT_SCHEDULER_NAME
-    first = known.setdefault(given, name)
-    if first != name:
-        message = f"pods of {given!r} belong to {first!r} already: give it another schedulerName"
-        yield Fault(("schedulerName",), message)
+    name, names = entry["name"], scheduler_names_of(entry)
+    field = "schedulerNames" if entry.get("schedulerNames") else "schedulerName"
+    if entry.get("schedulerNames") and entry.get("schedulerName"):
+        yield Fault(("schedulerName",), "schedulerNames is set, too: keep one of them")
+    for given in names:
+        first = known.setdefault(given, name)
+        if first != name:
+            message = f"pods of {given!r} belong to {first!r} already"
+            yield Fault((field,), f"{message}: give it another schedulerName")
+    if len(set(names)) < len(names):
+        yield Fault((field,), f"a name is there twice: {', '.join(names)}")
 
 
 def _entry_faults(entry: Mapping[str, Any], simulated: Sequence[str]) -> Iterator[Fault]:

@@ -130,7 +130,12 @@ class Cast:
         return cls(
             names,
             {each.scheduler_name: frozenset(each.plugin_names()) for each in ours},
-            [each.scheduler_name for each in outside if each.kind is OutsideKind.SCHEDULER],
+            [
+                name
+                for each in outside
+                if each.kind is OutsideKind.SCHEDULER
+                for name in each.scheduler_names
+            ],
             any(each.kind is OutsideKind.BAG for each in outside),
         )
 

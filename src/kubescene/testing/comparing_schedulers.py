@@ -22,7 +22,11 @@ from kubescene.outside.settings import recommended_configuration
 from kubescene.outside.supervision import Supervisor
 from kubescene.running import run
 from kubescene.scenario.loading import load_scenario
-from kubescene.scenario.outside import OutsideController, OutsideKind
+from kubescene.scenario.outside import (
+    DEFAULT_SCHEDULER_NAME,
+    OutsideController,
+    OutsideKind,
+)
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.timeline import TimelineLog
 from kubescene.timeline.pod_facts import PodPreempted, PodScheduled, PodUnscheduled
@@ -110,8 +114,9 @@ def ours(scenario: JsonObject) -> list[Decision]:
 class OtherScheduler:
     """A scheduler that runs outside."""
 
-    def __init__(self, command: str) -> None:
-        declared = OutsideController(SCHEDULER, OutsideKind.SCHEDULER)
+    def __init__(self, command: str, names: Sequence[str] = (DEFAULT_SCHEDULER_NAME,)) -> None:
+        """``names``: those of its profiles."""
+        declared = OutsideController(SCHEDULER, OutsideKind.SCHEDULER, tuple(names))
         self._server = Server(port=0, controllers=False)
         self._server.start()
         self._client = HttpClient(self._server.url, USER)
@@ -159,8 +164,17 @@ def outside_form(scenario: JsonObject) -> JsonObject:
     spec = scenario["spec"]
     controllers = dict(spec.get("controllers") or {})
     controllers.setdefault("simulationControllers", {"enabled": [{"name": SCHEDULER}]})
-    controllers["outside"] = [{"name": SCHEDULER, "kind": str(OutsideKind.SCHEDULER)}]
+    entry = {"name": SCHEDULER, "kind": str(OutsideKind.SCHEDULER)}
+    controllers["outside"] = [{**entry, "schedulerNames": names_in(scenario)}]
     return {**scenario, "spec": {**spec, "controllers": controllers}}
+
+
+def names_in(scenario: JsonObject) -> list[str]:
+    """The names of the profiles that a scenario configures."""
+    simulation = scenario["spec"].get("simulation") or {}
+    config = simulation.get("schedulerConfig") or {}
+    profiles: Sequence[JsonObject] = config.get("profiles") or ({},)
+    return [each.get("schedulerName") or DEFAULT_SCHEDULER_NAME for each in profiles]
 
 
 def command_of(binary: str) -> str:
@@ -180,5 +194,5 @@ def compare_with(
         scenario = load_scenario(file)
         here = ours(scenario)
         for _ in range(runs):
-            with OtherScheduler(command) as other:
+            with OtherScheduler(command, names_in(scenario)) as other:
                 yield file, Differences(here, other.play(scenario))

@@ -1,82 +1,32 @@
-"""What can be said to ``kubescene run``."""
-
-from pathlib import Path
-from typing import Annotated, Literal
+"""``kubescene run``."""
 
 import typer
 
-from kubescene.cli import options
+from kubescene.cli import options, run_options
 from kubescene.errors import ConfigurationError
 from kubescene.loading import uncollected
 
 
 def run(
-    file: Annotated[
-        Path, typer.Argument(help="The scenario file (YAML or JSON); - is standard input.")
-    ],
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Write result, timeline, explanations and summary here."),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=-(2**63), max=2**63 - 1, help="Instead of spec.simulation.seed."),
-    ] = None,
-    full_status: Annotated[
-        bool,
-        typer.Option("--full-status", help="Put the whole timeline into result.yaml, too."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    file: run_options.File,
+    out: run_options.Out = None,
+    seed: run_options.Seed = None,
+    full_status: run_options.FullStatus = False,
+    quiet: options.Quiet = False,
     plugin: options.Plugins = None,
-    scheduler_config: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig. "
-            "Given twice, both are played and compared; then 1 means that they differ.",
-        ),
-    ] = None,
+    scheduler_config: run_options.SchedulerConfigs = None,
     feature_gates: options.FeatureGates = "",
-    server: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Let this server play it, such as http://127.0.0.1:8001."),
-    ] = None,
-    delete: Annotated[
-        bool,
-        typer.Option("--delete", help="With --server: delete the Scenario when this command ends."),
-    ] = False,
-    plugin_errors: Annotated[
-        Literal["fail", "stop"],
-        typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),
-    ] = "fail",
+    server: run_options.Server = None,
+    delete: run_options.Delete = False,
+    plugin_errors: run_options.PluginErrors = "fail",
     controller: options.Controllers = None,
     strict: options.Strict = False,
-    interactive: Annotated[
-        bool,
-        typer.Option("--interactive", "-i", help="Play it by hand: step by step, also back."),
-    ] = False,
+    interactive: run_options.Interactive = False,
     annotate: options.Annotate = False,
-    junit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write what came of the expectations here, as JUnit XML."
-        ),
-    ] = None,
-    remedies: Annotated[
-        bool,
-        typer.Option("--remedies", help="Show what it would take to place pods that wait."),
-    ] = False,
-    report: Annotated[
-        bool, typer.Option("--report", help="With --out: write report.html there, too.")
-    ] = False,
-    outside: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=COMMAND",
-            help="Start a program that takes part as the controller NAME; {kubeconfig} and "
-            "{server} in the command are replaced. May be repeated.",
-        ),
-    ] = None,
+    junit: run_options.Junit = None,
+    remedies: run_options.Remedies = False,
+    report: run_options.Report = False,
+    outside: run_options.Outside = None,
     waiter: options.Waiters = None,
     measure: options.OwnMeasures = None,
 ) -> None:
@@ -90,7 +40,7 @@ def run(
     if delete and server is None:
         raise ConfigurationError("--delete goes with --server: a run of its own leaves no Scenario")
     with uncollected():
-        from kubescene.cli.run import RunArguments, run_scenario
+        from kubescene.cli.run import RunArguments, run_as_asked
 
     arguments = RunArguments(
         out=out,
@@ -112,16 +62,4 @@ def run(
         outside=outside or (),
         measures=measure or (),
     )
-    if server is not None:
-        from kubescene.cli.remote import run_file_on_server
-
-        raise typer.Exit(run_file_on_server(file, arguments, server, delete=delete))
-    if outside:
-        from kubescene.cli.outside import run_with_programs
-
-        raise typer.Exit(run_with_programs(file, arguments))
-    if len(arguments.scheduler_configs) > 1:
-        from kubescene.cli.two_schedulers import run_both
-
-        raise typer.Exit(run_both(file, arguments))
-    raise typer.Exit(run_scenario(file, arguments))
+    raise typer.Exit(run_as_asked(file, arguments, server, delete=delete))

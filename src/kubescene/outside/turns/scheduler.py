@@ -69,7 +69,7 @@ class SchedulerTurn(Turn):
         """Parked, or never parked yet: give it the next pod."""
         if self._idle is None:
             self._idle = Idleness(self._program, self._world.real_clock, ONE_WORKER)
-            self._waiting = WaitingPods(self._declared.scheduler_name, self._world.decoder)
+            self._waiting = WaitingPods(self._declared.scheduler_names, self._world.decoder)
             self._chosen = ChosenVolumes(self._world.reader)
             self._retries = Retries(self._world.reader)
             self._program.sees_pods_in_turn = True
@@ -121,7 +121,7 @@ class SchedulerTurn(Turn):
         return Change(kind, park_record(self._pod(ordinal), revision), None, self._world.decoder)
 
     def _pod(self, ordinal: int) -> "dict[str, object]":
-        return park_pod(ordinal, self._declared.scheduler_name, self._now())
+        return park_pod(ordinal, self._declared.scheduler_names[0], self._now())
 
     def _consuming(self) -> Progress:
         assert self._idle is not None

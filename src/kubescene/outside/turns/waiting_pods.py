@@ -5,14 +5,13 @@ before: the highest priority first, then the oldest. What happens to a pod meanw
 its first appearance.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from kubescene.api.changes import Change, ChangeType, Decoder
 from kubescene.api.records import Record
-from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME
-from kubescene.types import JsonObject
+from kubescene.scenario.outside import scheduler_of
 
 FINAL_PHASES = ("Succeeded", "Failed")
 
@@ -28,8 +27,8 @@ class Waiting(NamedTuple):
 class WaitingPods:
     """Pods of one scheduler, by uid."""
 
-    def __init__(self, scheduler_name: str, decoder: Decoder) -> None:
-        self._scheduler_name = scheduler_name
+    def __init__(self, scheduler_names: Collection[str], decoder: Decoder) -> None:
+        self._scheduler_names = scheduler_names
         self._decoder = decoder
         self._waiting: dict[str, Waiting] = {}
         self._line: list[tuple[int, int, str]] = []
@@ -68,10 +67,7 @@ class WaitingPods:
         record = change.record
         if record.node or record.deleting or record.phase in FINAL_PHASES:
             return False
-        return self._scheduler_of(change.object) == self._scheduler_name
-
-    def _scheduler_of(self, pod: JsonObject) -> str:
-        return str(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME)
+        return scheduler_of(change.object) in self._scheduler_names
 
     def _keep(self, change: Change) -> None:
         spec, uid = change.object["spec"], change.record.uid

@@ -41,7 +41,7 @@ def waiter_of(declared: OutsideController, brought: Waiters = NO_OTHERS) -> Cont
     if spec.name in brought:
         return GuardedWaiter(brought[spec.name](), declared.name)
     if spec.name == SchedulerWaiter.name:
-        return SchedulerWaiter(declared.scheduler_name)
+        return SchedulerWaiter(declared.scheduler_names)
     shipped = {each.name: each for each in (WorkloadsWaiter, QuietWaiter)}
     if spec.name in shipped:
         return shipped[spec.name]()

@@ -8,14 +8,14 @@ not here. So this is a second opinion, and enough alone only for schedulers that
 for every attempt.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from kubescene.api.kinds import POD
 from kubescene.client import Reader
 from kubescene.clock import parse_time
 from kubescene.outside.waiters.waiting import listed, name_of
-from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME
+from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME, scheduler_of
 from kubescene.types import JsonObject
 
 ENDED = ("Succeeded", "Failed")
@@ -26,8 +26,8 @@ class SchedulerWaiter:
 
     name = "kube-scheduler"
 
-    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> None:
-        self._scheduler_name = scheduler_name
+    def __init__(self, scheduler_names: Collection[str] = (DEFAULT_SCHEDULER_NAME,)) -> None:
+        self._scheduler_names = scheduler_names
 
     def condition(self, reader: Reader) -> bool:
         return next(self._untried(reader), None) is None
@@ -41,8 +41,7 @@ class SchedulerWaiter:
                 yield pod
 
     def _is_mine(self, pod: JsonObject) -> bool:
-        name = pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME
-        return bool(name == self._scheduler_name)
+        return scheduler_of(pod) in self._scheduler_names
 
 
 def may_be_tried(pod: JsonObject) -> bool:
