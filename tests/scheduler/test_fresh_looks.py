@@ -12,6 +12,7 @@ from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.fresh_looks import FreshLook
 from kubescene.scheduler.paired_amounts import PairedAmounts
+from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import FEW_OUTDATED
 from kubescene.scheduler.search import StartIndex
@@ -136,6 +137,26 @@ def test_explained_attempts_are_made_from_what_is_kept(looked: list[FreshLook]) 
     assert not looked
 
 
+def test_a_pod_that_fits_nowhere_has_each_node_judged_once(
+    looked: list[FreshLook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = 0
+    judge = NodeResourcesFit.filter_nodes
+
+    def counted(self: NodeResourcesFit, *arguments: Any) -> Any:
+        nonlocal judged
+        judged += arguments[-1].size
+        return judge(self, *arguments)
+
+    monkeypatch.setattr(NodeResourcesFit, "filter_nodes", counted)
+    stage = world()
+    stage.place(make_pod("large").cpu("64"))
+    assert looked
+    assert judged == NODES
+    message = stage.attempts.made[-1].message
+    assert message.startswith("0/300 nodes are available: 300 Insufficient cpu.")
+
+
 def test_a_copy_of_the_world_has_its_own_picture_of_the_nodes() -> None:
     stage = world()
     stage.place(make_pod("p").cpu("1"))
@@ -145,7 +166,7 @@ def test_a_copy_of_the_world_has_its_own_picture_of_the_nodes() -> None:
     assert other is not mine
     assert other._nodes is twin
     stage.place(make_pod("q").cpu("2"))
-    assert mine.is_exact
-    assert other.is_exact
+    assert mine.is_exact()
+    assert other.is_exact()
     assert sum(mine.requested[0::2]) == 3000
     assert sum(other.requested[0::2]) == 1000

@@ -8,6 +8,7 @@ import pytest
 from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.clock import Stream
 from kubescene.scheduler import CycleState
+from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.paired_amounts import (
     LARGEST,
     AskedPairs,
@@ -102,7 +103,7 @@ def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> N
         for _ in range(1 + changes.random.below(3)):
             changes.happen()
         pod = table.pod(changes.pod())
-        exact = picture.is_exact
+        exact = picture.is_exact()
         assert exact == (not any(is_odd(info) for info in table.nodes.infos))
         if not exact:
             continue
@@ -112,7 +113,7 @@ def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> N
     assert looked > 40
 
 
-def is_odd(info: Any) -> bool:
+def is_odd(info: NodeInfo) -> bool:
     used = (info.requested[CPU], info.requested[MEMORY], info.nonzero_cpu, info.nonzero_memory)
     return max(*used, info.allocatable[CPU], info.allocatable[MEMORY]) > LARGEST
 
@@ -158,7 +159,7 @@ def test_weights_of_cpu_and_memory_count() -> None:
     table = Table(make_node("a").cpu("7").memory("3Gi").build())
     pod = table.pod(make_pod("p").cpu("1").memory("1Gi").build())
     picture = table.nodes.shared(PairedAmounts)
-    assert picture.is_exact
+    assert picture.is_exact()
     for weights in (((CPU, 3), (MEMORY, 2)), ((MEMORY, 5), (CPU, 1)), ((CPU, 100), (MEMORY, 1))):
         fit = NodeResourcesFit(weights)
         wanted = fit.score_nodes(CycleState(), pod, table.nodes, table.rows).tolist()
@@ -191,11 +192,11 @@ def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:
 def test_a_node_without_memory_ends_the_picture_until_it_has_some() -> None:
     table = Table(*(make_node(name).cpu("1").memory("1Gi").build() for name in "ab"))
     picture = table.nodes.shared(PairedAmounts)
-    assert picture.is_exact
+    assert picture.is_exact()
     table.set_node(make_node("b").cpu("1").build())
-    assert not picture.is_exact
+    assert not picture.is_exact()
     table.set_node(make_node("b").cpu("1").memory("9Gi").build())
-    assert picture.is_exact
+    assert picture.is_exact()
     assert picture.offered.tolist()[3] == 9 << 30
 
 

@@ -143,7 +143,7 @@ class FreshLooks:
     ) -> FreshLook | None:
         """A look for a pod; None if what is kept of its class has to decide."""
         nodes, spec = self._nodes, visits.spec
-        if spec is None or not visits.are_rare(nodes) or not self._picture.is_exact:
+        if spec is None or not visits.are_rare(nodes) or not self._picture.is_exact():
             return None
         spec.sync(nodes, state, pod)
         if spec.rates:

@@ -134,7 +134,6 @@ class PairedAmounts:
         self.balance: Floats = np.zeros(count)
         self.full: NDArray[np.bool_] = np.zeros(count, dtype=np.bool_)
 
-    @property
     def is_exact(self) -> bool:
         """Whether it may be used, now: every node has cpu and memory, and none too much."""
         self._sync()

@@ -121,6 +121,9 @@ class Routines:
         found = self._search(look, len(self._nodes))
         visits.saw(found.rows.size)
         if not found.feasible.size:
+            # The whole cycle need not judge them again.
+            assert course.filters is not None
+            self._cycle.filters.keep(pod, course.filters, found.rows, found.verdicts)
             return None
         best = pick_small(look.sums(found)) if found.feasible.size > 1 else 0
         return self._decided(course, state, found, best)

@@ -108,6 +108,12 @@ class FilterChain:
         self._kept.move_to_end(pod.pod_class)
         return kept
 
+    def keep(self, pod: PodInfo, split: "FilterSplit", rows: Rows, verdicts: Codes) -> None:
+        """Somebody has had these rows judged by the plugins whose verdicts are kept."""
+        kept = self.verdicts_of(pod, split)
+        kept.verdicts[rows] = verdicts
+        kept.renewed(self.nodes, rows)
+
     def domains(self, extension: FilterExtension, pod: PodInfo, stamp: int) -> DomainVerdicts:
         """What a plugin said about pods of this signature at this stamp."""
         nodes, key = self.nodes, (extension.position, pod.signature)
