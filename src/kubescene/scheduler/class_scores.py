@@ -21,7 +21,17 @@ class ScoreSplit:
     in `ClassScores.raw` if they are to be normalized.
     """
 
-    __slots__ = ("is_ours", "is_small", "kept", "lines", "normalized", "one_by_one", "others")
+    __slots__ = (
+        "blind",
+        "is_ours",
+        "is_small",
+        "kept",
+        "lines",
+        "normalized",
+        "one_by_one",
+        "others",
+        "paired",
+    )
 
     def __init__(self, active: list[ScoreExtension]) -> None:
         self.kept = tuple(each for each in active if each.per_node)
@@ -37,6 +47,17 @@ class ScoreSplit:
         self.is_ours = all(each.is_ours for each in active)
         self.is_small = MAX_NODE_SCORE * sum(each.weight for each in active) < SMALL
         """Whether totals are so small that `pick_small` may choose."""
+        self.blind = tuple(each for each in normalized if each.is_blind and each.normalizes_alone)
+        self.paired = tuple(
+            (np.float64(each.weight), each.paired) for each in plain if each.paired is not None
+        )
+        """Those that rate `Pairs`, with their weights."""
+
+    @property
+    def rates_by_pairs(self) -> bool:
+        """Whether those that rate `Pairs` decide alone if the ``blind`` give no node anything."""
+        known = len(self.paired) + len(self.blind)
+        return self.is_small and not self.others and known == len(self.kept)
 
 
 class ClassScores(RowResults):

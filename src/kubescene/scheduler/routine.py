@@ -3,7 +3,8 @@
 Most pods are like many others. What PreFilter and PreScore say of them is known, no extender has to
 be asked, nobody is nominated, and all Filters that run are our own and read nothing but the node.
 Then a cycle comes down to this: judge and rate the rows that have changed since the last pod of the
-class, and take the best one of the next window.
+class, and take the best one of the next window; or look at that window anew, if pods of the class
+are rare (`fresh_looks`).
 
 The outcome is that of `deciding.Deciding`, to which everything else is left, pods that fit nowhere
 included.
@@ -19,13 +20,14 @@ from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.explanations import explain_choice
+from kubescene.scheduler.fresh_looks import FreshLooks
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.picking import pick, pick_small
 from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
-from kubescene.scheduler.search import Found, nodes_to_find, search
+from kubescene.scheduler.search import Found, Judge, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.summed_scores import Told
 from kubescene.scheduler.verdicts import entries_kept
@@ -46,6 +48,7 @@ class Routines:
         self._cycle = cycle
         self._nodes: NodeTable = cycle.nodes
         self._shared = SharedVerdicts(framework)
+        self._looks = FreshLooks(cycle.nodes, self._shared)
         self._kept: OrderedDict[PodClass, Routine] = OrderedDict()
         self._possible = bool(
             cycle.extenders.is_empty and framework.scores and not framework.unprepared.scoring
@@ -65,7 +68,7 @@ class Routines:
         if course.filters is None:
             return None
         try:
-            return self._take(course, self._routine(course, pod), pod, explain)
+            return self._decide(course, pod, explain)
         except (PluginError, ScoringError):
             # The whole cycle will come to the same and say whose fault it is.
             return None
@@ -106,9 +109,27 @@ class Routines:
         alone = self._cycle.batch.signs(pod, concern)
         return Course(concern, filters if usual and own and not alone else None, scores)
 
-    def _routine(self, course: Course, pod: PodInfo) -> Routine:
+    def _decide(self, course: Course, pod: PodInfo, explain: Explain | None) -> Decision | None:
+        routine = self._kept.get(pod.pod_class)
+        explains = explain is not None and explain.wanted(failed=False, nodes=len(self._nodes))
+        if explains or (routine is not None and routine.follows(self._nodes)):
+            return self._take(course, self._routine(course, pod, routine), pod, explains=explains)
+        visits = self._looks.visits(course, pod)
+        look = self._looks.begin(course, pod, visits, state := course.state())
+        if look is None:
+            return self._take(course, self._routine(course, pod, routine), pod, explains=explains)
+        found = self._search(look, len(self._nodes))
+        visits.saw(found.rows.size)
+        if not found.feasible.size:
+            # The whole cycle need not judge them again.
+            assert course.filters is not None
+            self._cycle.filters.keep(pod, course.filters, found.rows, found.verdicts)
+            return None
+        best = pick_small(look.sums(found)) if found.feasible.size > 1 else 0
+        return self._decided(course, state, found, best)
+
+    def _routine(self, course: Course, pod: PodInfo, routine: Routine | None) -> Routine:
         kept, pod_class = self._kept, pod.pod_class
-        routine = kept.get(pod_class)
         if routine is None or not routine.fits(course):
             assert course.filters is not None
             by_spec = course.filters.by_spec
@@ -120,44 +141,46 @@ class Routines:
         return routine
 
     def _take(
-        self, course: Course, routine: Routine, pod: PodInfo, explain: Explain | None
+        self, course: Course, routine: Routine, pod: PodInfo, *, explains: bool
     ) -> Decision | None:
-        cycle, nodes = self._cycle, self._nodes
-        count = len(nodes.infos)
-        found = self._search(routine, count)
+        found = self._search(routine, len(self._nodes))
         feasible, state = found.feasible.size, course.state()
         if not feasible or routine.judged.errors:
             return None
-        explains = explain is not None and explain.wanted(failed=False, nodes=count)
         best, scored = 0, None
         if feasible > 1:
             if not routine.is_summed or (explains and not routine.explains(state, found)):
                 scored = self._rate(routine, state, pod, found, explains=explains)
             totals = routine.sums(found) if scored is None else scored.totals
             best = (pick_small if routine.scores.is_small else pick)(totals)
-        chosen, examined = found.feasible.item(best), found.rows.size
-        cycle.start.advance(examined, count)
-        cycle.batch.leave_nothing()
-        outcome = course.concern.pre_filtered[0]
-        decision = Decision(state, nodes.names[chosen], examined, feasible, pre_filter=outcome)
+        decision = self._decided(course, state, found, best)
         if explains:
             if scored is not None:
                 routine.explained(state, found, scored)
-            decision.explanation = self._explanation(routine, found, scored, chosen)
+            decision.explanation = self._explanation(routine, found, scored, best)
         return decision
 
-    def _search(self, routine: Routine, count: int) -> Found:
+    def _decided(self, course: Course, state: CycleState, found: Found, best: int) -> Decision:
+        """The pod goes to one of the feasible nodes."""
+        cycle, nodes, examined = self._cycle, self._nodes, found.rows.size
+        cycle.start.advance(examined, len(nodes))
+        cycle.batch.leave_nothing()
+        name, outcome = nodes.names[found.feasible.item(best)], course.concern.pre_filtered[0]
+        return Decision(state, name, examined, found.feasible.size, pre_filter=outcome)
+
+    def _search(self, judge: Judge, count: int) -> Found:
         cycle = self._cycle
         if self._wanted[0] != count:
             percentage = cycle.framework.profile.percentage_of_nodes_to_score
             self._wanted = (count, nodes_to_find(count, percentage))
         start, wanted = cycle.start.index % count, self._wanted[1]
-        return search(routine, cycle.candidates(None), start, wanted, every=True)
+        return search(judge, cycle.candidates(None), start, wanted, every=True)
 
     def _explanation(
-        self, routine: Routine, found: Found, scored: Scored | None, chosen: int
+        self, routine: Routine, found: Found, scored: Scored | None, best: int
     ) -> Explanation:
         names, filtering = self._nodes.names, routine.filtering
+        chosen = found.feasible.item(best)
         told: Scored | Told | None = scored
         if scored is None and found.feasible.size > 1:
             told = routine.summed(found)

@@ -36,6 +36,7 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.paired_amounts import PairedFilter, PairedScore
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.points import POINTS, implements
 from kubescene.scheduler.registry import PluginRegistry
@@ -65,6 +66,8 @@ class FilterExtension:
     """The code that ``filter_nodes`` has for one node, if the plugin can tell without a Status."""
     is_ours: bool = False
     """Whether it is built in, and so may be asked about more nodes than have to be looked at."""
+    paired: PairedFilter | None = None
+    """The plugin, if it is built in and can judge `Pairs`."""
 
     @property
     def per_node(self) -> bool:
@@ -108,6 +111,10 @@ class ScoreExtension:
     """``one`` for those who see to its exceptions themselves."""
     is_ours: bool = False
     """As that of a `FilterExtension`."""
+    paired: PairedScore | None = None
+    """The plugin, if it is built in and can rate `Pairs`."""
+    is_blind: bool = False
+    """Whether it is built in and sees no pods on a node: see `spec_verdicts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +272,7 @@ class Framework:
             None if text else self._inner(name, "filter", point),
             None if text or not is_ours(plugin) else getattr(plugin, "filter_code", None),
             is_ours(plugin),
+            plugin if is_ours(plugin) and implements(plugin, "passes_pairs") else None,
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
@@ -281,6 +289,8 @@ class Framework:
             getattr(plugin, "normalizes_alone", False),
             self._inner(name, "score", point),
             is_ours(plugin),
+            plugin if is_ours(plugin) and implements(plugin, "score_pairs") else None,
+            is_ours(plugin) and getattr(plugin, "sees_pods", None) is SeesPods.NOTHING,
         )
 
 

@@ -108,6 +108,12 @@ class FilterChain:
         self._kept.move_to_end(pod.pod_class)
         return kept
 
+    def keep(self, pod: PodInfo, split: "FilterSplit", rows: Rows, verdicts: Codes) -> None:
+        """Somebody has had these rows judged by the plugins whose verdicts are kept."""
+        kept = self.verdicts_of(pod, split)
+        kept.verdicts[rows] = verdicts
+        kept.renewed(self.nodes, rows)
+
     def domains(self, extension: FilterExtension, pod: PodInfo, stamp: int) -> DomainVerdicts:
         """What a plugin said about pods of this signature at this stamp."""
         nodes, key = self.nodes, (extension.position, pod.signature)
@@ -136,6 +142,7 @@ class FilterSplit:
         "is_ours",
         "names",
         "others",
+        "paired",
         "per_node",
         "sees_amounts",
     )
@@ -152,6 +159,8 @@ class FilterSplit:
         self.others = tuple(each for each in active if not each.per_node)
         self.is_ours = all(each.is_ours for each in active)
         self.by_spec, self.by_pods = self._by_what_they_see()
+        self.paired = tuple(each.paired for each in self.by_pods if each.paired is not None)
+        """Those of ``by_pods`` that judge `Pairs`."""
 
     def _by_what_they_see(self) -> tuple[tuple[FilterExtension, ...], tuple[FilterExtension, ...]]:
         """First those that see no pods on a node, as long as these are the first ones anyway."""
@@ -342,14 +351,7 @@ class Filtering:
         self, extension: FilterExtension, rows: Rows, nodes: NodeTable | None = None
     ) -> Codes:
         nodes = self._nodes if nodes is None else nodes
-        codes = extension.filter_nodes(self.state, self._pod, nodes, rows)
-        if codes.shape != rows.shape:
-            raise PluginError(
-                f"filter_nodes answered with {codes.size} codes for {rows.size} nodes",
-                plugin=extension.name,
-                extension_point="Filter",
-            )
-        return codes
+        return codes_of(extension, self.state, self._pod, nodes, rows)
 
     def _renew(self, rows: list[int] | Rows) -> None:
         kept = self._kept
@@ -391,18 +393,43 @@ class Filtering:
         self, rows: Rows, extensions: tuple[FilterExtension, ...], nodes: NodeTable
     ) -> Codes:
         """The same on many rows."""
-        verdicts = np.zeros(rows.size, dtype=np.int64)
-        remaining, at = rows, np.arange(rows.size)
-        for extension in extensions:
-            codes = self._codes(extension, remaining, nodes)
-            refused = codes.nonzero()[0]
-            if refused.size:
-                verdicts[at[refused]] = packed(extension, codes[refused])
-                passing = codes == 0
-                remaining, at = remaining[passing], at[passing]
-            if not at.size:
-                break
-        return verdicts
+        return judge_rows(self.state, self._pod, extensions, nodes, rows)
+
+
+def judge_rows(
+    state: CycleState,
+    pod: PodInfo,
+    extensions: tuple[FilterExtension, ...],
+    nodes: NodeTable,
+    rows: Rows,
+) -> Codes:
+    """The verdicts of some plugins on many rows; nothing is kept."""
+    verdicts = np.zeros(rows.size, dtype=np.int64)
+    remaining, at = rows, np.arange(rows.size)
+    for extension in extensions:
+        codes = codes_of(extension, state, pod, nodes, remaining)
+        refused = codes.nonzero()[0]
+        if refused.size:
+            verdicts[at[refused]] = packed(extension, codes[refused])
+            passing = codes == 0
+            remaining, at = remaining[passing], at[passing]
+        if not at.size:
+            break
+    return verdicts
+
+
+def codes_of(
+    extension: FilterExtension, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows
+) -> Codes:
+    """What one plugin says of rows, one code each."""
+    codes = extension.filter_nodes(state, pod, nodes, rows)
+    if codes.shape != rows.shape:
+        raise PluginError(
+            f"filter_nodes answered with {codes.size} codes for {rows.size} nodes",
+            plugin=extension.name,
+            extension_point="Filter",
+        )
+    return codes
 
 
 def _not_followed(call: str, extension: PreFilterExtension, status: Status) -> Status:

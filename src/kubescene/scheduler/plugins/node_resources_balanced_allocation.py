@@ -29,11 +29,22 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.paired_amounts import (
+    HALF,
+    LARGEST,
+    ONE,
+    Floats,
+    Pairs,
+    balance_of,
+    balances,
+)
+from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 
 _HALF = MAX_NODE_SCORE // 2
+_SUM = np.float64(_HALF + 2 * _HALF)
+"""What `score` adds, before it halves."""
 _DEFAULT_RESOURCES = ({"name": CPU}, {"name": MEMORY})
 
 
@@ -97,6 +108,20 @@ class NodeResourcesBalancedAllocation(
         change += _HALF
         return change
 
+    def rates_pairs(self, pod_class: PodClass) -> bool:
+        asked = [pod_class.requests.get(name, 0) for name in self._resources]
+        return {*self._resources} == {CPU, MEMORY} and 0 < max(asked) <= LARGEST
+
+    def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
+        requests = pod_class.requests
+        shares = pairs.with_pod(requests.get(CPU, 0), requests.get(MEMORY, 0))
+        shares /= pairs.offered
+        change = balances(np.minimum(shares, ONE, out=shares))
+        change -= pairs.balance
+        change += _SUM
+        change *= HALF
+        return np.floor(change, out=change)
+
     def events_to_register(self) -> Sequence[EventRegistration]:
         return ()
 
@@ -109,7 +134,7 @@ def balance(shares: Sequence[float]) -> int:
     if len(shares) < 2:
         return MAX_NODE_SCORE
     if len(shares) == 2:
-        return int((1 - abs((shares[0] - shares[1]) / 2)) * MAX_NODE_SCORE)
+        return balance_of(*shares)
     total = 0.0
     for share in shares:
         total += share

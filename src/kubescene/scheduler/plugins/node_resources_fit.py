@@ -49,6 +49,7 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.paired_amounts import FULL, LARGEST, Floats, Pairs
 from kubescene.scheduler.plugins.scoring_strategies import (
     LeastAllocated,
     ScoringStrategy,
@@ -61,6 +62,8 @@ from kubescene.types import ReadOnlyObject
 
 TOO_MANY_PODS = "Too many pods"
 _ORDER = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_PAIRED = (CPU, MEMORY)
+_NOTHING = np.float64(0)
 _MOST_RESOURCES = 46
 _UNRESOLVABLE = 1 << _MOST_RESOURCES + 1
 _DEFAULT_RESOURCES: Sequence[Mapping[str, Any]] = (
@@ -121,6 +124,8 @@ class NodeResourcesFit(
         self._ignored = ignored
         self._ignoring = Memo(self._without_ignored)
         self._classes = classes or DeviceClasses()
+        worth = dict(self._weights)
+        self._pair_weights = tuple(np.float64(worth.get(name, 0)) for name in _PAIRED)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -158,6 +163,17 @@ class NodeResourcesFit(
                 codes[short] |= 1 << bit
                 codes[short[amount > offered[short]]] |= _UNRESOLVABLE
         return codes
+
+    def judges_pairs(self, pod_class: PodClass) -> bool:
+        amounts = pod_class.compiled(_compile).amounts
+        return all(name in _PAIRED and amount <= LARGEST for name, amount in amounts)
+
+    def passes_pairs(self, pod_class: PodClass, pairs: Pairs) -> bool:
+        requests = pod_class.requests
+        used = pairs.with_pod(requests.get(CPU, 0), requests.get(MEMORY, 0))
+        if np.count_nonzero(used > pairs.offered):
+            return False
+        return pairs.full is None or not np.count_nonzero(pairs.full)
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
         rejection = Code.UNRESOLVABLE if code & _UNRESOLVABLE else Code.UNSCHEDULABLE
@@ -207,6 +223,24 @@ class NodeResourcesFit(
             weights = weights + (weight if counts is None else weight * counts)
             total += ratings if weight == 1 else ratings * weight
         return strategy.average_nodes(total, weights)
+
+    def rates_pairs(self, pod_class: PodClass) -> bool:
+        names = sorted(name for name, _ in self._weights)
+        if type(self._strategy) is not LeastAllocated or names != sorted(_PAIRED):
+            return False
+        return all(pod_class.scoring_requests.get(name, 0) <= LARGEST for name in _PAIRED)
+
+    def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
+        asked, (cpu, memory) = pod_class.scoring_requests, self._pair_weights
+        rated = pairs.left_by_pod(asked.get(CPU, 0), asked.get(MEMORY, 0))
+        np.maximum(rated, _NOTHING, out=rated)
+        rated *= FULL
+        rated /= pairs.offered
+        np.floor(rated, out=rated)
+        total: Floats = rated[0::2] * cpu
+        total += rated[1::2] if memory == 1 else rated[1::2] * memory
+        total /= cpu + memory
+        return np.floor(total, out=total)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)

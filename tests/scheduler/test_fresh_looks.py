@@ -1,0 +1,172 @@
+"""Who gets a fresh look, and what it comes to."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from kubescene.api.records import make_record
+from kubescene.client.interfaces import ObjectRef
+from kubescene.clock import Stream
+from kubescene.scheduler.cycle import Cycle
+from kubescene.scheduler.decisions import Decision
+from kubescene.scheduler.fresh_looks import FreshLook
+from kubescene.scheduler.paired_amounts import PairedAmounts
+from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.row_results import FEW_OUTDATED
+from kubescene.scheduler.search import StartIndex
+from kubescene.testing.builders import make_node, make_pod
+from kubescene.timeline.explanations import Explain
+from scheduler.staging import NODE, Stage
+from scheduler.tables import PODS
+
+NODES = 300
+"""Of which 144 are looked at: 48 of a hundred."""
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[FreshLook]:
+    """The fresh looks that are taken."""
+    made: list[FreshLook] = []
+    judge = FreshLook.judge
+
+    def noted(self: FreshLook, *arguments: Any) -> Any:
+        made.append(self)
+        return judge(self, *arguments)
+
+    monkeypatch.setattr(FreshLook, "judge", noted)
+    return made
+
+
+def world(*, cpu: str = "32", pods: str = "110") -> Stage:
+    stage = Stage()
+    for number in range(NODES):
+        stage.create(make_node(f"n{number}").cpu(cpu).memory("64Gi").pods(pods))
+    return stage
+
+
+def cycle_of(stage: Stage) -> Cycle:
+    return stage.scheduler.cycle_of("default-scheduler")
+
+
+def probe(stage: Stage, pod: Any) -> PodInfo:
+    obj = {**pod.build(), "metadata": {"name": "probe", "namespace": "default", "uid": "probe"}}
+    return PodInfo(make_record(PODS, obj, 1), obj, stage.scheduler._classes)
+
+
+def decide(stage: Stage, pod: PodInfo) -> Decision | None:
+    """The routine decision, which must be that of a whole cycle."""
+    cycle, scheduler = cycle_of(stage), stage.scheduler
+    at = cycle.start.index
+    made = cycle.routines.decide(pod, None)
+    fresh = Cycle(cycle.framework, scheduler.nodes, scheduler.nominations, StartIndex())
+    fresh.start.index = at
+    wanted = fresh.decide(pod)
+    if made is None:
+        assert not wanted.node
+        return None
+    assert (made.node, made.evaluated, made.feasible) == (
+        wanted.node,
+        wanted.evaluated,
+        wanted.feasible,
+    )
+    assert cycle.start.index == fresh.start.index
+    return made
+
+
+@pytest.mark.parametrize(("cpu", "pods"), [("32", "110"), ("2", "110"), ("32", "2")])
+def test_a_fresh_look_finds_the_node_of_a_whole_cycle(
+    looked: list[FreshLook], cpu: str, pods: str
+) -> None:
+    """Many classes, each seen twice; nodes get full, are cordoned, come and go."""
+    stage, random = world(cpu=cpu, pods=pods), Stream(3)
+    stage.create(make_node("tainted").cpu("64").memory("9Gi").taint("t", effect="NoSchedule"))
+    decided = 0
+    for number in range(200):
+        pod = make_pod(f"p{number}").cpu(f"{100 + number // 2 * 13}m").memory("64Mi")
+        info = probe(stage, pod)
+        decided += decide(stage, info) is not None
+        stage.place(pod)
+        if number % 7 == 0:
+            patch = {"spec": {"unschedulable": True}}
+            stage.client.patch(ObjectRef(NODE, f"n{random.below(NODES)}"), patch)
+        if number % 31 == 0:
+            stage.create(make_node(f"new{number}").cpu(cpu).memory("9Gi").pods(pods))
+    assert decided > 150
+    assert len(looked) > 300
+    assert not cycle_of(stage).routines._kept
+
+
+def test_results_are_kept_once_a_class_has_seen_all_nodes(looked: list[FreshLook]) -> None:
+    stage = world()
+    stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
+    assert len(looked) == 3  # 3 * 144 > 300
+    assert len(cycle_of(stage).routines._kept) == 1
+
+
+@pytest.mark.parametrize(("others", "looks"), [(FEW_OUTDATED - 1, 0), (FEW_OUTDATED, 1)])
+def test_a_class_that_comes_back_late_is_seldom_seen_again(
+    looked: list[FreshLook], others: int, looks: int
+) -> None:
+    """Its own pod was the first change."""
+    stage = world()
+    stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
+    stage.place(*(make_pod(f"o{number}").cpu(f"{number + 1}m") for number in range(others)))
+    looked.clear()
+    stage.place(make_pod("late").cpu("1"))
+    assert len(looked) == looks
+
+
+def test_scores_that_node_objects_decide_are_kept(looked: list[FreshLook]) -> None:
+    stage = world()
+    stage.create(make_node("shunned").memory("1Gi").taint("t", effect="PreferNoSchedule"))
+    stage.place(make_pod("first").cpu("1"))
+    assert not looked
+    stage.delete("shunned", NODE)
+    stage.place(make_pod("second").cpu("2"))
+    assert looked
+
+
+def test_explained_attempts_are_made_from_what_is_kept(looked: list[FreshLook]) -> None:
+    stage = world()
+    pod = probe(stage, make_pod("p").cpu("1"))
+    decision = cycle_of(stage).routines.decide(pod, Explain.FULL)
+    assert decision is not None
+    assert decision.explanation is not None
+    assert not looked
+
+
+def test_a_pod_that_fits_nowhere_has_each_node_judged_once(
+    looked: list[FreshLook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = 0
+    judge = NodeResourcesFit.filter_nodes
+
+    def counted(self: NodeResourcesFit, *arguments: Any) -> Any:
+        nonlocal judged
+        judged += arguments[-1].size
+        return judge(self, *arguments)
+
+    monkeypatch.setattr(NodeResourcesFit, "filter_nodes", counted)
+    stage = world()
+    stage.place(make_pod("large").cpu("64"))
+    assert looked
+    assert judged == NODES
+    message = stage.attempts.made[-1].message
+    assert message.startswith("0/300 nodes are available: 300 Insufficient cpu.")
+
+
+def test_a_copy_of_the_world_has_its_own_picture_of_the_nodes() -> None:
+    stage = world()
+    stage.place(make_pod("p").cpu("1"))
+    nodes = stage.scheduler.nodes
+    twin = copy.deepcopy(nodes)
+    mine, other = nodes.shared(PairedAmounts), twin.shared(PairedAmounts)
+    assert other is not mine
+    assert other._nodes is twin
+    stage.place(make_pod("q").cpu("2"))
+    assert mine.is_exact()
+    assert other.is_exact()
+    assert sum(mine.requested[0::2]) == 3000
+    assert sum(other.requested[0::2]) == 1000

@@ -1,0 +1,208 @@
+"""The picture of cpu and memory says what the columns of the table say, to the last bit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kubescene.api.resource_requests import CPU, MEMORY
+from kubescene.clock import Stream
+from kubescene.scheduler import CycleState
+from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.paired_amounts import (
+    LARGEST,
+    AskedPairs,
+    PairedAmounts,
+    Pairs,
+    balance_of,
+    balances,
+)
+from kubescene.scheduler.plugins.node_resources_balanced_allocation import (
+    NodeResourcesBalancedAllocation,
+)
+from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from kubescene.scheduler.plugins.scoring_strategies import MostAllocated
+from kubescene.scheduler.row_results import Window
+from kubescene.testing.builders import make_node, make_pod
+from kubescene.types import JsonObject
+from scheduler.tables import Table
+
+BOTH = ((CPU, 1), (MEMORY, 1))
+FIT = NodeResourcesFit(BOTH)
+BALANCED = NodeResourcesBalancedAllocation([CPU, MEMORY])
+
+
+class Changes:
+    """A table to which something happens all the time."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Stream(seed)
+        self.names = [f"n{number}" for number in range(40)]
+        self.table = Table(*(self.node(name) for name in self.names))
+        self.pods: list[Any] = []
+        self.made = 0
+
+    def amount(self, *most: int) -> int:
+        return 1 + self.random.below(most[self.random.below(len(most))])
+
+    def node(self, name: str) -> JsonObject:
+        cpu, memory = self.amount(64_000, 3, 999), self.amount(LARGEST, 1 << 38, 1000)
+        pods = str(self.amount(6))
+        node: JsonObject = make_node(name).cpu(f"{cpu}m").memory(str(memory)).pods(pods).build()
+        return node
+
+    def pod(self) -> JsonObject:
+        self.made += 1
+        pod = make_pod(f"p{self.made}")
+        if self.random.below(5):
+            pod = pod.cpu(f"{self.amount(4000, 3)}m")
+        if self.random.below(5):
+            pod = pod.memory(str(self.amount(1 << 40, 1 << 30, 900)))
+        built: JsonObject = pod.build()
+        return built
+
+    def happen(self) -> None:
+        nodes, name = self.table.nodes, self.names[self.random.below(len(self.names))]
+        event = self.random.below(12)
+        if event == 0:
+            self.table.set_node(self.node(name))
+        elif event == 1 and len(self.names) > 30:
+            self.names.remove(name)
+            nodes.remove_node(name)
+        elif event == 2:
+            self.made += 1
+            self.names.append(f"new-{self.made}")
+            self.table.set_node(self.node(self.names[-1]))
+        elif event == 3 and self.pods:
+            pod = self.pods.pop(self.random.below(len(self.pods)))
+            nodes.remove_pod(pod, pod.node)
+        else:
+            self.pods.append(self.table.add(self.pod(), name))
+        nodes.refresh()
+
+
+def windows(changes: Changes) -> list[tuple[Any, Window | None]]:
+    """All rows, a piece of them, a piece that goes on at the beginning, and some here and there."""
+    rows = changes.table.rows
+    count, random = rows.size, changes.random
+    start, size = random.below(count), 1 + random.below(count)
+    some = np.array([row for row in range(count) if random.below(3)], dtype=np.intp)
+    return [
+        (rows, Window(0, count, count)),
+        (np.tile(rows, 2)[start : start + size], Window(start, size, count)),
+        (some, None),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> None:
+    changes = Changes(seed)
+    table = changes.table
+    picture, looked = table.nodes.shared(PairedAmounts), 0
+    for _ in range(120):
+        for _ in range(1 + changes.random.below(3)):
+            changes.happen()
+        pod = table.pod(changes.pod())
+        exact = picture.is_exact()
+        assert exact == (not any(is_odd(info) for info in table.nodes.infos))
+        if not exact:
+            continue
+        looked += 1
+        for rows, window in windows(changes):
+            compare(table, pod, rows, picture.of(rows, window))
+    assert looked > 40
+
+
+def is_odd(info: NodeInfo) -> bool:
+    used = (info.requested[CPU], info.requested[MEMORY], info.nonzero_cpu, info.nonzero_memory)
+    return max(*used, info.allocatable[CPU], info.allocatable[MEMORY]) > LARGEST
+
+
+def compare(table: Table, pod: Any, rows: Any, pairs: Pairs) -> None:
+    state, nodes, of_class = CycleState(), table.nodes, pod.pod_class
+    assert FIT.judges_pairs(of_class)
+    codes = FIT.filter_nodes(state, pod, nodes, rows)
+    passes = FIT.passes_pairs(of_class, pairs)
+    if passes:
+        assert not codes.any()
+    elif pod.requests.get(CPU) and pod.requests.get(MEMORY):
+        assert codes.any()
+    assert FIT.rates_pairs(of_class)
+    wanted = FIT.score_nodes(state, pod, nodes, rows).tolist()
+    assert FIT.score_pairs(of_class, pairs).tolist() == wanted
+    if BALANCED.rates_pairs(of_class):
+        wanted = BALANCED.score_nodes(state, pod, nodes, rows).tolist()
+        assert BALANCED.score_pairs(of_class, pairs).tolist() == wanted
+        first = pairs.first(rows.size // 2)
+        assert BALANCED.score_pairs(of_class, first).tolist() == wanted[: rows.size // 2]
+
+
+def test_quotients_of_the_largest_amounts_are_rounded_down_as_integers_are() -> None:
+    for offered in (LARGEST, LARGEST - 1, LARGEST - 3, LARGEST // 3):
+        for percent in (1, 33, 50, 99, 100):
+            for below in (0, 1, 2):
+                # The quotient is an integer, or lies just below the next one.
+                part = -(-percent * offered // 100) - below
+                assert int(np.floor(np.float64(part * 100) / np.float64(offered))) == (
+                    part * 100 // offered
+                )
+
+
+def test_a_balance_is_the_same_for_one_node_and_for_many() -> None:
+    random = Stream(7)
+    shares = np.array([random.below(1 << 30) / (1 << 30) for _ in range(2000)])
+    pairs = zip(shares[0::2].tolist(), shares[1::2].tolist(), strict=True)
+    assert balances(shares).tolist() == [balance_of(*each) for each in pairs]
+
+
+def test_weights_of_cpu_and_memory_count() -> None:
+    table = Table(make_node("a").cpu("7").memory("3Gi").build())
+    pod = table.pod(make_pod("p").cpu("1").memory("1Gi").build())
+    picture = table.nodes.shared(PairedAmounts)
+    assert picture.is_exact()
+    for weights in (((CPU, 3), (MEMORY, 2)), ((MEMORY, 5), (CPU, 1)), ((CPU, 100), (MEMORY, 1))):
+        fit = NodeResourcesFit(weights)
+        wanted = fit.score_nodes(CycleState(), pod, table.nodes, table.rows).tolist()
+        assert fit.score_pairs(pod.pod_class, picture.of(table.rows, None)).tolist() == wanted
+
+
+def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:
+    table = Table(make_node("a").cpu("7").memory("3Gi").build())
+
+    def of(builder: Any) -> Any:
+        return table.pod(builder.build()).pod_class
+
+    plain, small = of(make_pod("p").cpu("1").memory("1Gi")), of(make_pod("p"))
+    disk = of(make_pod("p").cpu("1").request("ephemeral-storage", "1Gi"))
+    huge = of(make_pod("p").cpu("1").memory(str(LARGEST + 1)))
+    assert [FIT.judges_pairs(each) for each in (plain, small, disk, huge)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [BALANCED.rates_pairs(each) for each in (plain, small, huge)] == [True, False, False]
+    assert not FIT.rates_pairs(huge)
+    assert not NodeResourcesFit(BOTH, MostAllocated()).rates_pairs(plain)
+    assert not NodeResourcesFit([(CPU, 1)]).rates_pairs(plain)
+    assert not NodeResourcesFit([*BOTH, ("nvidia.com/gpu", 1)]).rates_pairs(plain)
+    assert not NodeResourcesBalancedAllocation([CPU]).rates_pairs(plain)
+
+
+def test_a_node_without_memory_ends_the_picture_until_it_has_some() -> None:
+    table = Table(*(make_node(name).cpu("1").memory("1Gi").build() for name in "ab"))
+    picture = table.nodes.shared(PairedAmounts)
+    assert picture.is_exact()
+    table.set_node(make_node("b").cpu("1").build())
+    assert not picture.is_exact()
+    table.set_node(make_node("b").cpu("1").memory("9Gi").build())
+    assert picture.is_exact()
+    assert picture.offered.tolist()[3] == 9 << 30
+
+
+def test_what_a_pod_asks_for_is_repeated_as_often_as_needed() -> None:
+    asked = AskedPairs()
+    assert asked.pairs(1, 2, 4).tolist() == [1, 2, 1, 2]
+    assert asked.pairs(1, 2, 6).tolist() == [1, 2, 1, 2, 1, 2]
+    assert asked.pairs(3, 2, 2).tolist() == [3, 2]
+    assert asked.pairs(1, 2, 2).tolist() == [1, 2]
