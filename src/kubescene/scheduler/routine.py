@@ -82,7 +82,7 @@ class Routines:
     def _is_special(self, pod: PodInfo) -> bool:
         if pod.nominated_node or pod.node or pod.requests is not pod.pod_class.requests:
             return True
-        return self._cycle.failures.remembers(pod)
+        return pod.signature in self._cycle.failures.known
 
     def _look(self, concern: Concern, pod: PodInfo) -> Course | None:
         """Settle what can be; None if a plugin has raised."""
