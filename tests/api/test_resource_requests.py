@@ -6,6 +6,7 @@ import pytest
 
 from kubescene.api.resource_requests import (
     is_counted,
+    names_its_requests,
     node_allocatable,
     nonzero_requests,
     pod_requests,
@@ -69,6 +70,46 @@ def test_s_5_sums_are_rounded_once() -> None:
 )
 def test_r_2_nonzero_requests(subject: JsonObject, expected: tuple[int, int]) -> None:
     assert nonzero_requests(subject) == expected
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        pytest.param(pod(container(cpu="0", memory="7")), True, id="all named"),
+        pytest.param(pod(container(cpu="1")), False, id="no memory"),
+        pytest.param(pod(container(memory="1")), False, id="no cpu"),
+        pytest.param(
+            pod(container(cpu="1", memory="7"), init=(sidecar(cpu="1", memory="3"),)),
+            True,
+            id="init containers as well",
+        ),
+        pytest.param(
+            pod(container(cpu="1", memory="7"), init=(sidecar(cpu="1"),)),
+            False,
+            id="one init container does not",
+        ),
+        pytest.param(
+            pod(container(cpu="3", memory="1Gi"), resources={"requests": {"cpu": "1"}}),
+            False,
+            id="pod-level requests",
+        ),
+        pytest.param(
+            pod(container(cpu="3", memory="1Gi"), overhead={"cpu": "1"}), True, id="overhead"
+        ),
+    ],
+)
+def test_r_3_defaults_play_no_part_where_every_container_names_its_requests(
+    subject: JsonObject, expected: bool
+) -> None:
+    assert names_its_requests(subject["spec"]) is expected
+    requests = pod_requests(subject)
+    counted = (requests.get("cpu", 0), requests.get("memory", 0))
+    is_same = scoring_requests(subject) == requests and nonzero_requests(subject) == counted
+    assert is_same is expected
+
+
+def test_who_has_no_containers_names_no_requests() -> None:
+    assert not names_its_requests(pod(overhead={"cpu": "1"})["spec"])
 
 
 def test_r_7_pod_level_requests_replace_those_of_containers_except_in_fit_scoring() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kubescene.api.resource_requests import CPU, MEMORY
+from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.clock import Stream
 from kubescene.scheduler import CycleState
 from kubescene.scheduler.node_info import NodeInfo
@@ -47,7 +47,7 @@ class Changes:
 
     def node(self, name: str) -> JsonObject:
         cpu, memory = self.amount(64_000, 3, 999), self.amount(LARGEST, 1 << 38, 1000)
-        pods = str(self.amount(6))
+        pods = str(self.amount(9))
         node: JsonObject = make_node(name).cpu(f"{cpu}m").memory(str(memory)).pods(pods).build()
         return node
 
@@ -100,7 +100,7 @@ def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> N
     table = changes.table
     picture, looked = table.nodes.shared(PairedAmounts), 0
     for _ in range(120):
-        for _ in range(1 + changes.random.below(3)):
+        for _ in range(1 + changes.random.below(2)):
             changes.happen()
         pod = table.pod(changes.pod())
         exact = picture.is_exact()
@@ -108,8 +108,11 @@ def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> N
         if not exact:
             continue
         looked += 1
+        full = [info.requested[PODS] >= info.allocatable[PODS] for info in table.nodes.infos]
         for rows, window in windows(changes):
-            compare(table, pod, rows, picture.of(rows, window))
+            pairs = picture.of(rows, window)
+            assert (pairs.full is None) == (not any(full))
+            compare(table, pod, rows, pairs)
     assert looked > 40
 
 
@@ -189,15 +192,29 @@ def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:
     assert not NodeResourcesBalancedAllocation([CPU]).rates_pairs(plain)
 
 
-def test_a_node_without_memory_ends_the_picture_until_it_has_some() -> None:
+@pytest.mark.parametrize("memory", ["0", str(LARGEST + 1)])
+def test_a_node_with_no_memory_or_too_much_ends_the_picture_until_it_changes(memory: str) -> None:
     table = Table(*(make_node(name).cpu("1").memory("1Gi").build() for name in "ab"))
     picture = table.nodes.shared(PairedAmounts)
     assert picture.is_exact()
-    table.set_node(make_node("b").cpu("1").build())
+    table.set_node(make_node("b").cpu("1").memory(memory).build())
     assert not picture.is_exact()
-    table.set_node(make_node("b").cpu("1").memory("9Gi").build())
+    assert not PairedAmounts(table.nodes).is_exact()
+    table.set_node(make_node("b").cpu("1").memory(str(LARGEST)).build())
     assert picture.is_exact()
-    assert picture.offered.tolist()[3] == 9 << 30
+    assert picture.offered.tolist()[3] == LARGEST
+
+
+def test_pods_that_request_too_much_end_the_picture_until_they_leave() -> None:
+    table = Table(make_node("a").cpu("1").memory("1Gi").build())
+    picture = table.nodes.shared(PairedAmounts)
+    assert picture.is_exact()
+    pod = table.add(make_pod("p").cpu("1").memory(str(LARGEST + 1)).build(), "a")
+    assert not picture.is_exact()
+    assert not PairedAmounts(table.nodes).is_exact()
+    table.nodes.remove_pod(pod, "a")
+    assert picture.is_exact()
+    assert picture.requested.tolist() == [0, 0]
 
 
 def test_what_a_pod_asks_for_is_repeated_as_often_as_needed() -> None:

@@ -44,7 +44,7 @@ def test_only_so_many_failures_are_kept() -> None:
     world.create(*(huge(f"p{at}").label(own=str(at)) for at in range(FAILURES_KEPT + 3)))
     world.work()
     failures = world.scheduler.cycle_of("default-scheduler").failures
-    assert len(failures._known) == FAILURES_KEPT
+    assert len(failures.known) == FAILURES_KEPT
 
 
 def test_a_change_of_a_node_ends_it() -> None:

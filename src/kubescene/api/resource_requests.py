@@ -89,6 +89,21 @@ def scoring_requests(pod: ReadOnlyObject) -> Amounts:
     return rounded(_total(pod, defaults=_DEFAULTS, pod_level=False))
 
 
+def names_its_requests(spec: ReadOnlyObject) -> bool:
+    """Whether no default plays a part: every container says how much cpu and memory it asks for.
+
+    Then scoring counts what the pod requests. Pods that request something themselves are left out.
+    """
+    containers = spec.get("containers") or ()
+    if not containers or spec.get("resources"):
+        return False
+    for container in (*containers, *(spec.get("initContainers") or ())):
+        asked = (container.get("resources") or {}).get("requests") or {}
+        if CPU not in asked or MEMORY not in asked:
+            return False
+    return True
+
+
 def resized(status: ReadOnlyObject) -> bool:
     """Whether a status reports resources, which then count beside those of the spec. [R-4]"""
     return "resources" in status or any("resources" in each for each in _statuses(status))

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NONE: frozenset[str] = frozenset()
+
 
 class CycleState:
     """A bag keyed by plugin. Plugins themselves stay free of per-pod state.
@@ -34,9 +36,9 @@ class CycleState:
         self._entries: dict[str, Any] = {}
         self.concern: Concern | None = None
         """The plugins that matter to the pod, as it was when PreFilter began."""
-        self.skipped_filters: frozenset[str] = frozenset()
-        self.skipped_scores: frozenset[str] = frozenset()
-        self.unrated_scores: frozenset[str] = frozenset()
+        self.skipped_filters: frozenset[str] = _NONE
+        self.skipped_scores: frozenset[str] = _NONE
+        self.unrated_scores: frozenset[str] = _NONE
         """Score plugins without PreScore that give every node 0."""
         self.annotations: dict[str, str] | None = None
         """What Bind writes into the pod together with its node, if there is anything."""

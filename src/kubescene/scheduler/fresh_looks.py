@@ -13,7 +13,6 @@ from collections import OrderedDict
 
 import numpy as np
 
-from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs
@@ -30,7 +29,7 @@ VISITS_KEPT = 4096
 class FreshLook:
     """Judges and rates nodes for one pod."""
 
-    __slots__ = ("_course", "_nodes", "_pairs", "_picture", "_pod", "_spec", "_state")
+    __slots__ = ("_course", "_nodes", "_pairs", "_picture", "_pod", "_spec", "state", "visits")
 
     def __init__(
         self,
@@ -39,16 +38,17 @@ class FreshLook:
         course: Course,
         pod: PodInfo,
         *,
-        state: CycleState,
+        visits: "Visits",
         spec: SpecVerdicts,
     ) -> None:
         self._picture = picture
         self._nodes = nodes
         self._course = course
         self._pod = pod
-        self._state = state
         self._spec = spec
         self._pairs: Pairs | None = None
+        self.state = course.state()
+        self.visits = visits
 
     def judge(self, rows: Rows, window: Window | None = None) -> Codes:
         """One verdict per row."""
@@ -59,7 +59,7 @@ class FreshLook:
         pod_class = self._pod.pod_class
         if all(each.passes_pairs(pod_class, pairs) for each in filters.paired):
             return np.zeros(rows.size, dtype=np.int64) if known is None else known
-        verdicts = judge_rows(self._state, self._pod, filters.by_pods, self._nodes, rows)
+        verdicts = judge_rows(self.state, self._pod, filters.by_pods, self._nodes, rows)
         return verdicts if known is None else np.where(known == 0, verdicts, known)
 
     def sums(self, found: Found) -> Scores:
@@ -115,7 +115,17 @@ class FreshLooks:
         self._picture = nodes.shared(PairedAmounts)
         self._visits: OrderedDict[PodClass, Visits] = OrderedDict()
 
-    def visits(self, course: Course, pod: PodInfo) -> Visits:
+    def begin(self, course: Course, pod: PodInfo) -> FreshLook | None:
+        """A look for a pod; None if what is kept of its class has to decide."""
+        nodes, visits = self._nodes, self._of(course, pod)
+        spec = visits.spec
+        if spec is None or not visits.are_rare(nodes) or not self._picture.is_exact():
+            return None
+        look = FreshLook(self._picture, nodes, course, pod, visits=visits, spec=spec)
+        spec.sync(nodes, look.state, pod)
+        return None if spec.rates else look
+
+    def _of(self, course: Course, pod: PodInfo) -> Visits:
         """What is remembered of the class of a pod."""
         kept, pod_class = self._visits, pod.pod_class
         visits = kept.get(pod_class)
@@ -137,15 +147,3 @@ class FreshLooks:
         if not all(each.rates_pairs(pod_class) for _, each in scores.paired):
             return None
         return self._shared.of(filters.by_spec, pod, scores.blind)
-
-    def begin(
-        self, course: Course, pod: PodInfo, visits: Visits, state: CycleState
-    ) -> FreshLook | None:
-        """A look for a pod; None if what is kept of its class has to decide."""
-        nodes, spec = self._nodes, visits.spec
-        if spec is None or not visits.are_rare(nodes) or not self._picture.is_exact():
-            return None
-        spec.sync(nodes, state, pod)
-        if spec.rates:
-            return None
-        return FreshLook(self._picture, nodes, course, pod, state=state, spec=spec)

@@ -32,7 +32,10 @@ from kubescene.api.parts import (
 )
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
+    CPU,
+    MEMORY,
     Amounts,
+    names_its_requests,
     nonzero_requests,
     pod_requests,
     resized,
@@ -133,8 +136,12 @@ class PodClass(Shared):
         self.spec = spec
         pod = {"spec": spec}
         self.requests: Amounts = pod_requests(pod)
-        self.scoring_requests: Amounts = scoring_requests(pod)
-        self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
+        if names_its_requests(spec):
+            self.scoring_requests: Amounts = self.requests
+            self.nonzero_cpu, self.nonzero_memory = self.requests[CPU], self.requests[MEMORY]
+        else:
+            self.scoring_requests = scoring_requests(pod)
+            self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
         self.tolerations: tuple[ReadOnlyObject, ...] = tuple(spec.get("tolerations") or ())
         self.host_ports: tuple[HostPort, ...] = host_ports(spec)
 

@@ -32,24 +32,21 @@ class RepeatedFailures:
         self._framework = framework
         self._nominations = nominations
         self._stamp: Hashable = None
-        self._known: dict[PodSignature, tuple[Concern, Decision]] = {}
+        self.known: dict[PodSignature, tuple[Concern, Decision]] = {}
+        """Of whom pods have failed, perhaps with another stamp."""
         self._repeats = Memo(self._look)
 
     def find(self, pod: PodInfo, stamp: Hashable) -> "Decision | None":
         """The failure of a pod like this one at the same stamp."""
         if stamp != self._stamp:
             self._stamp = stamp
-            self._known.clear()
+            self.known.clear()
             return None
-        known = self._known.get(pod.signature)
+        known = self.known.get(pod.signature)
         if known is None or self._is_special(pod):
             return None
         concern, decision = known
         return decision if self._framework.concerns.of(pod.signature) is concern else None
-
-    def remembers(self, pod: PodInfo) -> bool:
-        """Whether a pod like this one has failed, perhaps with another stamp."""
-        return pod.signature in self._known
 
     def keep(self, pod: PodInfo, decision: "Decision", stamp: Hashable) -> None:
         """A pod has failed, and nobody is to make room for it."""
@@ -57,9 +54,9 @@ class RepeatedFailures:
             return
         if self._repeats[decision.state.skipped_filters] and not decision.state.passing_codes:
             concern = self._framework.concerns.of(pod.signature)
-            if len(self._known) >= FAILURES_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[pod.signature] = (concern, decision)
+            if len(self.known) >= FAILURES_KEPT:
+                del self.known[next(iter(self.known))]
+            self.known[pod.signature] = (concern, decision)
 
     def _is_special(self, pod: PodInfo) -> bool:
         """Whether it differs from its like: to those, it may be a rival on its nominated node."""

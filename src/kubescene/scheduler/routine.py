@@ -20,7 +20,7 @@ from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.explanations import explain_choice
-from kubescene.scheduler.fresh_looks import FreshLooks
+from kubescene.scheduler.fresh_looks import FreshLook, FreshLooks
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.picking import pick, pick_small
@@ -54,6 +54,8 @@ class Routines:
             cycle.extenders.is_empty and framework.scores and not framework.unprepared.scoring
         )
         self._wanted = (0, 0)
+        self._last: Routine | None = None
+        """Who decided about the last pod: mostly the next one is of the same class."""
 
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         """Find a node for a pod, or None if it takes a whole cycle to do so or to say why not."""
@@ -67,8 +69,12 @@ class Routines:
             return None
         if course.filters is None:
             return None
+        explains = explain is not None and explain.wanted(failed=False, nodes=len(nodes.infos))
+        routine = self._last
         try:
-            return self._decide(course, pod, explain)
+            if routine is None or routine.pod_class is not pod.pod_class:
+                return self._turn_to(course, pod, explains=explains)
+            return self._take(course, self._fitting(course, pod, routine), pod, explains=explains)
         except (PluginError, ScoringError):
             # The whole cycle will come to the same and say whose fault it is.
             return None
@@ -76,7 +82,7 @@ class Routines:
     def _is_special(self, pod: PodInfo) -> bool:
         if pod.nominated_node or pod.node or pod.requests is not pod.pod_class.requests:
             return True
-        return self._cycle.failures.remembers(pod)
+        return pod.signature in self._cycle.failures.known
 
     def _look(self, concern: Concern, pod: PodInfo) -> Course | None:
         """Settle what can be; None if a plugin has raised."""
@@ -109,41 +115,45 @@ class Routines:
         alone = self._cycle.batch.signs(pod, concern)
         return Course(concern, filters if usual and own and not alone else None, scores)
 
-    def _decide(self, course: Course, pod: PodInfo, explain: Explain | None) -> Decision | None:
-        routine = self._kept.get(pod.pod_class)
-        explains = explain is not None and explain.wanted(failed=False, nodes=len(self._nodes))
-        if explains or (routine is not None and routine.follows(self._nodes)):
-            return self._take(course, self._routine(course, pod, routine), pod, explains=explains)
-        visits = self._looks.visits(course, pod)
-        look = self._looks.begin(course, pod, visits, state := course.state())
-        if look is None:
-            return self._take(course, self._routine(course, pod, routine), pod, explains=explains)
-        found = self._search(look, len(self._nodes))
-        visits.saw(found.rows.size)
+    def _turn_to(self, course: Course, pod: PodInfo, *, explains: bool) -> Decision | None:
+        """Decide after pods of another class: by what is kept, unless that is far behind."""
+        routine, self._last = self._kept.get(pod.pod_class), None
+        if not explains and (routine is None or not routine.follows(self._nodes)):
+            look = self._looks.begin(course, pod)
+            if look is not None:
+                return self._take_anew(course, look, pod)
+        self._last = routine = self._fitting(course, pod, routine)
+        self._kept.move_to_end(pod.pod_class)
+        return self._take(course, routine, pod, explains=explains)
+
+    def _fitting(self, course: Course, pod: PodInfo, routine: Routine | None) -> Routine:
+        """What is kept of the class, if need be from now on."""
+        if routine is not None and routine.fits(course):
+            return routine
+        assert course.filters is not None
+        kept, by_spec = self._kept, course.filters.by_spec
+        spec = self._shared.of(by_spec, pod) if by_spec else None
+        self._last = kept[pod.pod_class] = Routine(self._cycle, course, pod, spec)
+        kept.move_to_end(pod.pod_class)
+        while len(kept) > entries_kept(self._nodes):
+            kept.popitem(last=False)
+        return self._last
+
+    def _take_anew(self, course: Course, look: FreshLook, pod: PodInfo) -> Decision | None:
+        found = self._search(look, len(self._nodes.infos))
+        look.visits.saw(found.rows.size)
         if not found.feasible.size:
             # The whole cycle need not judge them again.
             assert course.filters is not None
             self._cycle.filters.keep(pod, course.filters, found.rows, found.verdicts)
             return None
         best = pick_small(look.sums(found)) if found.feasible.size > 1 else 0
-        return self._decided(course, state, found, best)
-
-    def _routine(self, course: Course, pod: PodInfo, routine: Routine | None) -> Routine:
-        kept, pod_class = self._kept, pod.pod_class
-        if routine is None or not routine.fits(course):
-            assert course.filters is not None
-            by_spec = course.filters.by_spec
-            spec = self._shared.of(by_spec, pod) if by_spec else None
-            routine = kept[pod_class] = Routine(self._cycle, course, pod, spec)
-            while len(kept) > entries_kept(self._nodes):
-                kept.popitem(last=False)
-        kept.move_to_end(pod_class)
-        return routine
+        return self._decided(course, look.state, found, best)
 
     def _take(
         self, course: Course, routine: Routine, pod: PodInfo, *, explains: bool
     ) -> Decision | None:
-        found = self._search(routine, len(self._nodes))
+        found = self._search(routine, len(self._nodes.infos))
         feasible, state = found.feasible.size, course.state()
         if not feasible or routine.judged.errors:
             return None
@@ -163,7 +173,7 @@ class Routines:
     def _decided(self, course: Course, state: CycleState, found: Found, best: int) -> Decision:
         """The pod goes to one of the feasible nodes."""
         cycle, nodes, examined = self._cycle, self._nodes, found.rows.size
-        cycle.start.advance(examined, len(nodes))
+        cycle.start.advance(examined, len(nodes.infos))
         cycle.batch.leave_nothing()
         name, outcome = nodes.names[found.feasible.item(best)], course.concern.pre_filtered[0]
         return Decision(state, name, examined, found.feasible.size, pre_filter=outcome)

@@ -67,6 +67,7 @@ class Routine(RowResults):
         "filtering",
         "filters",
         "judged",
+        "pod_class",
         "rated",
         "scores",
         "spec",
@@ -81,6 +82,7 @@ class Routine(RowResults):
         self._cycle = cycle
         self._nodes = cycle.nodes
         self._pod = pod
+        self.pod_class = pod.pod_class
         self._state = course.state()
         self.filters = course.filters
         self.scores = course.scores

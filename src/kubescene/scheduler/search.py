@@ -61,7 +61,9 @@ def search(filtering: Judge, ring: Rows, start: int, wanted: int, *, every: bool
     at = found = 0
     parts: list[Found] = []
     while at < count and found <= wanted:
-        size = min(count - at, max(_chunk(wanted + 1 - found, at, found), _SMALLEST_CHUNK))
+        missing = wanted + 1 - found
+        chunk = _chunk(missing, at, found) if at else missing
+        size = min(count - at, max(chunk, _SMALLEST_CHUNK))
         rows = ring[start + at : start + at + size]
         window = Window((start + at) % count, size, count) if every else None
         verdicts = filtering.judge(rows, window)
@@ -81,8 +83,6 @@ def search(filtering: Judge, ring: Rows, start: int, wanted: int, *, every: bool
 
 def _chunk(missing: int, examined: int, found: int) -> int:
     """How many rows to judge next, going by how many of those before have passed."""
-    if not examined:
-        return missing
     return examined if not found else missing * examined // found + 1
 
 
