@@ -15,6 +15,7 @@ BENCHMARKS = (
     "autoscaler_processes",
     "scheduler_cycle",
     "throughput",
+    "explanations",
     "volumes",
     "topology",
     "claims",

@@ -1,11 +1,12 @@
 """Many runs in one process: the worlds of those that are over go away."""
 
+import gc
 import weakref
 
 import pytest
 
 import kubescene
-from kubescene.running import Litter
+from kubescene.running import Litter, rare_collections
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
@@ -21,6 +22,24 @@ def test_worlds_that_nobody_holds_go_before_there_are_too_many(
     monkeypatch.setattr(Litter, "MOST", 10)
     worlds = [played() for _ in range(12)]
     assert [each() for each in worlds[:6]] == [None] * 6
+
+
+def test_what_a_long_run_leaves_is_old_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Litter, "MOST", 0)
+    with rare_collections():
+        left: list[list[int]] = [[] for _ in range(2000)]
+    assert any(each is left for each in gc.get_objects(generation=2))
+
+
+def test_what_somebody_has_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Litter, "MOST", 0)
+    gc.freeze()
+    try:
+        with rare_collections():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
 
 
 def test_what_was_loaded_once_is_not_loaded_again() -> None:

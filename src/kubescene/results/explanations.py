@@ -4,6 +4,7 @@ Every line about a pod begins with its name, so a search through the mapped byte
 decoding the rest, also while the run goes on. A complete run has an index that makes it quick.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -45,24 +46,37 @@ class ExplanationMemory:
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
-        self._nodes = -1
-        self._by_pod: dict[str, list[tuple[int, int]]] = {}
-        """For each line about a pod, where it and its list of nodes are."""
+        self._pods: list[str] = []
+        """Whom each line is about."""
+        self._node_lists: list[int] = []
+        """Which lines list nodes instead."""
+        self._by_pod: dict[str, dict[int, None]] = {}
+        """Where the lines about a pod are, as far as somebody has asked."""
+        self._indexed = 0
 
     def explain(self, pod: str, line: Line) -> None:
         """The sink of the explanation recorder."""
-        at = len(self._lines)
+        if not pod:
+            self._node_lists.append(len(self._lines))
         self._lines.append(line)
-        if pod:
-            self._by_pod.setdefault(pod, []).append((at, self._nodes))
-        else:
-            self._nodes = at
+        self._pods.append(pod)
 
     def of(self, pod: str) -> list[ExplainedLine]:
+        self._index()
         return [
-            ExplainedLine(self._line(nodes), self._line(at), at + 1)
-            for at, nodes in self._by_pod.get(pod, ())
+            ExplainedLine(self._line(self._nodes_before(at)), self._line(at), at + 1)
+            for at in self._by_pod.get(pod, ())
         ]
+
+    def _index(self) -> None:
+        # Several threads may ask: whatever they do twice comes to the same.
+        for at in range(self._indexed, len(self._pods)):
+            self._by_pod.setdefault(self._pods[at], {})[at] = None
+            self._indexed = at + 1
+
+    def _nodes_before(self, at: int) -> int:
+        before = bisect_left(self._node_lists, at)
+        return self._node_lists[before - 1] if before else -1
 
     def _line(self, at: int) -> bytes:
         return b"" if at < 0 else bytes(self._lines[at])

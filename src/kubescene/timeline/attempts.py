@@ -17,7 +17,7 @@ from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 from kubescene.timeline.score_columns import ScoreColumn, integers
 
 
-class FilterGroup(Struct, frozen=True):
+class FilterGroup(Struct, frozen=True, gc=False):
     """Nodes that one plugin rejected for the same reasons.
 
     Indexes point into ``Explanation.nodes`` and ascend.
@@ -29,8 +29,8 @@ class FilterGroup(Struct, frozen=True):
     nodes: Sequence[int]
 
 
-class Explanation(Struct, frozen=True):
-    """Why, per node and plugin.
+class Explanation(Struct, frozen=True, gc=False):
+    """Why, per node and plugin. ``gc=False`` is sound: nothing that it refers to leads back to it.
 
     ``nodes`` are all names in snapshot order. ``examined`` are the indexes that Filter looked at (a
     sampling search stops early), ``scored`` those that were scored, in the search's order.
@@ -109,11 +109,6 @@ class PreemptionRecord(msgspec.Struct, frozen=True, rename="camel", omit_default
     tried: tuple[TriedNode, ...] = ()
     message: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, for the side file."""
-        told: dict[str, Any] = msgspec.to_builtins(self)
-        return told
-
     def cut(self, limit: int) -> "PreemptionRecord":
         """The same with a bounded number of nodes, the chosen one among them."""
         listed = self.tried[:limit]
@@ -124,7 +119,7 @@ class PreemptionRecord(msgspec.Struct, frozen=True, rename="camel", omit_default
         return msgspec.structs.replace(self, tried=listed, ties=self.ties[:limit])
 
 
-class SchedulingAttempt(msgspec.Struct, frozen=True):
+class SchedulingAttempt(msgspec.Struct, frozen=True, gc=False):
     """One attempt: bound to ``node``, or not, with the message the pod's condition got."""
 
     actor: Actor

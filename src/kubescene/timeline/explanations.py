@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+import orjson
+
 from kubescene.api.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
@@ -45,7 +48,7 @@ class AttemptLine(NamedTuple):
         if explanation is not None:
             row.update(compacted(explanation, extended=bool(attempt.extenders)))
         if attempt.preemption is not None:
-            row["preemption"] = attempt.preemption.to_dict()
+            row["preemption"] = orjson.Fragment(msgspec.json.encode(attempt.preemption))
         if attempt.extenders:
             row["extenders"] = as_rows(attempt.extenders)
         if attempt.waits:

@@ -21,7 +21,7 @@ class ListedScores(Struct, frozen=True, gc=False, rename="camel"):
     normalized: tuple[int, ...]
 
 
-class ScoreColumn(Struct, frozen=True):
+class ScoreColumn(Struct, frozen=True, gc=False):
     """One score plugin over the scored nodes, in their order."""
 
     plugin: str

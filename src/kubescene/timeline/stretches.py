@@ -6,8 +6,10 @@ So an explanation needs to hold no more than where that was and which of them di
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
+
+_NO_GAPS = array("i")
 
 
 class Stretch(Sequence[int]):
@@ -18,13 +20,13 @@ class Stretch(Sequence[int]):
 
     __slots__ = ("_gaps", "_size", "_start", "_total")
 
-    def __init__(self, start: int, size: int, total: int, gaps: Iterable[int] = ()) -> None:
+    def __init__(self, start: int, size: int, total: int, gaps: Sequence[int] = ()) -> None:
         self._start = start
         self._size = size
         self._total = total
-        self._gaps = array("i", gaps)
+        self._gaps = array("i", gaps) if gaps else _NO_GAPS
 
-    def without(self, gaps: Iterable[int]) -> "Stretch":
+    def without(self, gaps: Sequence[int]) -> "Stretch":
         """The same with these gaps."""
         return Stretch(self._start, self._size, self._total, gaps)
 
