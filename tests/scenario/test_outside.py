@@ -158,9 +158,7 @@ FAULTS = [
         id="two profiles of one name",
     ),
     pytest.param(
-        scenario(
-            {"name": "a", "kind": "scheduler", "schedulerNames": ["s"], "schedulerName": "s"}
-        ),
+        scenario({"name": "a", "kind": "scheduler", "schedulerNames": ["s"], "schedulerName": "s"}),
         "(name 'a').schedulerName",
         "schedulerNames is set, too: keep one of them",
         id="one name and several",
