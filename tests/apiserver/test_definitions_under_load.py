@@ -5,9 +5,9 @@ from typing import Any
 
 from apiserver.http import Http
 from kubescene.apiserver.server import Server
+from widgets import widget_definition
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NAMES = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
 
 
 def definition(description: str) -> dict[str, Any]:
@@ -17,18 +17,7 @@ def definition(description: str) -> dict[str, Any]:
         "description": description,
         "properties": {"spec": {"type": "object", "properties": fields}},
     }
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": NAMES,
-            "versions": [version],
-        },
-    }
+    return widget_definition(schema=schema)
 
 
 def test_kind_is_served_while_its_definition_changes(server: Server) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from apiserver.conftest import Retire
 from apiserver.http import PODS, Http
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
@@ -27,6 +26,7 @@ from kubescene.traffic.series import (
 from kubescene.traffic.spec import Pattern, StepTraffic, Traffic
 from kubescene.traffic.store import RunStore
 from kubescene.traffic.units import Duration
+from stopping import Retire
 
 RAMP = {
     "run_for": 180 * SECOND,

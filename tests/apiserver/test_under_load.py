@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from apiserver.conftest import Retire
 from apiserver.http import CONFIG_MAPS, Http, config_map
 from kubescene.actors import Actor
 from kubescene.api.builtin import builtin_scheme
@@ -29,6 +28,7 @@ from kubescene.apiserver.server import Server
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster
+from stopping import Retire
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 LAST = "the-last-one"

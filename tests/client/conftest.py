@@ -1,25 +1,17 @@
 """One world twice: embedded, and behind a real socket."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import pytest
 
 from client.worlds import DirectWorld, HttpWorld, World
-from kubescene.apiserver.server import Server
-
-Retire: TypeAlias = Callable[[Server], None]
+from stopping import Retire, retiring
 
 
 @pytest.fixture(scope="session")
 def retire() -> Iterator[Retire]:
-    """Stops servers in the background: an orderly end takes as long as many a test."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        stopping: list[Future[None]] = []
-        yield lambda server: stopping.append(pool.submit(server.stop))
-        for each in stopping:
-            each.result()
+    with retiring() as retire:
+        yield retire
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from kubescene.errors import (
 )
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
+from widgets import widget_definition
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 AUTOSCALER = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
@@ -80,29 +81,8 @@ def held(name: str) -> JsonObject:
 
 
 def widgets() -> JsonObject:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "x-kubernetes-preserve-unknown-fields": True,
-                        }
-                    },
-                }
-            ],
-        },
-    }
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return widget_definition(schema=schema)
 
 
 def widget(name: str, **rest: Any) -> JsonObject:

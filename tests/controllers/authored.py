@@ -11,29 +11,12 @@ from kubescene.controllers import (
     Reader,
     controller_of,
 )
-from kubescene.types import JsonObject
+from widgets import widget_definition
 
 MAP = GroupVersionKind("", "v1", "ConfigMap")
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 
-DEFINITION: JsonObject = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"kind": "Widget", "plural": "widgets"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object"}},
-            }
-        ],
-    },
-}
+DEFINITION = widget_definition()
 
 
 class Widgets(ObjectReconciler):

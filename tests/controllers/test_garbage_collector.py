@@ -16,6 +16,7 @@ from kubescene.errors import ForbiddenError, NotFoundError
 from kubescene.registry.admission import AdmissionRequest
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
+from widgets import widget_definition
 
 
 @pytest.fixture
@@ -441,26 +442,6 @@ def test_policy_of_a_job(
 # -- custom kinds ------------------------------------------------------------------------------
 
 
-def definition() -> JsonObject:
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object"}},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [version],
-        },
-    }
-
-
 def widget(name: str, *owners: JsonObject) -> JsonObject:
     references = [reference(it, blocks=True) for it in owners]
     metadata = {"name": name, "ownerReferences": references}
@@ -469,7 +450,7 @@ def widget(name: str, *owners: JsonObject) -> JsonObject:
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
 def test_custom_objects_own_and_are_owned(world: Cluster, policy: str) -> None:
-    world.create(definition())
+    world.create(widget_definition())
     parent = world.create(widget("parent"))
     child = world.create(widget("child", parent))
     world.create(config_map("map", child, blocks=True))
@@ -480,7 +461,7 @@ def test_custom_objects_own_and_are_owned(world: Cluster, policy: str) -> None:
 
 
 def test_custom_objects_are_orphaned(world: Cluster) -> None:
-    world.create(definition())
+    world.create(widget_definition())
     parent = world.create(widget("parent"))
     world.create(widget("child", parent))
     delete(world.settle(), "parent", "Orphan", kind="widgets")
@@ -490,7 +471,7 @@ def test_custom_objects_are_orphaned(world: Cluster) -> None:
 
 
 def test_dependents_of_custom_objects_go_with_the_definition(world: Cluster) -> None:
-    world.create(definition())
+    world.create(widget_definition())
     world.create(config_map("child", world.create(widget("parent"))))
     world.settle()
     world.delete("customresourcedefinitions", "widgets.example.com")
@@ -503,7 +484,7 @@ def test_owner_of_a_kind_that_nobody_serves_is_not_taken_for_absent(world: Clust
     world.create(config_map("child", parent))
     assert exists(world.settle(), "child")
     assert exists(world.settle(), "child")
-    world.create(definition())
+    world.create(widget_definition())
     assert not exists(world.settle(), "child")
 
 

@@ -9,6 +9,7 @@ from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
+from widgets import widget_definition
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")
@@ -128,20 +129,7 @@ def test_claim_stays_while_a_pod_uses_it(cluster: Cluster) -> None:
 def test_custom_objects_of_later_definitions_go_too(cluster: Cluster) -> None:
     client = cluster.client(cluster.verbs.actor)
     cluster.settle()
-    schema = {"openAPIV3Schema": {"type": "object"}}
-    client.create(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": "widgets.example.com"},
-            "spec": {
-                "group": "example.com",
-                "scope": "Namespaced",
-                "names": {"plural": "widgets", "kind": "Widget"},
-                "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-            },
-        }
-    )
+    client.create(widget_definition())
     client.create(namespace())
     metadata = {"name": "w", "namespace": "team"}
     client.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata})

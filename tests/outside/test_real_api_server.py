@@ -30,6 +30,7 @@ from kubescene.timeline import PodScheduled, TimelineLog
 from kubescene.types import JsonObject
 from outside.api_servers import ApiServer, client_of, make_disposable
 from outside.players import Stage, staged
+from widgets import widget_definition
 
 pytestmark = pytest.mark.xdist_group("real-api-server")
 
@@ -246,24 +247,7 @@ def test_what_an_object_says_of_time_is_the_scenario_s(stage: Stage) -> None:
 
 
 def test_kinds_can_be_defined_on_the_way(stage: Stage) -> None:
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object"}},
-                }
-            ],
-        },
-    }
+    definition = widget_definition()
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     taken = {
         "id": "away",

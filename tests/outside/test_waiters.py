@@ -59,7 +59,7 @@ def test_a_pod_that_waits_must_have_been_tried(pod: JsonObject, content: bool) -
 
 
 def test_it_looks_at_the_pods_of_its_own_scheduler() -> None:
-    mine = declared(waiter=WaiterSpec("kube-scheduler"), scheduler_name="other")
+    mine = declared(waiter=WaiterSpec("kube-scheduler"), scheduler_names=("other",))
     assert waiter_of(mine).condition(HeldObjects([waiting()]))
     assert not waiter_of(mine).condition(HeldObjects([waiting(spec={"schedulerName": "other"})]))
 

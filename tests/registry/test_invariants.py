@@ -16,6 +16,7 @@ from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ApiError, ConflictError
 from registry.conftest import make_registry
+from widgets import widget_definition
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 SERVICE = GroupVersionKind("", "v1", "Service")
@@ -29,19 +30,7 @@ LABELS = st.dictionaries(st.sampled_from(["x", "y"]), st.sampled_from(["1", "2"]
 def definition() -> dict[str, Any]:
     inner = {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}
     properties = {"spec": {"type": "object", "default": {}, "properties": {"in": inner}}}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [version],
-        },
-    }
+    return widget_definition(schema={"type": "object", "properties": properties})
 
 
 def body(kind: GroupVersionKind, name: str, labels: dict[str, str]) -> dict[str, Any]:

@@ -75,6 +75,19 @@ def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PodDeletions, "grace_of", lambda *_: None)
 
 
+def noted(monkeypatch: pytest.MonkeyPatch, owner: type, method: str) -> list[Record]:
+    """The records that a method is called with from now on."""
+    found: list[Record] = []
+    called = getattr(owner, method)
+
+    def call(self: object, record: Record, *more: object) -> object:
+        found.append(record)
+        return called(self, record, *more)
+
+    monkeypatch.setattr(owner, method, call)
+    return found
+
+
 @pytest.mark.parametrize("shape", PODS)
 def test_parts_give_what_the_long_way_gives(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     in_parts = outcome(PODS[shape]())
@@ -83,16 +96,10 @@ def test_parts_give_what_the_long_way_gives(shape: str, monkeypatch: pytest.Monk
 
 
 def test_so_does_the_status_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-    restate = Store.restate
-
-    def noted(store: Store, current: Record, status: JsonObject) -> Record:
-        written.append(current.resource.resource)
-        return restate(store, current, status)
-
-    monkeypatch.setattr(Store, "restate", noted)
+    written = noted(monkeypatch, Store, "restate")
     in_parts = outcome_of_a_deployment()
-    assert min(written.count("deployments"), written.count("replicasets")) > 10
+    resources = [record.resource.resource for record in written]
+    assert min(resources.count("deployments"), resources.count("replicasets")) > 10
     the_long_way(monkeypatch)
     written.clear()
     assert outcome_of_a_deployment() == in_parts
@@ -115,16 +122,9 @@ def outcome_of_preemptions() -> tuple[bytes, list[str]]:
 
 
 def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
-    marked: list[str] = []
-    mark = PodDeletions.mark
-
-    def noted(self: PodDeletions, pod: Record, grace_s: int, now: int) -> Record:
-        marked.append(pod.name)
-        return mark(self, pod, grace_s, now)
-
-    monkeypatch.setattr(PodDeletions, "mark", noted)
+    marked = noted(monkeypatch, PodDeletions, "mark")
     in_parts = outcome_of_preemptions()
-    assert {name.split("-")[0] for name in marked} == {"high", "plain", "slow"}
+    assert {pod.name.split("-")[0] for pod in marked} == {"high", "plain", "slow"}
     the_long_way(monkeypatch)
     marked.clear()
     assert outcome_of_preemptions() == in_parts
@@ -132,13 +132,6 @@ def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound: list[str] = []
-    bind = Bindings.bind
-
-    def noted(self: Bindings, pod: Record, node: str, now: str) -> Record:
-        bound.append(pod.name)
-        return bind(self, pod, node, now)
-
-    monkeypatch.setattr(Bindings, "bind", noted)
+    bound = noted(monkeypatch, Bindings, "bind")
     outcome(PODS["plain"]())
     assert len(bound) == 6

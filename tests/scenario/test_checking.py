@@ -12,6 +12,7 @@ from kubescene.scenario import ScenarioBuilder, parse_spec
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.converting import scenario_from
 from kubescene.testing import make_node, make_pod
+from widgets import widget_definition
 
 BAD_POD: dict[str, Any] = {**make_pod("p").build(), "spec": {"contayners": []}}
 VERSIONED = make_pod("p").build()
@@ -170,24 +171,7 @@ def test_nothing_is_missing_for_certain_while_other_operations_cannot_be_read(
 
 
 def test_kinds_that_the_scenario_defines_before_are_known() -> None:
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Cluster",
-            "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object"}},
-                }
-            ],
-        },
-    }
+    definition = widget_definition("Cluster")
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     scenario = ScenarioBuilder("s").step(2).create(widget).step(1).create(definition)
     assert list(object_faults(parse_spec(scenario.build()))) == []
