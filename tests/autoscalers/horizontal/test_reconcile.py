@@ -34,6 +34,8 @@ from kubescene.clock.timestamps import SECOND
 OUT_OF_RANGE = {
     "H88-below": (2, 3, 10, 3, "Current number of replicas below Spec.MinReplicas"),
     "H88-above": (10, 1, 5, 5, "Current number of replicas above Spec.MaxReplicas"),
+    # What doubling 2^31 - 1 came to on amd64: a count that is written, and read by the next pass.
+    "overflown": (-(2**31), 1, 2**31 - 1, 1, "Current number of replicas below Spec.MinReplicas"),
 }
 
 

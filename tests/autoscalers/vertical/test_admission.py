@@ -7,7 +7,7 @@ import pytest
 from autoscalers.vertical.vertical_worlds import in_mode, make_pod, make_vpa, policies
 from kubescene.autoscalers.vertical import pod_patches
 from kubescene.autoscalers.vertical.admission import admitted, resource_patches
-from kubescene.autoscalers.vertical.limit_ranges import amount_of
+from kubescene.autoscalers.vertical.limit_ranges import amount_of, limit_ranges
 
 TARGET = {"app": {"target": {"cpu": "500m", "memory": "200Mi"}}}
 HAS = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "200m"}}
@@ -52,6 +52,23 @@ def test_missing_parts_of_a_pod_are_made_first() -> None:
 def test_a_container_without_a_recommendation_is_untouched() -> None:
     patches = patched(make_vpa(recommended=TARGET), {"other": HAS})
     assert not any(path.startswith("/spec") for path in patches)
+
+
+@pytest.mark.parametrize("bound", ["max", "min"])
+def test_of_equal_bounds_the_last_one_says_how_they_are_written(bound: str) -> None:
+    texts = ({"cpu": "200m", "memory": "1Gi"}, {"cpu": "2e-1", "memory": "1073741824"})
+    items = [{"type": "Container", bound: text} for text in texts]
+    target = {"max": {"cpu": "9", "memory": "9Gi"}, "min": {"cpu": "1m", "memory": "1Mi"}}[bound]
+    vpa, has = (
+        make_vpa(recommended={"app": {"target": target}}),
+        {"limits": {"cpu": "1", "memory": "1Gi"}},
+    )
+    made = admitted(
+        vpa, make_pod(containers={"app": has}), limit_ranges([{"spec": {"limits": items}}])
+    )
+    requests = made.resources[0].requests
+    assert str(amount_of(requests, "cpu")) == "200e-3"
+    assert str(amount_of(requests, "memory")) == "1073741824"
 
 
 @pytest.mark.parametrize(("mode", "touched"), [("Off", False), ("Initial", True), ("Auto", True)])

@@ -90,7 +90,7 @@ class _Pass:
             return self._disabled()
         if current > self._spec.maximum:
             return self._out_of_range(current, self._spec.maximum, ABOVE_MAXIMUM)
-        if 0 < current < self._spec.minimum:
+        if current != 0 and current < self._spec.minimum:
             return self._out_of_range(current, self._spec.minimum, BELOW_MINIMUM)
         return self._by_metrics(scale)
 

@@ -28,7 +28,10 @@ NO_LIMIT_RANGES = LimitRanges()
 
 
 def limit_ranges(objects: Iterable[JsonObject]) -> LimitRanges:
-    """All LimitRange objects of a namespace combined: lowest max, highest min, last default."""
+    """All LimitRange objects of a namespace combined: lowest max, highest min, last default.
+
+    Of equal amounts the last one stays, which matters for how it is written.
+    """
     items = [item for obj in objects for item in (obj.get("spec") or {}).get("limits") or ()]
     return LimitRanges(_combined(items, "Container"), _combined(items, "Pod"))
 
@@ -50,8 +53,8 @@ def _combined(items: Iterable[JsonObject], kind: str) -> LimitRange | None:
     for item in items:
         if item.get("type") == kind:
             result = LimitRange(
-                _picked(result.min, resource_list(item.get("min")), max),
-                _picked(result.max, resource_list(item.get("max")), min),
+                _picked(result.min, resource_list(item.get("min")), _higher),
+                _picked(result.max, resource_list(item.get("max")), _lower),
                 result.default if item.get("default") is None else resource_list(item["default"]),
             )
     return None if result == LimitRange() else result
@@ -69,3 +72,11 @@ def _picked(
             amount = given[resource]
             known[resource] = pick(known[resource], amount) if resource in known else amount
     return known
+
+
+def _lower(known: Quantity, given: Quantity) -> Quantity:
+    return known if known < given else given
+
+
+def _higher(known: Quantity, given: Quantity) -> Quantity:
+    return known if known > given else given
