@@ -101,8 +101,7 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     refused = () if _all_passed(listed, begin, explanation) else rejections(explanation, listed)
     if explanation.scored is not explanation.feasible:
         begin = _agreeing(listed, _first(explanation.scored))
-    rows = _rows_of(listed, begin, explanation.scored, {each.place for each in refused})
-    others = [row for _, row in rows[begin:]]
+    places, others = _scored_of(listed, begin, explanation.scored, refused)
     candidates = tuple([names[index] for index in listed])
     return ScheduleResult(
         examined=len(explanation.examined),
@@ -111,7 +110,7 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
         filtered=candidates if passed == listed else tuple([names[index] for index in passed]),
         filter_plugins=explanation.filter_plugins,
         rejections=refused,
-        scored=tuple([place for place, _ in rows]),
+        scored=tuple(places),
         scores=_listed_scores(explanation.scores, begin, others),
     )
 
@@ -158,6 +157,8 @@ def _places_in(ascending: Any, listed: Sequence[int]) -> list[int]:
 
 def _agreeing(listed: Sequence[int], passed: Sequence[int]) -> int:
     """How many nodes at the beginning of both are the same."""
+    if listed == passed:
+        return len(listed)
     for place, (one, other) in enumerate(zip(listed, passed, strict=False)):
         if one != other:
             return place
@@ -170,18 +171,21 @@ def _all_passed(listed: Sequence[int], begin: int, explanation: Explanation) -> 
     return begin == len(listed) - 1 and listed[-1] == explanation.chosen
 
 
-def _rows_of(
-    listed: Sequence[int], begin: int, scored: Sequence[int], refused: set[int]
-) -> list[tuple[int, int]]:
-    """Places of listed nodes and the rows where they stand among those scored.
+def _scored_of(
+    listed: Sequence[int], begin: int, scored: Sequence[int], refused: Sequence[Rejection]
+) -> tuple[list[int], list[int]]:
+    """Places of listed nodes that were scored, and the rows where those after ``begin`` stand.
 
     The first ones stand at the beginning, and a node that was refused stands nowhere.
     """
-    rows = [(place, place) for place in range(begin)]
+    places, rows = list(range(begin)), []
+    nowhere = {each.place for each in refused} if refused else ()
     for place in range(begin, len(listed)):
-        if place not in refused:
-            rows += [(place, row) for row in _rows_with(scored, listed[place])]
-    return rows
+        if place not in nowhere:
+            found = _rows_with(scored, listed[place])
+            rows += found
+            places += [place] * len(found)
+    return places, rows
 
 
 def _rows_with(scored: Any, index: int) -> list[int]:

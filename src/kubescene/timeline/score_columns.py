@@ -129,16 +129,16 @@ class PackedScores(Sequence[ScoreColumn]):
         shared = self._shared.listed(begin + len(others))
         if shared is None:
             return tuple([each.listed(begin, others) for each in self])
-        own = self._own[:, :begin].tolist()
+        lines = self._own[:, :begin].tolist()
         for row in others:
-            for line, score in zip(own, self._own[:, row].tolist(), strict=True):
-                line.append(score)
-        scores = list(map(tuple, own))
+            for number, line in enumerate(lines):
+                line.append(self._own.item(number, row))
+        own = list(map(tuple, lines))
         return tuple(
             [
                 each
                 if line is None
-                else ListedScores(each.plugin, each.weight, scores[line], scores[line])
+                else ListedScores(each.plugin, each.weight, own[line], own[line])
                 for each, (_, line) in zip(shared, self._shared.columns, strict=True)
             ]
         )
