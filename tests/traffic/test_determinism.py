@@ -32,8 +32,7 @@ def settings(fields: dict[str, str]) -> list[str]:
 
 def digest(result: TrafficResult) -> str:
     hashed = hashlib.sha256(result.requests.rows().tobytes())
-    for line in result.story():
-        hashed.update(line)
+    hashed.update(result.story())
     hashed.update(result.header())
     return hashed.hexdigest()
 

@@ -179,7 +179,7 @@ def test_a_saved_run_is_read_as_it_was(tmp_path: Path) -> None:
         result.save(tmp_path / mode)
         read = TrafficResult.load(tmp_path / mode)
         assert read.header() == result.header()
-        assert list(read.story()) == list(result.story())
+        assert read.story() == result.story()
         assert read.requests.rows().tobytes() == result.requests.rows().tobytes()
 
 

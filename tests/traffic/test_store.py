@@ -30,7 +30,7 @@ def test_a_kept_run_comes_back_byte_for_byte(tmp_path: Path) -> None:
     assert store.configuration(id) == RUN
     assert before.header() == result.header()
     assert before.requests.rows().tobytes() == result.requests.rows().tobytes()
-    assert list(before.story()) == list(result.story())
+    assert before.story() == result.story()
     assert store.get(id).summary is not None
 
 

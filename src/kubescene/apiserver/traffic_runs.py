@@ -59,6 +59,8 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 MAX_REQUEST = 1024 * 1024
 MOST_LISTED = 500
 RETRY_AFTER_S = 2
+SHORT_S = 0.1
+"""A run that takes no longer is not worth watching its client."""
 PIECE = 1 << 20
 """Pieces of a reply are joined until they are as long as this."""
 
@@ -176,16 +178,16 @@ class TrafficRuns:
                 retry_after_s=RETRY_AFTER_S,
             )
         self._open.add(job)
-        gone = asyncio.ensure_future(client_gone(request))
+        client = Client(request)
         try:
-            id, first, rest = await self._unless_gone(job, gone, work, job)
+            id, first, rest = await self._unless_gone(job, client, work, job)
             location = ((b"location", f"{RUNS}/{id}".encode()),)
             if rest is None:
                 return Response(first, headers=location)
-            await self._stream(job, location, (first, rest), send, gone)
+            await self._stream(job, location, (first, rest), send, client)
             return None
         finally:
-            gone.cancel()
+            client.forget()
             self._open.discard(job)
 
     async def _stream(
@@ -194,28 +196,32 @@ class TrafficRuns:
         headers: Headers,
         pieces: tuple[bytes, Iterator[Piece]],
         send: Send,
-        gone: "asyncio.Future[None]",
+        client: "Client",
     ) -> None:
         """A long reply, piece by piece, as fast as the client reads."""
         piece, rest = pieces
+        client.watch()
         kind = (b"content-type", b"application/json")
         await send({"type": "http.response.start", "status": 200, "headers": [kind, *headers]})
         while piece:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
-            piece = await self._unless_gone(job, gone, joined, rest)
+            piece = await self._unless_gone(job, client, joined, rest)
         await send({"type": "http.response.body", "body": b""})
 
     async def _unless_gone(
         self,
         job: "Job",
-        gone: "asyncio.Future[None]",
+        client: "Client",
         work: Callable[..., T],
         *arguments: object,
     ) -> T:
         """What a thread makes of it. If the client leaves, the run ends before we do."""
         doing = asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
-        both: set[asyncio.Future[Any]] = {doing, gone}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not client.is_watched:
+            await asyncio.wait((doing,), timeout=SHORT_S)
+        if not doing.done():
+            both: set[asyncio.Future[Any]] = {doing, client.watch()}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
             job.cancelled.set()
             with suppress(KubesceneError):
@@ -334,10 +340,30 @@ def joined(pieces: Iterator[Piece]) -> bytes:
     return b"".join(found)
 
 
-async def client_gone(request: Request) -> None:
-    """Returns when the client has closed its connection."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+class Client:
+    """Whoever waits for a run. It is watched only where that takes more than `SHORT_S`."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._gone: asyncio.Future[None] | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        return self._gone is not None
+
+    def watch(self) -> "asyncio.Future[None]":
+        """Done when the client has closed its connection."""
+        if self._gone is None:
+            self._gone = asyncio.ensure_future(self._leaving())
+        return self._gone
+
+    def forget(self) -> None:
+        if self._gone is not None:
+            self._gone.cancel()
+
+    async def _leaving(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
 
 
 def check_method(request: Request, method: str) -> None:

@@ -132,7 +132,7 @@ def is_same(one: TrafficResult, other: TrafficResult) -> bool:
     return (
         one.header() == other.header()
         and one.requests.rows().tobytes() == other.requests.rows().tobytes()
-        and list(one.story()) == list(other.story())
+        and one.story() == other.story()
     )
 
 

@@ -10,10 +10,9 @@ each at an instant drawn uniformly from the window.
 Windows are mapped many at a time, but each by itself: nobody can tell by the result how.
 """
 
+from array import array
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import partial
-from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -66,8 +65,7 @@ class SpacedArrivals:
     def __init__(
         self, windows: Iterable[Window], spacing: Spacing, stream: Stream, halt: int
     ) -> None:
-        counting = takewhile(partial(_begins_before, halt), windows)
-        self._windows: Integers = np.fromiter(counting, dtype=(np.int64, 3))
+        self._windows = _before(windows, halt)
         self.expected = _expected(self._windows, halt)
         self._points = _Points(stream) if spacing is Spacing.POISSON else None
         self._even = spacing is Spacing.EVEN
@@ -167,8 +165,14 @@ class _Points:
         return points[:count]
 
 
-def _begins_before(halt: int, window: Window) -> bool:
-    return window.start < halt
+def _before(windows: Iterable[Window], halt: int) -> Integers:
+    """The windows that begin before an instant, a row each."""
+    numbers = array("q")
+    for window in windows:
+        if window[0] >= halt:
+            break
+        numbers.extend(window)
+    return np.frombuffer(numbers, dtype=np.int64).reshape(-1, 3)
 
 
 def _expected(windows: Integers, halt: int) -> int:

@@ -106,15 +106,16 @@ def _tallies_of_columns(result: TrafficResult) -> Iterator[Piece]:
     order = np.argsort(times, kind="stable")
     for first in range(0, len(order), ROWS_AT_ONCE):
         here = order[first : first + ROWS_AT_ONCE]
-        write = _low_tallies if tallies[here].max() < LEVELS else _high_tallies
-        yield write(times[here], stock[here], tallies[here])
+        shown = tallies[here]
+        write = _low_tallies if shown.max() < LEVELS else _high_tallies
+        yield write(times[here], stock[here], shown)
 
 
 def _low_tallies(times: Column, stock: Column, tallies: Column) -> Piece:
     """Instants with texts that are ready between them."""
     pieces = [b'{"occurs_at":'] * (2 * len(times) + 1)
     pieces[1::2] = orjson.dumps(times, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    pieces[2::2] = map(_levels().__getitem__, (stock * np.int64(LEVELS) + tallies).tolist())
+    pieces[2::2] = _levels()[stock * np.int64(LEVELS) + tallies].tolist()
     pieces[-1] = pieces[-1].removesuffix(NEXT[1:])
     return b"".join(pieces)
 
@@ -125,10 +126,11 @@ def _high_tallies(times: Column, stock: Column, tallies: Column) -> Piece:
 
 
 @cache
-def _levels() -> list[bytes]:
+def _levels() -> Column:
     """What stands behind an instant, up to the next one: by stock, then by level."""
     stocks = [b',"stock_name":%s,"tally":' % bytes(_stock(*each)) for each in STOCKS]
-    return [b"%s%d%s" % (stock, level, NEXT) for stock in stocks for level in range(LEVELS)]
+    texts = [b"%s%d%s" % (stock, level, NEXT) for stock in stocks for level in range(LEVELS)]
+    return np.array(texts, dtype=object)
 
 
 @cache

@@ -1,6 +1,6 @@
 """The result of a traffic run: a value that can be saved, read again and compared byte by byte."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ RUN_FILE = "traffic.yaml"
 REQUESTS_FILE = "requests.npy"
 STORY_FILE = "story.jsonl"
 SUMMARY_FILE = "summary.json"
-_encode = msgspec.json.Encoder().encode
+_lines = msgspec.json.Encoder().encode_lines
 
 
 class Phase(StrEnum):
@@ -107,8 +107,7 @@ class TrafficResult:
         (out / RUN_FILE).write_text(dump_yaml(to_object(self.run)), encoding="utf-8")
         with (out / REQUESTS_FILE).open("wb") as file:
             np.save(file, self.requests.rows(), allow_pickle=False)
-        with (out / STORY_FILE).open("wb") as file:
-            file.writelines(line + b"\n" for line in self.story())
+        (out / STORY_FILE).write_bytes(self.story())
         (out / SUMMARY_FILE).write_bytes(self.header(indent=2) + b"\n")
 
     def header(self, indent: int = 0) -> bytes:
@@ -128,22 +127,19 @@ class TrafficResult:
         encoded = msgspec.json.encode(told)
         return msgspec.json.format(encoded, indent=indent) if indent else encoded
 
-    def story(self) -> Iterator[bytes]:
+    def story(self) -> bytes:
         """Everything but the requests, one JSON object a line, in order of kind and time."""
-        for replica in self.replicas:
-            yield _line(b"replica", replica)
-        for count in self.counts:
-            yield _line(b"count", count._asdict())
-        for use in self.utilizations:
-            yield _line(b"utilization", use._asdict())
-        for decision in self.decisions:
-            yield _line(b"decision", decision)
-        for size in self.sizes:
-            yield _line(b"size", size)
-        for movement in self.movements.without_requests():
-            yield _line(b"movement", movement._asdict())
-        for ignored in self.movements.ignored:
-            yield _line(b"ignored", ignored._asdict())
+        movements = self.movements
+        told = (
+            (b"replica", self.replicas),
+            (b"count", [each._asdict() for each in self.counts]),
+            (b"utilization", [each._asdict() for each in self.utilizations]),
+            (b"decision", self.decisions),
+            (b"size", self.sizes),
+            (b"movement", [each._asdict() for each in movements.without_requests()]),
+            (b"ignored", [each._asdict() for each in movements.ignored]),
+        )
+        return b"".join(_told(kind, values) for kind, values in told if values)
 
     @classmethod
     def load(cls, folder: str | Path) -> "TrafficResult":
@@ -195,6 +191,8 @@ def read_result(
     )
 
 
-def _line(story: bytes, value: Any) -> bytes:
-    """An object that has fields, with one more in front of them."""
-    return b'{"story":"%s",%s' % (story, _encode(value)[1:])
+def _told(kind: bytes, values: Sequence[Any]) -> bytes:
+    """Objects that have fields, each with one more in front of them, a line each."""
+    before = b'{"story":"%s",' % kind
+    # Within an object there are no ends of lines.
+    return before + _lines(values)[1:].replace(b"\n{", b"\n" + before)

@@ -80,12 +80,21 @@ class PlainRouter:
 
 
 class RoundRobin(PlainRouter):
+    def __init__(self) -> None:
+        self._replicas = 0
+        self._round: Integers = np.empty(0, dtype=np.int64)
+        """Places of requests in their order, for so many replicas, from the first place on."""
+
     def fitting(self, room: int, replicas: int) -> int:
         return room * replicas
 
     def divide(self, batch: Batch, replicas: int) -> Division:
-        rows = np.arange(batch.first, batch.first + len(batch.arrivals), dtype=np.int64)
-        return Division(rows % replicas, self._parts(batch, replicas))
+        start = batch.first % replicas
+        end = start + len(batch.arrivals)
+        if replicas != self._replicas or end > len(self._round):
+            self._replicas = replicas
+            self._round = np.arange(end, dtype=np.int64) % replicas
+        return Division(self._round[start:end], self._parts(batch, replicas))
 
     def _parts(self, batch: Batch, replicas: int) -> Iterator[Part]:
         arrivals, first, demands = batch

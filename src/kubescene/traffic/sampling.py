@@ -57,14 +57,21 @@ class Meter:
     def sample(self, used: int) -> Sample:
         """The window up to `next_mark`, and the next mark after it."""
         now, width = self.next_mark, self.next_mark - self._at
+        held, area = self._held, 0
+        if self._arrivals or held:
+            held, area = self._counted(now)
+        work, self._used, self._held, self._at = used - self._used, used, held, now
+        self.next_mark = now + self.interval
+        if not width:  # the first mark may be the activation itself
+            return Sample(now, self.replica, 0, held * 1000, held)
+        return Sample(now, self.replica, work // width, area * 1000 // width, held)
+
+    def _counted(self, now: int) -> tuple[int, int]:
+        """How many are there at the end of the window, and the integral over it."""
         self._ends.sort()
         came, went = bisect_left(self._arrivals, now), bisect_left(self._ends, now)
         held = self._held + came - went
         area = sum(self._ends[:went]) - sum(self._arrivals[:came])
         area += held * now - self._held * self._at
         del self._arrivals[:came], self._ends[:went]
-        work, self._used, self._held, self._at = used - self._used, used, held, now
-        self.next_mark = now + self.interval
-        if not width:  # the first mark may be the activation itself
-            return Sample(now, self.replica, 0, held * 1000, held)
-        return Sample(now, self.replica, work // width, area * 1000 // width, held)
+        return held, area

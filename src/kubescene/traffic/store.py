@@ -106,7 +106,7 @@ class RunStore:
 
     def end(self, id: int, result: TrafficResult) -> None:
         """Write down what became of it: all of it, also if it failed or was stopped."""
-        story = b"".join(line + b"\n" for line in result.story())
+        story = result.story()
         requests = result.requests.rows().tobytes()
         with self._writing() as database:
             database.execute(
