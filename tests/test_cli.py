@@ -422,14 +422,16 @@ def test_validate_tells_of_faults_in_form_and_in_objects_at_once(file: Path) -> 
   - step: 0
     doneOperation: {}
   - step: 1
-    createOperation: {object: {apiVersion: v1, kind: Podd, metadata: {name: p}}}
+    createOperation:
+      object: {apiVersion: v1, kind: Podd, metadata: {name: p}}
+      createOptions: {dryRun: [All]}
   controllers: {simulationControllers: {enabled: [{name: nobody}]}}
 """
     )
     done = kubescene("validate", file)
     assert done.returncode == 2
     lines = done.stderr.splitlines()
-    told = ["metadata.name: Invalid value", "from 1 to", "Podd", "named 'nobody'"]
+    told = ["metadata.name: Invalid value", "from 1 to", "Podd", "dryRun", "named 'nobody'"]
     assert len(lines) == len(told), done.stderr
     assert all(each in line for each, line in zip(told, lines, strict=True)), done.stderr
 

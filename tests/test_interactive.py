@@ -51,7 +51,7 @@ def test_the_worst_case_is_added_while_it_is_paused() -> None:
     session, shown = talk("end", WORST, "end", "state", "explain worst")
     assert shown[:3] == [
         "Paused at step 2.1: Finished",
-        "added as operation 4",
+        "added as operation 'worst'",
         "Paused at step 3.0: Finished",
     ]
     assert "1 nodes, 3 pods on them, 1 wait" in shown

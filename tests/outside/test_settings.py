@@ -138,6 +138,24 @@ def test_another_order_of_the_queue_needs_all_pods_at_once() -> None:
     assert missing_settings(fair, FLAGS, at_once) == []
 
 
+@pytest.mark.parametrize(
+    ("point", "name", "told"),
+    [
+        ("permit", "Coscheduling", ["profiles.plugins.permit is Coscheduling"]),
+        ("preBind", "Attach", ["profiles.plugins.preBind is Attach"]),
+        ("preBind", "VolumeBinding", []),
+        ("preBind", "DynamicResources", []),
+        ("score", "Mine", []),
+    ],
+)
+def test_plugins_that_may_hold_a_pod_up_are_refused_by_name(
+    point: str, name: str, told: list[str]
+) -> None:
+    profile = {"schedulerName": "mine", "plugins": {point: {"enabled": [{"name": name}]}}}
+    found = missing_settings({**GOOD, "profiles": [profile]}, FLAGS, MINE)
+    assert [each.partition(",")[0] for each in found] == told
+
+
 def test_what_its_author_has_set_stays() -> None:
     base = {
         "kind": "KubeSchedulerConfiguration",

@@ -12,6 +12,7 @@ from kubescene.scenario import ScenarioBuilder, parse_spec
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.converting import scenario_from
 from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
 from widgets import widget_definition
 
 BAD_POD: dict[str, Any] = {**make_pod("p").build(), "spec": {"contayners": []}}
@@ -248,3 +249,18 @@ def test_what_is_posted_to_a_pod_is_left_for_the_run() -> None:
     for kind, version in (("Eviction", "policy/v1"), ("Binding", "v1")):
         posted = {"apiVersion": version, "kind": kind, "metadata": {"name": "p"}}
         assert list(object_faults(parse_spec(ScenarioBuilder("s").create(posted).build()))) == []
+
+
+@pytest.mark.parametrize(
+    ("subresource", "said"), [("scale", []), ("", ['no kind "Scale" is registered'])]
+)
+def test_a_scale_is_known_where_it_is_written(subresource: str, said: list[str]) -> None:
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}}
+    written: JsonObject = {"object": {**scale, "spec": {"replicas": 3}}}
+    if subresource:
+        written["subresource"] = subresource
+    scenario = ScenarioBuilder("s").build()
+    scenario["spec"]["operations"] = [{"step": 1, "createOperation": written}]
+    found = [fault.message for fault in object_faults(parse_spec(scenario))]
+    assert len(found) == len(said)
+    assert all(each in text for each, text in zip(said, found, strict=True))

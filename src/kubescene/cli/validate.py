@@ -24,6 +24,7 @@ from kubescene.running import (
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.controllers import check_controllers, check_schedulers
 from kubescene.scenario.faults import find_faults, operations_of
+from kubescene.scenario.operation_faults import OPTIONS
 from kubescene.scenario.spec import ScenarioSpec, normalised
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
@@ -111,7 +112,7 @@ def sound_part(file: ScenarioFile, faults: Sequence[ScenarioError]) -> ScenarioS
     """What can be read of a scenario that has faults: its other operations, and who plays."""
     spec = file.scenario.get("spec") or {}
     listed, items = operations_of(file.scenario)
-    wrong = {fault.path[:3] for fault in faults if fault.path[3:4] != ("id",)}
+    wrong = {fault.path[:3] for fault in faults if not is_beside(fault.path)}
     bad = {path[2] for path in wrong if path[:2] == ("spec", listed) and len(path) == 3}
     sound: JsonObject = {}
     if ("spec", "controllers") not in {path[:2] for path in wrong}:
@@ -121,6 +122,11 @@ def sound_part(file: ScenarioFile, faults: Sequence[ScenarioError]) -> ScenarioS
     if not any(may_define(items[n]) for n in bad if isinstance(n, int)):
         sound[listed] = [done_at(n) if n in bad else item for n, item in enumerate(items)]
     return normalised({"spec": sound}, file.folder)
+
+
+def is_beside(path: tuple[str | int, ...]) -> bool:
+    """Whether a fault leaves the rest of its operation readable: in its id, or in an option."""
+    return path[3:4] == ("id",) or (path[4:5] in {(each,) for each in OPTIONS} and len(path) > 5)
 
 
 def may_define(operation: Any) -> bool:

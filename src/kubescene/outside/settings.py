@@ -23,6 +23,8 @@ BATCHING = "OpportunisticBatching"
 ASYNC_CALLS = "SchedulerAsyncAPICalls"
 GANGS = "GangScheduling"
 PRIORITY_SORT = "PrioritySort"
+BIND_IN_STEPS = ("VolumeBinding", "DynamicResources")
+"""Plugins of kube-scheduler with a PreBind: what they wait for is known."""
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 ANY = OutsideController(name=DEFAULT_SCHEDULER_NAME)
@@ -161,6 +163,8 @@ def _of_profiles(config: Mapping[str, Any], declared: OutsideController) -> Iter
         needed = f"{' and '.join(declared.scheduler_names)} alone"
         why = "it is given the pods of this name in turns, and no others (schedulerNames has more)"
         yield _told("profiles", ", ".join(names), needed, why)
+    for profile in profiles:
+        yield from _of_waiting_plugins(profile)
     if declared.feed is Feed.ALL_PODS:
         return
     for profile in profiles:
@@ -171,9 +175,21 @@ def _of_profiles(config: Mapping[str, Any], declared: OutsideController) -> Iter
 
 def _queue_sorts(profile: Mapping[str, Any]) -> list[str]:
     """Plugins of a profile that sort the queue otherwise; one among ``multiPoint`` is not seen."""
-    enabled = _member(_member(profile, "plugins"), "queueSort").get("enabled") or ()
-    names = [str(each.get("name")) for each in enabled if isinstance(each, Mapping)]
-    return [name for name in names if name != PRIORITY_SORT]
+    return [name for name in _enabled(profile, "queueSort") if name != PRIORITY_SORT]
+
+
+def _of_waiting_plugins(profile: Mapping[str, Any]) -> Iterator[str]:
+    """A pod that is held up at these points looks as if nobody would bind it."""
+    for point, known in (("permit", ()), ("preBind", BIND_IN_STEPS)):
+        for name in _enabled(profile, point):
+            if name not in known:
+                why = "what it waits for is not known, and it waits on the machine's clock"
+                yield _told(f"profiles.plugins.{point}", name, "without it", why)
+
+
+def _enabled(profile: Mapping[str, Any], point: str) -> list[str]:
+    enabled = _member(_member(profile, "plugins"), point).get("enabled") or ()
+    return [str(each.get("name")) for each in enabled if isinstance(each, Mapping)]
 
 
 def _told(name: str, found: str, needed: str, why: str) -> str:

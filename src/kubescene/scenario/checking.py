@@ -13,6 +13,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from kubescene.actors import ENGINE
+from kubescene.api.scheme import SCALE
 from kubescene.cluster import Cluster
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import (
@@ -26,7 +27,7 @@ from kubescene.scenario.operations import Template
 from kubescene.scenario.options import write_options
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scenario.strictness import Fault, Step
-from kubescene.scenario.subresources import part_of
+from kubescene.scenario.subresources import is_scale, part_of
 from kubescene.types import JsonObject
 
 MADE = (
@@ -96,8 +97,8 @@ class ObjectCheck:
             yield Fault(("object", "metadata", "name"), message)
 
     def _object_faults(self, operation: Operation, obj: JsonObject) -> Iterator[Fault]:
-        if part_of("", obj):
-            return  # A Binding or an Eviction: whether it is accepted depends on its pod.
+        if part_of("", obj) or (operation.subresource == SCALE.name and is_scale(obj)):
+            return  # Whether a Binding, an Eviction or a Scale is accepted depends on its object.
         unknown = list(self._kind_faults(obj["apiVersion"], obj["kind"], "object"))
         yield from unknown
         if unknown or operation.subresource:

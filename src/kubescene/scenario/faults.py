@@ -9,32 +9,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kubescene.api.field_managers import manager_problem
-from kubescene.api.kinds import SCENARIO
-from kubescene.api.patches import PatchType
 from kubescene.clock import LAST_INSTANT, parse_duration
 from kubescene.clock.clocks import DEFAULT_START
-from kubescene.errors import BadRequestError, ScenarioError
+from kubescene.errors import ScenarioError
+from kubescene.scenario.controller_faults import controller_faults
 from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.fitting import fits, scenario_shape
 from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.outside import entries_of
-from kubescene.scenario.patch_text import check_form, decode_patch
+from kubescene.scenario.operation_faults import BODIES, OPTIONS, operation_faults
 from kubescene.scenario.simulation import parse_simulation
 from kubescene.scenario.strictness import Fault, Step, misfits, spelled
 from kubescene.timeline.facts import GENERATED_ID
-from kubescene.types import JsonObject
 
 LENIENT = ("Warn", "Ignore")
-BODIES = {
-    "createOperation": "Create",
-    "patchOperation": "Patch",
-    "deleteOperation": "Delete",
-    "doneOperation": "Done",
-    "advanceOperation": "Advance",
-}
-"""The field that makes an operation what it is, and its type in the KEP's drafts."""
-OPTIONS = ("createOptions", "patchOptions", "deleteOptions")
 OF_AN_INSTANCE = re.compile(r"\[\d+\]$")
 
 
@@ -153,8 +140,7 @@ def _spec_faults(
         except ScenarioError as error:
             yield Fault(error.path or ("spec", "simulation"), error.message)
     if not any(path[:2] == ("spec", "controllers") for path in malformed):
-        yield from (fault.under("spec", "controllers") for fault in _controller_faults(spec))
-        yield from _outside_faults(spec)
+        yield from controller_faults(spec)
     sound = []
     for index, item in enumerate(items):
         place = ("spec", name, index)
@@ -168,185 +154,6 @@ def _spec_faults(
     yield from (fault.under("spec", name) for fault in _time_faults(items, sound, start))
     if not any(path[:2] == ("spec", "expectations") for path in malformed):
         yield from (fault.under("spec", "expectations") for fault in _twins(spec))
-
-
-def operation_faults(
-    item: Mapping[str, Any], folder: ScenarioFolder | None, *, draft: bool
-) -> Iterator[Fault]:
-    """What is wrong with one operation whose form is right."""
-    present = [body for body in BODIES if item.get(body) is not None]
-    if len(present) != 1:
-        found = ", ".join(present) or "none"
-        yield Fault((), f"exactly one of {', '.join(BODIES)} must be set; found: {found}")
-        return
-    (body,) = present
-    told = item.get("operation")
-    if (draft or told is not None) and told != BODIES[body]:
-        yield Fault((), f"operation is {told!r} but {body} is set")
-    check = _CHECKS[body]
-    yield from (fault.under(body) for fault in check(item[body], folder))
-
-
-def _create_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
-    yield from _option_faults(body, "createOptions")
-    objects = [body["object"]] if body.get("object") is not None else []
-    if bool(objects) == (body.get("objectFrom") is not None):
-        yield Fault((), "exactly one of object and objectFrom must be set")
-    elif not objects:
-        try:
-            objects = list(_from_file(body, folder))
-        except ScenarioError as error:
-            yield Fault(("objectFrom",), str(error))
-    if any(is_scenario(obj) for obj in objects):
-        yield Fault((), "a scenario cannot create, change or delete Scenarios")
-    yield from _subresource_faults(body, objects)
-
-
-def _from_file(body: JsonObject, folder: ScenarioFolder | None) -> tuple[JsonObject, ...]:
-    if folder is None:
-        raise ScenarioError("there is no folder to read from: only a file that is played has one")
-    if body.get("count") is not None:
-        raise ScenarioError("count makes many of one object: write it out, or leave it away")
-    return folder.read(body["objectFrom"])
-
-
-def _subresource_faults(body: JsonObject, objects: Iterable[JsonObject]) -> Iterator[Fault]:
-    subresource = body.get("subresource")
-    if subresource is None:
-        return
-    kind = {"binding": "Binding", "eviction": "Eviction"}.get(subresource)
-    for obj in objects:
-        if kind is not None and obj["kind"] != kind:
-            yield Fault(("object",), f"the subresource {subresource} takes a {kind}")
-        metadata = obj.get("metadata")
-        if not isinstance(metadata, Mapping) or not metadata.get("name"):
-            yield Fault(("object",), "needs metadata.name: the object that is written to")
-        if subresource == "scale":
-            yield from _scale_faults(obj)
-
-
-def _scale_faults(obj: JsonObject) -> Iterator[Fault]:
-    """The number must be there: to scale to nothing by a typo would be a wrong answer."""
-    spec = obj.get("spec")
-    given = spec if isinstance(spec, Mapping) else {}
-    replicas = given.get("replicas")
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        yield Fault(("object", "spec"), "the subresource scale needs replicas, a number")
-    for name in sorted(map(str, given)):
-        if name != "replicas":
-            why = f"the subresource scale writes replicas alone, not {name}"
-            yield Fault(("object", "spec", name), why)
-
-
-def _patch_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
-    del folder
-    yield from _target_faults(body)
-    yield from _option_faults(body, "patchOptions")
-    try:
-        given = body.get("patchType", body.get("PatchType"))
-        patch_type = PatchType.parse(given) if given else None
-        check_form(decode_patch(body["patch"]), patch_type)
-    except ValueError as error:
-        yield Fault(("patchType" if "patchType" in body else "PatchType",), str(error))
-    except BadRequestError as error:
-        yield Fault(("patch",), error.message)
-
-
-def _delete_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
-    del folder
-    yield from _target_faults(body)
-    yield from _option_faults(body, "deleteOptions")
-
-
-def _done_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
-    del folder
-    if body.get("done") is False:
-        yield Fault(("done",), "done must be true")
-
-
-def _advance_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
-    del folder
-    duration = body["duration"]
-    try:
-        if parse_duration(duration) <= 0:
-            yield Fault(("duration",), f"must be longer than zero, such as 5m, not {duration!r}")
-    except ValueError as error:
-        yield Fault(("duration",), str(error))
-
-
-_CHECKS = {
-    "createOperation": _create_faults,
-    "patchOperation": _patch_faults,
-    "deleteOperation": _delete_faults,
-    "doneOperation": _done_faults,
-    "advanceOperation": _advance_faults,
-}
-
-
-def _target_faults(body: JsonObject) -> Iterator[Fault]:
-    if is_scenario(body["typeMeta"]):
-        yield Fault(("typeMeta",), "a scenario cannot create, change or delete Scenarios")
-
-
-def is_scenario(obj: Mapping[str, Any]) -> bool:
-    group = str(obj["apiVersion"]).partition("/")[0]
-    return (group, obj["kind"]) == (SCENARIO.group, SCENARIO.kind)
-
-
-def _option_faults(body: JsonObject, name: str) -> Iterator[Fault]:
-    options = body.get(name) or {}
-    if options.get("dryRun"):
-        yield Fault((name, "dryRun"), "it makes no sense in a scenario: remove it")
-    if why := manager_problem(options.get("fieldManager") or ""):
-        yield Fault((name, "fieldManager"), why)
-
-
-def _controller_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
-    names = controller_names(spec)
-    for (group, part), listed in names.items():
-        if twice := sorted({name for name in listed if listed.count(name) > 1}):
-            yield Fault((group, part), f"{', '.join(twice)} is named twice")
-    simulated, before = "simulationControllers", "presimulationControllers"
-    for name in names[simulated, "enabled"]:
-        if name in names[before, "enabled"]:
-            message = f"{name} is a simulation controller, too: it can be one of them only"
-            yield Fault((before, "enabled"), message)
-    for group in (simulated, before):
-        for name in names[group, "enabled"]:
-            if name in names[group, "disabled"]:
-                yield Fault((group, "disabled"), f"{name} is enabled, too")
-
-
-def _outside_faults(spec: Mapping[str, Any]) -> Iterable[Fault]:
-    if not entries_of(spec):
-        return ()
-    from kubescene.scenario.outside_faults import outside_faults
-
-    names = controller_names(spec)
-    return outside_faults(
-        spec,
-        names["simulationControllers", "enabled"],
-        names["presimulationControllers", "enabled"],
-        names["presimulationControllers", "disabled"],
-    )
-
-
-def controller_names(spec: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
-    """Who is named in ``spec.controllers``, by group and part."""
-    given = spec.get("controllers") or {}
-    groups = {
-        "simulationControllers": given.get("simulationControllers"),
-        "presimulationControllers": given.get(
-            "presimulationControllers", given.get("preSimulationControllers")
-        ),
-    }
-    return {
-        (group, part): [
-            str(each.get("name") or each.get("Name")) for each in (value or {}).get(part) or ()
-        ]
-        for group, value in groups.items()
-        for part in ("enabled", "disabled")
-    }
 
 
 def _twins(spec: Mapping[str, Any]) -> Iterator[Fault]:

@@ -13,13 +13,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from kubescene.scenario.controller_faults import controller_names
 from kubescene.scenario.expectations import Expectation, expectations_of
-from kubescene.scenario.faults import (
-    assigned_ids,
-    controller_names,
-    find_faults,
-    operations_of,
-)
+from kubescene.scenario.faults import assigned_ids, find_faults, operations_of
 from kubescene.scenario.fields import MAX_COUNT, MAX_STEP
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.outside import OutsideController, outside_of

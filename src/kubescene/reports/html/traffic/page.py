@@ -13,6 +13,7 @@ from kubescene.reports.html.page import ICON, policy
 from kubescene.reports.html.page import style_sheet as shared_style
 from kubescene.reports.html.traffic import contents
 from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
+from kubescene.reports.html.traffic.figures import figures_of
 from kubescene.traffic import Decision, SizeDecision, TrafficResult, to_object
 from kubescene.version import __version__
 
@@ -79,61 +80,8 @@ def heading(result: TrafficResult) -> Markup:
 
 
 def figures(result: TrafficResult) -> Markup:
-    told = result.summary
-    objective = result.spec.objective
-    shown = [
-        ("Requests", f"{told.requests:,}", f"{told.open:,} open at the end", ""),
-        (
-            "Failed",
-            f"{told.failed:,}",
-            _share(told.failed, told.requests),
-            "bad" if told.failed else "",
-        ),
-        ("Median", f"{told.response_p50_s:.3f} s", "response time", ""),
-        ("95 %", f"{told.response_p95_s:.3f} s", f"99 %: {told.response_p99_s:.3f} s", ""),
-        (
-            "SLO missed",
-            f"{told.slo_minutes:,} min",
-            f"of {told.minutes:,}; {objective.percentile:g} % within {objective.response_time}",
-            "wait" if told.slo_minutes else "",
-        ),
-        (
-            "Replicas",
-            f"{told.replicas_least} to {told.replicas_most}",
-            f"{told.replica_hours:.2f} replica-hours",
-            "",
-        ),
-        ("CPU", f"{told.cpu_used_hours:.2f} h used", f"of {told.cpu_hours:.2f} h", ""),
-        (
-            "Scaling",
-            f"{told.scale_ups} up, {told.scale_downs} down",
-            f"{told.flapping} reversals",
-            "",
-        ),
-        (
-            "Time to scale",
-            f"{told.time_to_scale_mean_s:.1f} s",
-            f"longest {told.time_to_scale_max_s:.1f} s",
-            "",
-        ),
-    ]
-    if told.oom_kills:
-        shown.append(("Out of memory", f"{told.oom_kills:,}", "replicas killed", "bad"))
-    boxes = (
-        h(
-            "div",
-            h("div", name, class_="name"),
-            h("div", value, class_="value"),
-            h("div", note, class_="note"),
-            class_=f"figure {tone}".strip(),
-        )
-        for name, value, note, tone in shown
-    )
-    return h("section", h("div", boxes, class_="figures"), id="figures", aria_label="Key figures")
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %" if whole else "no requests"
+    shown = h("div", map(sections.figure, figures_of(result)), class_="figures")
+    return h("section", shown, id="figures", aria_label="Key figures")
 
 
 def requests(result: TrafficResult) -> Markup:
