@@ -63,6 +63,15 @@ def test_behavior_is_completed_in_both_directions() -> None:
     assert behavior.scale_down.tolerance != 0.009
 
 
+@pytest.mark.parametrize(
+    ("text", "width"), [("1.02E2", 102.0), ("1.5e+1", 15.0), ("5e-2", 0.05), ("2", 2.0)]
+)
+def test_a_tolerance_may_be_written_with_an_exponent(text: str, width: float) -> None:
+    behavior = compiled(accepted(hpa(**rules(tolerance=text)))).behavior
+    assert behavior is not None
+    assert behavior.scale_up.tolerance == width
+
+
 def rules(**fields: Any) -> JsonObject:
     policy = {"type": "Pods", "value": 1, "periodSeconds": 60}
     return {"behavior": {"scaleUp": {"policies": [policy], **fields}}}

@@ -323,3 +323,10 @@ def test_h86_the_smaller_of_two_policies_upwards() -> None:
 def test_h87_an_upward_window_waits_for_the_lowest_to_leave() -> None:
     ticks = played(2, 10, up=DEFAULT_UP, down=DEFAULT_DOWN, up_window=60)
     assert first(ticks, 6) == [2, 2, 2, 2, 6, 10]
+
+
+@pytest.mark.parametrize(("change", "stored"), [(2**31, -(2**31)), (2**31 + 4, 4 - 2**31)])
+def test_a_change_that_int32_cannot_hold_wraps_around(change: int, stored: int) -> None:
+    """From a count that overflowed back to the minimum."""
+    assert NONE.with_change(change, NOW, 0).scale_up_events[0].change == stored
+    assert NONE.with_change(-change, NOW, 0).scale_down_events[0].change == stored

@@ -12,7 +12,7 @@ from kubescene.api.quantity import MAX_INT64, MIN_INT64, Format, Quantity
 MAX_INT32 = 2**31 - 1
 MIN_INT32 = -(2**31)
 
-_DECIMAL = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:([numkMGTPE])|e(-?\d+))?")
+_DECIMAL = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:([numkMGTPE])|[eE]([+-]?\d+))?")
 _POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 

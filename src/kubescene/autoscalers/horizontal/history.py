@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from kubescene.autoscalers.horizontal.arithmetic import wrapped32
 from kubescene.types import Nanoseconds
 
 
@@ -48,7 +49,7 @@ class History(Struct, frozen=True):
 
     def with_change(self, change: int, now: Nanoseconds, longest: Nanoseconds) -> "History":
         """After a rescale; ``longest`` is the longest period of the policies of its direction."""
-        event = ScaleEvent(abs(change), now)
+        event = ScaleEvent(wrapped32(abs(change)), now)
         if change > 0:
             up = _stored(self.scale_up_events, event, longest)
             return History(self.recommendations, up, self.scale_down_events)
