@@ -33,7 +33,8 @@ from kubescene.errors import (
     ScenarioError,
     UnreachableError,
 )
-from kubescene.reports.progress import Amounts, ProgressReporter
+from kubescene.reports.progress import ProgressReporter
+from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import refuse_to_overwrite, write_results

@@ -15,8 +15,9 @@ from kubescene.cli.junit import JunitFile, told_to
 from kubescene.cli.measures import measures_named
 from kubescene.cli.scheduler import scheduler_with
 from kubescene.errors import ConfigurationError, ScenarioError
-from kubescene.reports.progress import Amounts, ProgressReporter
+from kubescene.reports.progress import ProgressReporter
 from kubescene.reports.remedies import NONE_FOUND, print_best
+from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import SUMMARY_FILE
@@ -254,15 +255,24 @@ def interrupted(progress: ProgressReporter, out: Path | None) -> str:
 def amounts_of(scenario: JsonObject) -> Amounts:
     """How much there is to do, as far as an unchecked scenario can tell."""
     _, operations = operations_of(scenario)
-    steps, objects = set(), 0
+    steps, objects, pods = set(), 0, 0
     for each in operations:
         if isinstance(each, dict) and isinstance(each.get("step"), int):
             steps.add(each["step"])
-            creation = each.get("createOperation")
-            count = creation.get("count") if isinstance(creation, dict) else None
+            given = each.get("createOperation")
+            creation: JsonObject = given if isinstance(given, dict) else {}
+            count = creation.get("count")
+            number = count if isinstance(count, int) else 1
             if not any(name in each for name in ("doneOperation", "advanceOperation")):
-                objects += count if isinstance(count, int) else 1
-    return Amounts(len(steps), objects)
+                objects += number
+                pods += number if makes_pods(creation) else 0
+    return Amounts(len(steps), objects, pods)
+
+
+def makes_pods(creation: JsonObject) -> bool:
+    """Whether an operation creates pods; those of its file are not looked at."""
+    obj = creation.get("object")
+    return isinstance(obj, dict) and obj.get("kind") == "Pod" and "subresource" not in creation
 
 
 def exit_code(result: Run) -> int:

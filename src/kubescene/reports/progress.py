@@ -5,12 +5,13 @@ is seen to move. The rate is by the machine's clock: it is for the one who waits
 """
 
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 
 from kubescene.actors import Role
 from kubescene.clock import SECOND, ScenarioStep, WallClock
+from kubescene.reports.tallies import Amounts, Tally
 from kubescene.reports.words import counted
 from kubescene.timeline import Instrument, ObjectWrite, SchedulingAttempt, StepPhaseChange
 
@@ -20,13 +21,8 @@ if TYPE_CHECKING:
 REFRESH_EVERY = 200
 SAY_EVERY = 10 * SECOND
 """How often a long step is told of where nobody can redraw a line."""
-
-
-class Amounts(NamedTuple):
-    """How much a scenario has to do: major steps, and objects that operations write."""
-
-    steps: int
-    writes: int
+ROOM_FOR_BAR = 100
+"""Columns of a terminal that shows a bar as well; the numbers alone need nearly 80."""
 
 
 class ProgressReporter(Instrument):
@@ -62,7 +58,7 @@ class ProgressReporter(Instrument):
     @property
     def reached(self) -> str:
         """How far it is, in words."""
-        return f"step {self._step.major}.{self._step.minor}: {self._counts()}"
+        return f"step {self._step.major}.{self._step.minor}: {self._tally().told()}"
 
     def phase_changed(self, change: StepPhaseChange) -> None:
         self._step = change.step
@@ -88,13 +84,13 @@ class ProgressReporter(Instrument):
             self._said = self._clock.now()
             self._console.print(
                 f"step {step.major} ({self._steps} of {self._amounts.steps}) at rest after "
-                f"{counted(step.minor, 'minor step')}: {self._counts()}",
+                f"{counted(step.minor, 'minor step')}: {self._tally().told()}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
             )
         else:
-            self._progress.update(self._task, advance=1, description=self._counts())
+            self._progress.update(self._task, advance=1, description=self._tally().short())
 
     def _note(self) -> None:
         self._changes += 1
@@ -104,35 +100,26 @@ class ProgressReporter(Instrument):
     def _tell(self) -> None:
         """Redraw the line, or say how far it is if nothing was said for long."""
         if self._progress is not None:
-            self._progress.update(self._task, description=self._counts())
+            self._progress.update(self._task, description=self._tally().short())
         elif (now := self._clock.now()) - self._said > SAY_EVERY:
             self._said = now
             self._console.print(self.reached, highlight=False, markup=False, soft_wrap=True)
 
-    def _counts(self) -> str:
-        """What was done, how fast, and how long the rest may take if it goes on like that."""
+    def _tally(self) -> Tally:
         spent = (self._clock.now() - self._began) / SECOND
-        done, total = self._written, self._amounts.writes
-        pace = ""
-        if spent >= 1:
-            pace = f", {(done + self._bound) / spent:,.0f} a second"
-            if 0 < done < total:
-                pace += f", about {spent * (total - done) / done:.0f} s left"
-        return (
-            f"{done} of {counted(max(done, total), 'object')} written, "
-            f"{counted(self._bound, 'pod')} bound, {counted(self._failed, 'failed attempt')}{pace}"
-        )
+        return Tally(self._amounts, self._written, self._bound, self._failed, spent)
 
 
 def live_line(console: Console) -> "Progress":
     # Imported only for people who watch.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+    bar = (BarColumn(bar_width=24),) if console.width >= ROOM_FOR_BAR else ()
     return Progress(
         SpinnerColumn(),
         TextColumn("step"),
         MofNCompleteColumn(),
-        BarColumn(bar_width=24),
+        *bar,
         TextColumn("{task.description}"),
         console=console,
         transient=True,

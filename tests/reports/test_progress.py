@@ -1,0 +1,71 @@
+"""How far a run is, in words: totals, rate and time left, in what a terminal has room for."""
+
+from io import StringIO
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from kubescene.cli.run import amounts_of
+from kubescene.clock import ScenarioStep
+from kubescene.reports.progress import ProgressReporter
+from kubescene.reports.tallies import Amounts, Tally
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
+
+AMOUNTS = Amounts(steps=2, writes=1000, pods=600)
+
+
+@pytest.mark.parametrize(
+    ("done", "left"),
+    [
+        pytest.param((0, 0, 0), None, id="nothing yet"),
+        pytest.param((400, 0, 0), 30, id="objects are created"),
+        pytest.param((1000, 300, 0), 2.3, id="pods are bound"),
+        pytest.param((1000, 200, 200), 1.4, id="some are not"),
+        pytest.param((1000, 600, 0), None, id="all is done"),
+        pytest.param((1000, 500, 900), None, id="those that fail are tried again"),
+    ],
+)
+def test_the_time_that_is_left(done: tuple[int, int, int], left: float | None) -> None:
+    found = Tally(AMOUNTS, *done, spent_s=10).left_s
+    assert found == (None if left is None else pytest.approx(left, abs=0.05))
+
+
+def test_it_is_not_told_before_it_means_anything() -> None:
+    tally = Tally(AMOUNTS, 400, 100, 0, spent_s=0.9)
+    assert tally.told() == "400 of 1000 objects written, 100 pods bound, 0 failed attempts"
+    assert tally.short() == "400/1000 written, 100 bound"
+
+
+def test_pods_are_counted_among_the_objects() -> None:
+    built = ScenarioBuilder("s").create(make_node("n-$(INDEX)"), count=3).step(2)
+    built.create(make_pod("p-$(INDEX)"), count=5).create(make_pod("one")).done()
+    assert amounts_of(built.build()) == Amounts(steps=2, writes=9, pods=6)
+
+
+def test_a_terminal_of_80_columns_has_room_for_all_of_it() -> None:
+    """The largest that anybody plays."""
+    short = Tally(Amounts(30, 110_000, 100_000), 110_000, 99_000, 999, spent_s=45).short()
+    assert short.endswith("4,644/s, 0 s left")
+    console = Console(file=StringIO(), force_terminal=True, width=80)
+    reporter = ProgressReporter(console, Amounts(30, 110_000, 100_000))
+    assert reporter._progress is not None
+    reporter._progress.update(reporter._task, description=short, completed=17)
+    with console.capture() as capture:
+        console.print(reporter._progress.get_renderable())
+    (line,) = [each for each in capture.get().splitlines() if "step" in each]
+    assert "…" not in line
+    assert "17/30" in line
+    assert cell_len(short) <= 66
+
+
+def test_a_line_for_every_step_where_nobody_can_redraw() -> None:
+    console = Console(file=StringIO(), width=80)
+    reporter = ProgressReporter(console, AMOUNTS)
+    reporter.step_finished(ScenarioStep(3, 2))
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue() == (
+        "step 3 (1 of 2) at rest after 2 minor steps: 0 of 1000 objects written, 0 pods bound, "
+        "0 failed attempts\n"
+    )
