@@ -137,7 +137,7 @@ def _from_expression(expression: Mapping[str, Any]) -> Requirement:
 
 
 def _checked(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-    if faults := refusals(key, operator, values):
+    if faults := refusals(key, operator, values or None):
         raise SelectorError(aggregate(faults))
     return Requirement(key, operator, values)
 

@@ -118,11 +118,11 @@ def _compiled(
         if operator is None:
             faults.append(_unsupported(f"{place}.operator", written, operators))
             continue
-        key, values = expression.get("key", ""), tuple(expression.get("values") or ())
-        requirements.append(Requirement(key, operator, values))
+        key, values = expression.get("key", ""), expression.get("values")
+        requirements.append(Requirement(key, operator, tuple(values or ())))
         if operators is _OPERATORS:
             faults.extend(refusals(key, operator, values, path=place))
-        elif len(values) != 1:
+        elif len(values or ()) != 1:
             faults.append(_not_one(f"{place}.values", values))
     return tuple(requirements), faults
 
@@ -141,9 +141,8 @@ def _unsupported(path: str, written: str, operators: Mapping[str, Operator]) -> 
     return FieldError(ErrorType.NOT_SUPPORTED, path, written, detail).message
 
 
-def _not_one(path: str, values: tuple[str, ...]) -> str:
+def _not_one(path: str, values: list[str] | None) -> str:
     # Imported late: the validation package itself stands on selectors.
     from kubescene.api.validation.fielderrors import ErrorType, FieldError
 
-    value = list(values) or None
-    return FieldError(ErrorType.INVALID, path, value, "must have one element").message
+    return FieldError(ErrorType.INVALID, path, values, "must have one element").message

@@ -101,16 +101,18 @@ def int64(text: str) -> int | None:
 
 
 def refusals(
-    key: str, operator: Operator, values: Sequence[str], *, path: str = ""
+    key: str, operator: Operator, given: Sequence[str] | None, *, path: str = ""
 ) -> tuple[str, ...]:
     """What the API server holds against this requirement, each text once; nothing if it is fine.
 
-    ``path`` is where the requirement stands, such as ``nodeSelectorTerms[0].matchExpressions[1]``.
+    ``given`` are its values: none at all (None) are told apart from an empty list. ``path`` is
+    where the requirement stands, such as ``nodeSelectorTerms[0].matchExpressions[1]``.
     """
-    below = f"{path}." if path else ""
+    below, values = f"{path}." if path else "", given or ()
     faults = list(key_refusals(key, path=f"{below}key"))
     if wrong_count := _count_refusal(operator, values):
-        faults.append(_invalid(f"{below}values", list(values) or None, wrong_count))
+        told = None if given is None else list(given)
+        faults.append(_invalid(f"{below}values", told, wrong_count))
     for index, value in enumerate(values):
         if operator in _NUMERIC and int64(value) is None:
             detail = "for 'Gt', 'Lt' operators, the value must be an integer"

@@ -103,6 +103,9 @@ class AttemptEnds(Watching):
         acts = still_pending and decision.effect is not None
         if acts and decision.effect is not None:
             decision.effect()
+        evicts = still_pending and bool(decision.victims)
+        if evicts:
+            self._evictions.announce(pod, decision.victims)
         self.queue.put_back(entry, decision.plugins, decision.pending_plugins)
         record: Record | None = None
         if still_pending:
@@ -112,7 +115,6 @@ class AttemptEnds(Watching):
                 self._recorder.tell(notices.failed(pod, decision.message))
             record = self._tell_status(entry, decision, binding)
         self._report(pod, decision, record or entry.pod.record)
-        evicts = still_pending and bool(decision.victims)
         if evicts:
             self._evict(entry.pod, decision)
         return acts or evicts or record is not None

@@ -69,6 +69,11 @@ class Evictions:
         known = () if node is None else node.pods
         return any(each.uid == last.uid and not each.terminating for each in known)
 
+    def announce(self, preemptor: PodInfo, victims: Sequence[PodInfo]) -> None:
+        """Room is going to be made (`run`): from here on the preemptor is kept out. [PR-14]"""
+        if not all(each.terminating for each in victims):
+            self._running[preemptor.uid] = None
+
     def run(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> bool:
         """Remove the victims; False if a request was refused, and the preemptor should try anew."""
         remaining = [each for each in victims if not each.terminating]

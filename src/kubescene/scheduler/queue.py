@@ -272,7 +272,7 @@ class SchedulingQueue:
             if asked := self._asked(rejection, event):
                 moves.extend(self._helped_of(rejection, asked, change, highest_priority))
         for entry, strategy in sorted(moves, key=_order_of_move):
-            if entry.pod.uid != except_uid:
+            if entry.pod.uid != except_uid and self._hears(entry, event):
                 self._requeue(entry, strategy)
 
     def activate(self, pods: Iterable[Identified]) -> int:
@@ -318,7 +318,17 @@ class SchedulingQueue:
         for entry in self._unschedulable.in_order():
             if self._leftover_at(entry.waiting_since) <= now:
                 entry.flushed_at = now
-                self._requeue(entry, Strategy.AFTER_BACKOFF)
+                if entry.gated_by:  # Q-13
+                    self._park(entry)
+                else:
+                    self._requeue(entry, Strategy.AFTER_BACKOFF)
+
+    def _hears(self, entry: QueuedPod, event: ClusterEvent) -> bool:
+        """A pod that is gated hears only of the events of the plugin that gates it. [Q-13]"""
+        if not entry.gated_by:
+            return True
+        interested = self._hints[entry.pod.scheduler_name].interested(event)
+        return any(each.plugin == entry.gated_by for each in interested)
 
     def _is_of_interest(self, event: ClusterEvent) -> bool:
         known = self._wanted.get(event)

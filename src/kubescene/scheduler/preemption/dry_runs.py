@@ -121,7 +121,16 @@ class DryRun(NamedTuple):
         return tuple(map(told.__getitem__, rows.tolist()))
 
     def errors(self) -> list[str]:
-        return [each.message for each, _ in self.refusals() if each.code is Code.ERROR]
+        return [_told(each) for each, _ in self.refusals() if each.code is Code.ERROR]
+
+
+def _told(error: Status) -> str:
+    """The error of a Filter plugin is told as such, as in every cycle; others speak for themselves.
+    [C-12]
+    """
+    if not error.plugin or error.message.startswith("running "):
+        return error.message
+    return f'running "{error.plugin}" filter plugin: {error.message}'
 
 
 class DryRuns:

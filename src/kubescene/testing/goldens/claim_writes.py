@@ -31,11 +31,15 @@ class ClaimWrites:
         _check(ref, status)
         for result in _results(status):
             if share := result.get("shareID"):
-                result["shareID"] = self._shares.setdefault(
-                    share, SHARE.format(len(self._shares) + 1)
-                )
+                result["shareID"] = self._numbered(share)
         self._make_ready(status)
         return obj
+
+    def _numbered(self, share: str) -> str:
+        """Whoever writes a claim again, for another pod, finds numbers in it: they stay."""
+        if share in self._shares.values():
+            return share
+        return self._shares.setdefault(share, SHARE.format(len(self._shares) + 1))
 
     def _make_ready(self, status: JsonObject) -> None:
         known = {_device(each) for each in status.get("devices") or ()}
