@@ -24,6 +24,7 @@ CASES = {
     "lifecycle": 30,
     "multi-metric": 30,
     "object-metric": 30,
+    "odd": 50,
     "pods-metric": 30,
     "random": 100,
     "resource-utilization": 30,
