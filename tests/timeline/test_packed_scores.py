@@ -1,0 +1,58 @@
+"""Scores that are kept in few bytes tell what whole columns tell."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kubescene.timeline.attempts import columns_encoded
+from kubescene.timeline.score_columns import PackedScores, ScoreColumn, SharedScores
+
+COUNT = 20
+OWN: Any = np.array([range(COUNT), [7] * COUNT], dtype=np.int8)
+ZEROS: Any = np.zeros(COUNT, dtype=np.int64)
+HUNDREDS: Any = np.full(COUNT, 100)
+UNEVEN: Any = np.arange(COUNT) * 3
+
+
+def column(plugin: str, weight: int, raw: Any, normalized: Any = None) -> ScoreColumn:
+    return ScoreColumn(plugin, weight, raw, raw if normalized is None else normalized)
+
+
+def packed(shared: Any) -> tuple[PackedScores, tuple[ScoreColumn, ...]]:
+    """Packed columns, and the same as they are."""
+    taints = column("Taints", 3, ZEROS, shared)
+    fit, images = column("Fit", 1, ZEROS), column("Images", 2, ZEROS)
+    whole = (
+        taints,
+        column("Fit", 1, OWN[0].astype(np.int32)),
+        column("Images", 2, OWN[1].astype(np.int32)),
+    )
+    return PackedScores(SharedScores([(taints, None), (fit, 0), (images, 1)]), OWN), whole
+
+
+@pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize("others", [[], [17], [15, 19]], ids=str)
+@pytest.mark.parametrize("begin", [0, 1, 15])
+def test_what_is_listed_is_that_of_the_columns(begin: int, others: list[int], shared: Any) -> None:
+    scores, whole = packed(shared)
+    told = tuple(each.listed(begin, others) for each in whole)
+    assert scores.listed(begin, others) == told
+    assert scores.listed(begin, others) == told
+
+
+@pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
+def test_what_is_told_is_that_of_the_columns(shared: Any) -> None:
+    scores, whole = packed(shared)
+    told = {each.plugin: each.told() for each in whole}
+    assert columns_encoded(scores.told()) == columns_encoded(told)
+    assert list(scores.told()) == ["Taints", "Fit", "Images"]
+
+
+def test_columns_are_made_for_those_who_read_them() -> None:
+    scores, whole = packed(HUNDREDS)
+    assert [(each.plugin, each.weight, list(each.raw)) for each in scores] == [
+        (each.plugin, each.weight, list(each.raw)) for each in whole
+    ]
+    assert scores[1].raw[3] * 100 == 300
+    assert [each.plugin for each in scores[1:]] == ["Fit", "Images"]
