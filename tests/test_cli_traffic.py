@@ -51,6 +51,12 @@ def test_a_dash_is_standard_input() -> None:
     assert json.loads(done.stdout)["summary"] == json.loads(run(STEP).header())["summary"]
 
 
+def test_an_autoscaler_that_is_refused_is_told_with_its_file_and_field() -> None:
+    done = kubescene(str(STEP), "--set", "spec.autoscalers.0.object.spec.maxReplicas=0")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"kubescene: {STEP}: spec.autoscalers[0]: HorizontalPodAuto")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -71,6 +71,10 @@ def run_traffic(
         with keeping(store, embedded(asked, folder) if store else asked, used) as keep:
             result = simulate(asked, plugins, folder, quiet=quiet)
             keep(result)
+    except TrafficError as error:
+        if error.source:
+            raise
+        raise error.of(str(file)) from error
     finally:
         for each in plugins:
             each.close()
