@@ -90,6 +90,7 @@ class WitnessedScheduler(Scheduler):
 
     def _attempt_group(self, entry: QueuedPod) -> bool:
         self._popped = entry.pod.key
+        self._witness.take_calls()  # Evictions of the attempt before, which was told without them.
         return super()._attempt_group(entry)
 
     def _submit_group(self, trial: GroupTrial) -> bool:
