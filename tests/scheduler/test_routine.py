@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kubescene.api.records import make_record
@@ -21,7 +20,7 @@ from kubescene.scheduler import (
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.search import Found, StartIndex
+from kubescene.scheduler.search import StartIndex
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
@@ -216,7 +215,7 @@ def test_verdicts_on_node_objects_are_shared_by_classes_that_are_signed_alike() 
     world.place(*(make_pod(f"p{cpu}").cpu(f"{cpu}m") for cpu in (100, 200, 300)))
     world.place(make_pod("choosy").cpu("100m").select(disk="ssd"))
     routines = world.scheduler.cycle_of("default-scheduler").routines
-    specs = [each.spec for each in routines._kept.values()]
+    specs = [each.spec for each in routines._looks._visits.values()]
     assert len(specs) == 4
     assert specs[0] is specs[1] is specs[2]
     assert specs[3] is not specs[0]
@@ -233,12 +232,13 @@ def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many
     life = Life(0, taints=("NoSchedule",))
     pod = probe(life, make_pod("p").cpu("100m").build())
     routines = life.world.scheduler.cycle_of(pod.scheduler_name).routines
-    decision = routines.decide(pod, Explain.FULL)
+    for _ in range(3):
+        decision = routines.decide(pod, Explain.FULL)
     assert decision is not None
     routine, state = routines._kept[pod.pod_class], decision.state
-    shared, rows = routine.common, np.arange(decision.feasible)
+    shared, count = routine.common, decision.feasible
     assert shared is not None
-    assert shared.fits(state, Found(rows, rows, rows))
-    assert not shared.fits(state, Found(rows, rows, rows[1:]))
+    assert shared.fits(state, count)
+    assert not shared.fits(state, count - 1)
     state.skipped_scores |= {"NodeResourcesFit"}
-    assert not shared.fits(state, Found(rows, rows, rows))
+    assert not shared.fits(state, count)

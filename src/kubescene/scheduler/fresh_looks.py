@@ -12,6 +12,7 @@ keeping results for.
 from collections import OrderedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kubescene.scheduler.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
@@ -21,20 +22,31 @@ from kubescene.scheduler.routine_rows import Course
 from kubescene.scheduler.row_results import FEW_OUTDATED, Window
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.spec_verdicts import SharedVerdicts, SpecVerdicts
-from kubescene.scheduler.verdicts import judge_rows
+from kubescene.scheduler.verdicts import FilterChain, Filtering, judge_rows
 
 VISITS_KEPT = 4096
+NO_SCORES: NDArray[np.int8] = np.zeros((0, 0), dtype=np.int8)
 
 
 class FreshLook:
     """Judges and rates nodes for one pod."""
 
-    __slots__ = ("_course", "_nodes", "_pairs", "_picture", "_pod", "_spec", "state", "visits")
+    __slots__ = (
+        "_chain",
+        "_course",
+        "_pairs",
+        "_picture",
+        "_pod",
+        "_spec",
+        "plain",
+        "state",
+        "visits",
+    )
 
     def __init__(
         self,
         picture: PairedAmounts,
-        nodes: NodeTable,
+        chain: FilterChain,
         course: Course,
         pod: PodInfo,
         *,
@@ -42,13 +54,15 @@ class FreshLook:
         spec: SpecVerdicts,
     ) -> None:
         self._picture = picture
-        self._nodes = nodes
+        self._chain = chain
         self._course = course
         self._pod = pod
         self._spec = spec
         self._pairs: Pairs | None = None
         self.state = course.state()
         self.visits = visits
+        self.plain: NDArray[np.int8] = NO_SCORES
+        """One line of scores per plugin, see `ClassScores`."""
 
     def judge(self, rows: Rows, window: Window | None = None) -> Codes:
         """One verdict per row."""
@@ -59,19 +73,33 @@ class FreshLook:
         pod_class = self._pod.pod_class
         if all(each.passes_pairs(pod_class, pairs) for each in filters.paired):
             return np.zeros(rows.size, dtype=np.int64) if known is None else known
-        verdicts = judge_rows(self.state, self._pod, filters.by_pods, self._nodes, rows)
+        verdicts = judge_rows(self.state, self._pod, filters.by_pods, self._chain.nodes, rows)
         return verdicts if known is None else np.where(known == 0, verdicts, known)
 
-    def sums(self, found: Found) -> Scores:
-        """The totals of the feasible rows, but for what is the same for all of them."""
+    @property
+    def filtering(self) -> Filtering:
+        """Who knows what the verdicts mean."""
+        filters = self._course.filters
+        assert filters is not None
+        return Filtering(self._chain, self.state, self._pod, filters, self._chain.unkept)
+
+    def sums(self, found: Found, *, explains: bool = False) -> Scores:
+        """The totals of the feasible rows, but for what is the same for all of them.
+
+        If somebody wants to know what they are made of, `plain` is.
+        """
         scores, rows, pairs = self._course.scores, found.feasible, self._pairs
         assert scores is not None
         if found.window is None or pairs is None:
             pairs = self._picture.of(rows, None)
         pairs, pod_class = pairs.first(rows.size), self._pod.pod_class
         total = np.zeros(rows.size)
-        for weight, plugin in scores.paired:
+        if explains:
+            self.plain = np.empty((len(scores.paired), rows.size), dtype=np.int8)
+        for line, (weight, plugin) in enumerate(scores.paired):
             rated = plugin.score_pairs(pod_class, pairs)
+            if explains:
+                self.plain[line] = rated
             total += rated if weight == 1 else np.multiply(rated, weight, out=rated)
         return total.astype(np.int64)
 
@@ -109,8 +137,9 @@ class Visits:
 class FreshLooks:
     """Those of one profile."""
 
-    def __init__(self, nodes: NodeTable, shared: SharedVerdicts) -> None:
-        self._nodes = nodes
+    def __init__(self, chain: FilterChain, shared: SharedVerdicts) -> None:
+        self._chain = chain
+        self._nodes = nodes = chain.nodes
         self._shared = shared
         self._picture = nodes.shared(PairedAmounts)
         self._visits: OrderedDict[PodClass, Visits] = OrderedDict()
@@ -121,7 +150,7 @@ class FreshLooks:
         spec = visits.spec
         if spec is None or not visits.are_rare(nodes) or not self._picture.is_exact():
             return None
-        look = FreshLook(self._picture, nodes, course, pod, visits=visits, spec=spec)
+        look = FreshLook(self._picture, self._chain, course, pod, visits=visits, spec=spec)
         spec.sync(nodes, look.state, pod)
         return None if spec.rates else look
 

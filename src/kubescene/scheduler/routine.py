@@ -29,7 +29,7 @@ from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
 from kubescene.scheduler.search import Found, Judge, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts
-from kubescene.scheduler.summed_scores import Told
+from kubescene.scheduler.summed_scores import CommonColumns, Told
 from kubescene.scheduler.verdicts import entries_kept
 from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
@@ -48,7 +48,7 @@ class Routines:
         self._cycle = cycle
         self._nodes: NodeTable = cycle.nodes
         self._shared = SharedVerdicts(framework)
-        self._looks = FreshLooks(cycle.nodes, self._shared)
+        self._looks = FreshLooks(cycle.filters, self._shared)
         self._kept: OrderedDict[PodClass, Routine] = OrderedDict()
         self._possible = bool(
             cycle.extenders.is_empty and framework.scores and not framework.unprepared.scoring
@@ -56,6 +56,8 @@ class Routines:
         self._wanted = (0, 0)
         self._last: Routine | None = None
         """Who decided about the last pod: mostly the next one is of the same class."""
+        self._common: CommonColumns | None = None
+        """What the last explanations of fresh looks had in common."""
 
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         """Find a node for a pod, or None if it takes a whole cycle to do so or to say why not."""
@@ -118,10 +120,10 @@ class Routines:
     def _turn_to(self, course: Course, pod: PodInfo, *, explains: bool) -> Decision | None:
         """Decide after pods of another class: by what is kept, unless that is far behind."""
         routine, self._last = self._kept.get(pod.pod_class), None
-        if not explains and (routine is None or not routine.follows(self._nodes)):
+        if routine is None or not routine.follows(self._nodes):
             look = self._looks.begin(course, pod)
             if look is not None:
-                return self._take_anew(course, look, pod)
+                return self._take_anew(course, look, pod, explains=explains)
         self._last = routine = self._fitting(course, pod, routine)
         self._kept.move_to_end(pod.pod_class)
         return self._take(course, routine, pod, explains=explains)
@@ -139,16 +141,32 @@ class Routines:
             kept.popitem(last=False)
         return self._last
 
-    def _take_anew(self, course: Course, look: FreshLook, pod: PodInfo) -> Decision | None:
+    def _take_anew(
+        self, course: Course, look: FreshLook, pod: PodInfo, *, explains: bool
+    ) -> Decision | None:
         found = self._search(look, len(self._nodes.infos))
         look.visits.saw(found.rows.size)
-        if not found.feasible.size:
+        feasible = found.feasible.size
+        if not feasible:
             # The whole cycle need not judge them again.
             assert course.filters is not None
             self._cycle.filters.keep(pod, course.filters, found.rows, found.verdicts)
             return None
-        best = pick_small(look.sums(found)) if found.feasible.size > 1 else 0
-        return self._decided(course, look.state, found, best)
+        best = pick_small(look.sums(found, explains=explains)) if feasible > 1 else 0
+        decision = self._decided(course, look.state, found, best)
+        if explains:
+            told = self._told_anew(course, look, pod, feasible) if feasible > 1 else None
+            decision.explanation = self._explanation(look, found, told, best)
+        return decision
+
+    def _told_anew(self, course: Course, look: FreshLook, pod: PodInfo, count: int) -> Told:
+        """What a fresh look has summed up."""
+        state, common = look.state, self._common
+        if common is None or not common.fits(state, count):
+            assert course.scores is not None
+            columns = self._cycle.scores.unrated(state, pod, course.scores, count)
+            common = self._common = CommonColumns(columns, course.scores, state, count)
+        return common.with_own(look.plain)
 
     def _take(
         self, course: Course, routine: Routine, pod: PodInfo, *, explains: bool
@@ -167,7 +185,8 @@ class Routines:
         if explains:
             if scored is not None:
                 routine.explained(state, found, scored)
-            decision.explanation = self._explanation(routine, found, scored, best)
+            told = scored or (routine.summed(found) if feasible > 1 else None)
+            decision.explanation = self._explanation(routine, found, told, best)
         return decision
 
     def _decided(self, course: Course, state: CycleState, found: Found, best: int) -> Decision:
@@ -187,14 +206,10 @@ class Routines:
         return search(judge, cycle.candidates(None), start, wanted, every=True)
 
     def _explanation(
-        self, routine: Routine, found: Found, scored: Scored | None, best: int
+        self, judge: Routine | FreshLook, found: Found, told: Scored | Told | None, best: int
     ) -> Explanation:
-        names, filtering = self._nodes.names, routine.filtering
-        chosen = found.feasible.item(best)
-        told: Scored | Told | None = scored
-        if scored is None and found.feasible.size > 1:
-            told = routine.summed(found)
-        return explain_choice(names, found, filtering, told, chosen)
+        names, chosen = self._nodes.names, found.feasible.item(best)
+        return explain_choice(names, found, judge.filtering, told, chosen)
 
     def _rate(
         self, routine: Routine, state: CycleState, pod: PodInfo, found: Found, *, explains: bool

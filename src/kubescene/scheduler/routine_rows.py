@@ -157,12 +157,13 @@ class Routine(RowResults):
 
     def explains(self, state: CycleState, found: Found) -> bool:
         """Whether `summed` can tell about so many nodes, rated by the same plugins."""
-        return self.common is not None and self.common.fits(state, found)
+        return self.common is not None and self.common.fits(state, found.feasible.size)
 
     def explained(self, state: CycleState, found: Found, scored: Scored) -> None:
         """A pod was told this: those after it may have most of it in common."""
         if self.is_summed:
-            self.common = CommonColumns(scored, self.rated, state, found)
+            count = found.feasible.size
+            self.common = CommonColumns(scored.columns, self.scores, state, count)
 
     def summed(self, found: Found) -> Told:
         """What the kept sums are made of."""

@@ -110,7 +110,7 @@ class RowResults:
 
     def _follow(self, nodes: NodeTable, window: Window) -> set[int] | None:
         changed, known = nodes.changed_since(self._position), self._outdated
-        self._position = nodes.changes
+        self._position = nodes.changes if changed is None else self._position + len(changed)
         if changed is None or len(changed) > FEW_OUTDATED:
             known = None
         elif known is not None and len(known) <= FEW_OUTDATED:

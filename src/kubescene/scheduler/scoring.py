@@ -199,6 +199,21 @@ class ScoreChain:
                 kept.raw[line, at] = scores
         kept.sums[at] = total
 
+    def unrated(
+        self, state: CycleState, pod: PodInfo, split: ScoreSplit, count: int
+    ) -> list[ScoreColumn]:
+        """The columns of plugins that give none of so many nodes a score; of the others, names."""
+        final = {
+            each.name: self._unrated(each, state, pod, count)[0] for _, each in split.normalized
+        }
+        return [
+            _empty_column(each.name, each.weight, count)
+            if each.name not in final
+            else _column(each, count, final[each.name])
+            for each in self.scores
+            if each.name not in state.skipped_scores
+        ]
+
     def _columns(
         self,
         state: CycleState,
@@ -229,6 +244,11 @@ def _empty_column(plugin: str, weight: int, count: int) -> ScoreColumn:
     """That of a plugin that gives no node a score. Shared: nobody changes it."""
     scores: Any = _nothing(count)
     return ScoreColumn(plugin, weight, scores, scores)
+
+
+def _column(extension: ScoreExtension, count: int, final: Any) -> ScoreColumn:
+    raw: Any = _nothing(count)
+    return ScoreColumn(extension.name, extension.weight, raw, final)
 
 
 @lru_cache(_UNRATED_KEPT)

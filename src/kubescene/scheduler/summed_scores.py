@@ -5,17 +5,15 @@ the same for every pod of the class as well, so that only the scores of the othe
 byte each, since they lie in 0..100, until somebody reads them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.scheduler.class_scores import ClassScores
+from kubescene.scheduler.class_scores import ScoreSplit
 from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.scoring import Scored
-from kubescene.scheduler.search import Found
-from kubescene.timeline.score_columns import PackedScores, SharedScores
+from kubescene.timeline.score_columns import PackedScores, ScoreColumn, SharedScores
 
 
 class Told(NamedTuple):
@@ -26,20 +24,22 @@ class Told(NamedTuple):
 
 
 class CommonColumns:
-    """Made from what the first pod was told about so many nodes, for those that come after it."""
+    """Made from what one pod was told about so many nodes, for those that come after it."""
 
     __slots__ = ("_count", "_left_out", "_shared")
 
-    def __init__(self, scored: Scored, kept: ClassScores, state: CycleState, found: Found) -> None:
-        lines = {each.name: line for line, each in kept.active.lines if each.normalize is None}
-        self._shared = SharedScores([(each, lines.get(each.plugin)) for each in scored.columns])
-        self._count = found.feasible.size
+    def __init__(
+        self, columns: Iterable[ScoreColumn], split: ScoreSplit, state: CycleState, count: int
+    ) -> None:
+        lines = {each.name: line for line, each in split.lines if each.normalize is None}
+        self._shared = SharedScores([(each, lines.get(each.plugin)) for each in columns])
+        self._count = count
         self._left_out = (state.skipped_scores, state.unrated_scores)
 
-    def fits(self, state: CycleState, found: Found) -> bool:
+    def fits(self, state: CycleState, count: int) -> bool:
         """Whether it holds for so many nodes, rated by the same plugins."""
         left_out = (state.skipped_scores, state.unrated_scores)
-        return self._count == found.feasible.size and self._left_out == left_out
+        return self._count == count and self._left_out == left_out
 
     def with_own(self, plain: NDArray[np.int8]) -> Told:
         """What another pod is told, whose own scores are a part of `ClassScores.plain`."""

@@ -80,6 +80,8 @@ class FilterChain:
         self._kept: OrderedDict[PodClass, ClassVerdicts] = OrderedDict()
         self._domains: OrderedDict[tuple[int, PodSignature], DomainVerdicts] = OrderedDict()
         self._splits: dict[frozenset[str], FilterSplit] = {}
+        self.unkept = ClassVerdicts(nodes, ())
+        """For those who judge without keeping anything."""
 
     def begin(self, state: CycleState, pod: PodInfo) -> "Filtering":
         """Filter for one attempt; the PreFilters have run."""
