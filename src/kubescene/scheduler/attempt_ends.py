@@ -56,8 +56,10 @@ class AttemptEnds(Watching):
         pod = entry.pod
         if not pod.terminating and pod.uid not in self._placed:
             return False
-        if pod.terminating and self._recorder.on:
-            self._recorder.tell(notices.skipped(pod))
+        if pod.terminating:
+            self.nominations.leave(pod)
+            if self._recorder.on:
+                self._recorder.tell(notices.skipped(pod))
         self.queue.done(entry)
         return True
 

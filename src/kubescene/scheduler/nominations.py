@@ -13,6 +13,7 @@ class Nominations:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
+        self._left: dict[str, PodInfo] = {}
         self._crowds: Crowds | None = None
         self.version = 0
         """Grows with every change."""
@@ -53,6 +54,16 @@ class Nominations:
         self._withdraw(self._by_node[node].pop(pod.uid), node)
         if not self._by_node[node]:
             del self._by_node[node]
+
+    def leave(self, pod: PodInfo) -> None:
+        """A pod that will not be attempted any more keeps nobody out, though it is there. [Q-19]"""
+        if pod.uid in self._node_of:
+            self.remove(pod)
+            self._left[pod.uid] = pod
+
+    def gone(self, uid: str) -> PodInfo | None:
+        """A pod is gone: the one that had left its node before, if it is one."""
+        return self._left.pop(uid, None)
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
         self.version += 1

@@ -86,9 +86,11 @@ class Watching:
             self.nodes.remove_pod(placed, placed.node)
             self._notify(POD_DELETED, change)
         self._abandon(change.record.uid, "removed")
-        entry = self.queue.delete(change.record.uid)
+        entry, left = self.queue.delete(change.record.uid), self.nominations.gone(change.record.uid)
         if entry is not None:
             self._end_nomination(entry.pod, change)
+        elif left is not None:  # Q-17: whoever it had kept out may not have been tried since.
+            self.queue.notify(POD_DELETED, change, highest_priority=left.priority)
 
     def _abandon(self, uid: str, message: str) -> None:
         """A pod that waits has no use any more for the node it was promised."""
