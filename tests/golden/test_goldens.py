@@ -17,7 +17,7 @@ CASES = {
     "config-errors": 100,
     "custom-config": 20,
     "extenders": 32,
-    "findings": 14,
+    "findings": 15,
     "gangs": 30,
     "host-ports": 25,
     "image-locality": 20,
