@@ -44,25 +44,27 @@ class CommonColumns:
     def with_own(self, plain: NDArray[np.int8]) -> Told:
         """What another pod is told, whose own scores are a part of `ClassScores.plain`."""
         columns = PackedScores(self._shared, plain)
-        return Told(SummedTotals(columns), columns)
+        return Told(SummedTotals(columns, plain.shape[1]), columns)
 
 
 class SummedTotals(Sequence[int]):
     """The weighted sums of columns, likewise."""
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_columns", "_count")
 
-    def __init__(self, columns: PackedScores) -> None:
+    def __init__(self, columns: PackedScores, count: int) -> None:
         self._columns = columns
+        self._count = count
 
     def tolist(self) -> list[int]:
         """All of them at once."""
-        weighted = [np.multiply(each.normalized, np.int64(each.weight)) for each in self._columns]
-        totals: list[int] = np.sum(weighted, axis=0).tolist()
-        return totals
+        total = np.zeros(self._count, dtype=np.int64)  # There may be no columns at all.
+        for each in self._columns:
+            total += np.multiply(each.normalized, np.int64(each.weight))
+        return total.tolist()
 
     def __len__(self) -> int:
-        return len(self._columns[0].raw)
+        return self._count
 
     @overload
     def __getitem__(self, at: int) -> int: ...
