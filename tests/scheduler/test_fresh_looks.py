@@ -3,12 +3,15 @@
 import copy
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kubescene.api.records import make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
+from kubescene.scheduler.class_scores import ScoreSplit
 from kubescene.scheduler.cycle import Cycle
+from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.fresh_looks import FreshLook
 from kubescene.scheduler.paired_amounts import PairedAmounts
@@ -16,6 +19,7 @@ from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import FEW_OUTDATED
 from kubescene.scheduler.search import StartIndex
+from kubescene.scheduler.summed_scores import CommonColumns
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from scheduler.staging import NODE, Stage
@@ -131,6 +135,13 @@ def test_scores_that_node_objects_decide_are_kept(looked: list[FreshLook]) -> No
     stage.delete("shunned", NODE)
     stage.place(make_pod("second").cpu("2"))
     assert looked
+
+
+def test_where_no_plugin_rates_all_totals_are_zero() -> None:
+    """Every Score plugin may have skipped the pod."""
+    common = CommonColumns([], ScoreSplit([]), CycleState(), 3)
+    told = common.with_own(np.zeros((0, 3), dtype=np.int8))
+    assert (len(told.columns), len(told.totals), [*told.totals]) == (0, 3, [0, 0, 0])
 
 
 def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshLook]) -> None:

@@ -44,11 +44,11 @@ class CommonColumns:
     def with_own(self, plain: NDArray[np.int8]) -> Told:
         """What another pod is told, whose own scores are a part of `ClassScores.plain`."""
         columns = PackedScores(self._shared, plain)
-        return Told(SummedTotals(columns, self._count), columns)
+        return Told(SummedTotals(columns, plain.shape[1]), columns)
 
 
 class SummedTotals(Sequence[int]):
-    """The weighted sums of columns for so many nodes; without a column all are zero."""
+    """The weighted sums of columns, likewise."""
 
     __slots__ = ("_columns", "_count")
 
@@ -58,10 +58,10 @@ class SummedTotals(Sequence[int]):
 
     def tolist(self) -> list[int]:
         """All of them at once."""
-        totals = np.zeros(self._count, dtype=np.int64)
+        total = np.zeros(self._count, dtype=np.int64)  # There may be no columns at all.
         for each in self._columns:
-            totals += np.multiply(each.normalized, np.int64(each.weight))
-        return totals.tolist()
+            total += np.multiply(each.normalized, np.int64(each.weight))
+        return total.tolist()
 
     def __len__(self) -> int:
         return self._count
