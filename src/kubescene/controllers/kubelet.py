@@ -46,7 +46,8 @@ NOT_READY = (READY, "ContainersReady")
 PENDING = "Pending"
 RUNNING = "Running"
 TERMINAL = ("Succeeded", "Failed")
-STATUSES_KEPT = 512
+STATUSES_KEPT = 4096
+"""Pods of a thousand templates may start in turns."""
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
 

@@ -35,7 +35,8 @@ from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.writes import WriteRequest
 from kubescene.types import ReadOnlyObject
 
-REPORTS_KEPT = 512
+REPORTS_KEPT = 4096
+"""Pods of a thousand templates may start in turns."""
 _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _NOMINATION = b'"nominatedNodeName"'
