@@ -1,7 +1,6 @@
 """Programs that Kubescene has started do not outlive it, not even a ``kill -9``."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -131,9 +130,11 @@ def test_a_killed_command_leaves_no_program_behind(command: str, tmp_path: Path)
     else:
         step = Path(__file__).parents[2] / "examples" / "traffic" / "step.yaml"
         parent = kubescene("traffic", "run", str(step), "--autoscaler-process", starts)
-    group = group_in(pid)
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
+    with parent:
+        try:
+            group = group_in(pid)
+        finally:
+            parent.kill()
     assert comes(lambda: not exists(group))
 
 
@@ -143,8 +144,18 @@ kind: Scenario
 metadata: {name: orphans}
 spec:
   controllers:
+    simulationControllers: {enabled: [{name: kube-scheduler}, {name: sleeper}]}
     outside:
     - {name: sleeper, kind: operator, waiter: {name: quiet}}
   operations:
-  - {step: 1, doneOperation: {}}
+  - step: 1
+    createOperation:
+      count: 20000
+      object:
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: waiting-$(INDEX), namespace: default}
+        spec: {containers: [{name: main, image: none}]}
+  - {step: 2, doneOperation: {}}
 """
+"""Lasts long enough for the program to say who it is."""
