@@ -11,7 +11,6 @@ and timeline included; each case in a process of its own. The ratio to plain is 
 import time
 
 import kubescene
-from kubescene.clock import ScenarioStep
 from kubescene.scheduler import (
     SUCCESS,
     CycleState,
@@ -25,8 +24,8 @@ from kubescene.scheduler import (
 )
 from kubescene.scheduler.adding import with_plugin
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import Instrument
 from measuring import Figures, Span, alone, peak_mb, row, start
+from throughput import NodesReady
 
 NODES, PODS = 5_000, 10_000
 QUICK_NODES, QUICK_PODS = 200, 400
@@ -59,15 +58,6 @@ class FreeNodesDeclared(FreeNodes):
 
 
 PLUGINS: dict[str, type] = {each.name: each for each in (NodeNumber, FreeNodes, FreeNodesDeclared)}
-
-
-class NodesReady(Instrument):
-    """Notes when the first step, in which the nodes come, is over."""
-
-    at: Span | None = None
-
-    def step_finished(self, step: ScenarioStep) -> None:
-        self.at = self.at or Span(time.perf_counter(), time.process_time())
 
 
 def scenario(nodes: int, pods: int, classes: int) -> kubescene.ScenarioBuilder:
