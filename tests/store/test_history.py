@@ -83,6 +83,24 @@ def test_large_objects_that_change_often_are_bounded_by_bytes() -> None:
     assert revisions(store.history.since(0, [PODS])) == [1]
 
 
+def test_what_is_forgotten_is_what_exact_sizes_say() -> None:
+    """They are measured late, when there may be too many bytes: nobody sees a difference."""
+    store, heard, expected = Store(window=12), list[Change](), 0
+    store.history = History(window=12, most_bytes=3000)
+    store.subscribe(heard.append, [DEPLOYMENTS])
+    record = store.create(DEPLOYMENTS, named("a", spec={"text": "x" * 900}, status={}))
+    for n in range(60):
+        size = 40 * n if n % 20 < 15 else 1100
+        record = store.update(
+            DEPLOYMENTS, {**store.decoded(record), "status": {"text": f"{n}" + "y" * size}}
+        )
+        kept = [each for each in heard if each.revision > expected]
+        while len(kept) > 12 or sum(each.kept_alive() for each in kept) > 3000:
+            expected = kept.pop(0).revision
+        assert store.history.compacted_of(DEPLOYMENTS) == expected
+    assert expected
+
+
 def test_a_change_counts_for_what_it_alone_keeps_alive() -> None:
     store = Store()
     heard: list[Change] = []

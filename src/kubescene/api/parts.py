@@ -9,6 +9,7 @@ other parts of a pod as they were, and a thousand pods of one template have one 
 status.
 """
 
+import re
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeAlias
@@ -28,6 +29,8 @@ _STATUS = b',"status":{'
 _POD_MEMBERS = 4
 _NOMINATION = b'"nominatedNodeName"'
 _LAST_NOMINATION = b',"nominatedNodeName":"'
+_GENERATION = re.compile(rb'"generation":(\d+)')
+"""Nothing else in metadata is called so and is a number."""
 _OPENINGS = {"spec": b',"spec":', "status": b',"status":'}
 
 
@@ -179,9 +182,19 @@ def _is_pod(members: list[bytes]) -> bool:
     return is_all and members[0].startswith(_SPEC) and members[2].startswith(_STATUS)
 
 
+def generation_part(sections: Sections) -> bytes:
+    """The generation that metadata tell, as it is written there; empty if they tell none."""
+    found = _GENERATION.search(sections.metadata)
+    return b"" if found is None else found[1]
+
+
 def pod_node(name: str) -> bytes:
     """The rest of a spec that ends with this node."""
     return b',"nodeName":%b}' % orjson.dumps(name)
+
+
+assigned_node = lru_cache(PARTS_SHARED)(pod_node)
+"""The same, made once for each node that pods are bound to."""
 
 
 def pod_status(status: JsonObject) -> bytes:
@@ -239,11 +252,18 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
             if part is not its:
                 size += len(part)
         return size + sum(map(len, members[len(known) :])) if len(members) > len(known) else size
-    if other is None and isinstance(payload, Sections):
-        return len(payload.metadata) + sum(map(len, payload.members))
-    parts, others = parts_of(payload), () if other is None else parts_of(other)
+    if other is None:
+        return whole_size(payload)
+    parts, others = parts_of(payload), parts_of(other)
     unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
     return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))
+
+
+def whole_size(payload: Payload) -> int:
+    """The same where there is nothing to share parts with."""
+    if isinstance(payload, Sections):
+        return len(payload.metadata) + sum(map(len, payload.members))
+    return sum(map(part_size, parts_of(payload)))
 
 
 def parts_of(payload: Payload) -> tuple[Part, ...]:

@@ -28,6 +28,7 @@ from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
 from kubescene.client.waking import waking, waking_for_all
 from kubescene.registry import Registry
+from kubescene.registry.binding import binding_to
 from kubescene.types import JsonObject
 
 OWNER_INDEX = "owner"
@@ -153,11 +154,10 @@ class DirectClient:
         uid: str = "",
         annotations: Mapping[str, str] | None = None,
     ) -> Record:
-        body: JsonObject = {"target": {"kind": "Node", "name": node}}
-        if uid:
-            body["metadata"] = {"uid": uid}
-        if annotations:
-            body["metadata"] = {**body.get("metadata", {}), "annotations": dict(annotations)}
+        if not annotations:
+            return self._registry.assign(self._actor, pod.namespace, pod.name, node, uid=uid)
+        body = binding_to(node, uid)
+        body["metadata"] = {**body.get("metadata", {}), "annotations": dict(annotations)}
         return self._registry.bind(self._actor, pod.namespace, pod.name, body)
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:

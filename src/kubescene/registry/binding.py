@@ -9,11 +9,11 @@ import orjson
 
 from kubescene.api.parts import (
     UNPLACED,
+    PodSections,
     Sections,
+    assigned_node,
     metadata_of,
     part_mentions,
-    pod_members,
-    pod_node,
     pod_status,
     split_nomination,
     status_of,
@@ -30,6 +30,7 @@ NODES = GroupResource("", "nodes")
 # E-9
 STATUSES_KEPT = 512
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_TOPOLOGY = frozenset(TOPOLOGY_LABELS)
 
 
 def target_node(body: JsonObject, pod: JsonObject) -> str:
@@ -88,9 +89,17 @@ def bound_status(status: JsonObject, now: str) -> JsonObject:
 def topology_labels(node: str, store: Store) -> dict[str, str]:
     """Zone and region of a node, as pods on it carry them; nothing if there is no such node."""
     record = store.get(NODES, "", node)
-    if record is None:
+    if record is None or _TOPOLOGY.isdisjoint(record.labels):
         return {}
     return {key: record.labels[key] for key in TOPOLOGY_LABELS if key in record.labels}
+
+
+def binding_to(node: str, uid: str = "") -> JsonObject:
+    """The Binding of a pod, of that one alone which has the ``uid`` if it is given."""
+    body: JsonObject = {"target": {"kind": "Node", "name": node}}
+    if uid:
+        body["metadata"] = {"uid": uid}
+    return body
 
 
 class Bindings:
@@ -102,18 +111,21 @@ class Bindings:
 
     def are_quick(self, pod: Record, body: JsonObject) -> bool:
         """Whether the pod may be assigned, and gets nothing but a node; it may not know."""
-        members = pod_members(pod.payload)
-        if members is None or members[1] != UNPLACED or pod.node or pod.deleting:
+        return self.may_be_assigned(pod) and brings_node_alone(body, pod)
+
+    def may_be_assigned(self, pod: Record) -> bool:
+        """Whether a pod is known to wait for a node, and for nothing else."""
+        payload = pod.payload
+        if type(payload) is not PodSections or pod.node or pod.deleting:
             return False
-        if part_mentions(members[0], b'"schedulingGates"'):
-            return False
-        return brings_node_alone(body, pod)
+        spec, node, _, _ = payload.members
+        return node == UNPLACED and not part_mentions(spec, b'"schedulingGates"')
 
     def bind(self, pod: Record, node: str, now: str) -> Record:
-        """Assign a pod for which `are_quick` was true."""
+        """Assign a pod for which `may_be_assigned` was true."""
         assert isinstance(pod.payload, Sections)
         spec, _, status, end = pod.payload.members
-        members = (spec, self._store.shared(pod_node(node)), self._status(status, now), end)
+        members = (spec, assigned_node(node), self._status(status, now), end)
         labels = topology_labels(node, self._store)
         if not labels:
             return self._store.rewrite(pod, members, node=node, phase=pod.phase)
@@ -129,6 +141,9 @@ class Bindings:
         )
 
     def _status(self, status: bytes, now: str) -> bytes:
+        bound = self._statuses.get((status, now))
+        if bound is not None:
+            return bound
         if (split := split_nomination(status)) is not None:
             status, _ = split  # A nomination ends with the binding, whatever it was.
         bound = self._statuses.get((status, now))

@@ -241,21 +241,54 @@ class Registry:
         resource_type = self.type_of(POD)
         current = self.record(resource_type, namespace, name)
         if not options.dry_run and self._bindings.are_quick(current, target):
-            node = target["target"]["name"]
-            self.gate.before_write(actor, resource_type, "binding", name)
-            record = self._bindings.bind(current, node, format_time(self.clock.now()))
-        else:
-            old = self.store.decoded(current)
-            node = binding.target_node(target, old)
-            bound = binding.bound(old, target, node, self.store, self.clock)
-            if options.dry_run:
-                return self._unstored(resource_type, bound)
-            self.gate.before_write(actor, resource_type, "binding", name)
-            record = self.store.update(resource_type.group_resource, bound)
-        body, merge = {"spec": {"nodeName": node}}, PatchType.MERGE
-        request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
-        self.tell(request, record, current)
+            return self._assign(actor, resource_type, current, target["target"]["name"], options)
+        old = self.store.decoded(current)
+        node = binding.target_node(target, old)
+        bound = binding.bound(old, target, node, self.store, self.clock)
+        if options.dry_run:
+            return self._unstored(resource_type, bound)
+        self.gate.before_write(actor, resource_type, "binding", name)
+        record = self.store.update(resource_type.group_resource, bound)
+        self._tell_bound(actor, resource_type, record, current, options)
         return record
+
+    def assign(
+        self, actor: Actor, namespace: str, name: str, node: str, *, uid: str = ""
+    ) -> Record:
+        """Bind a pod to a node, and no more: for those who have no Binding to send."""
+        resource_type = self.scheme.of(POD)
+        current = self.record(resource_type, namespace, name)
+        is_meant = not uid or uid == current.uid
+        if is_meant and node and self._bindings.may_be_assigned(current):
+            return self._assign(actor, resource_type, current, node, NO_OPTIONS)
+        return self.bind(actor, namespace, name, binding.binding_to(node, uid))
+
+    def _assign(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        current: Record,
+        node: str,
+        options: WriteOptions,
+    ) -> Record:
+        """Give a node to a pod that gets nothing else and may have it."""
+        self.gate.before_write(actor, resource_type, "binding", current.name)
+        record = self._bindings.bind(current, node, format_time(self.clock.now()))
+        self._tell_bound(actor, resource_type, record, current, options)
+        return record
+
+    def _tell_bound(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        record: Record,
+        previous: Record,
+        options: WriteOptions,
+    ) -> None:
+        if self.instruments.object_written:
+            body, merge = {"spec": {"nodeName": record.node}}, PatchType.MERGE
+            request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
+            self.tell(request, record, previous)
 
     def _bind_named(
         self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions

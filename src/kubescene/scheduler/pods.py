@@ -25,6 +25,7 @@ from kubescene.api.changes import Change
 from kubescene.api.parts import (
     LONGEST_SHARED,
     Sections,
+    generation_part,
     pod_members,
     spec_part,
     split_nomination,
@@ -52,8 +53,6 @@ NAMES = b'"claimName":'
 _NAMELESS = b'"claimName":"*"'
 _CLAIM_NAME = re.compile(rb'"claimName":"([^"\\]*)"')
 """Within a text quotes are escaped, so it is a member wherever it stands."""
-_GENERATION = re.compile(rb'"generation":(\d+)')
-"""Nothing else in metadata is called so and is a number."""
 _CLAIM = "persistentVolumeClaim"
 
 T = TypeVar("T")
@@ -501,8 +500,7 @@ class PodInfo:
         """That of its metadata; 0 if there is none."""
         payload = self.record.payload
         if isinstance(payload, Sections):
-            found = _GENERATION.search(payload.metadata)
-            return 0 if found is None else int(found[1])
+            return int(generation_part(payload) or 0)
         return self.object["metadata"].get("generation") or 0
 
     @property

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from kubescene.api.changes import Change, Decoder
+from kubescene.api.parts import whole_size
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 
@@ -27,20 +28,39 @@ Changes: TypeAlias = list[Change]
 
 
 class Log:
-    """The changes of one resource in order of revision."""
+    """The changes of one resource in order of revision.
 
-    __slots__ = ("bytes", "changes", "compacted", "newest", "sizes")
+    How many bytes each keeps alive is measured only when there might be too many of them: until
+    then a change counts as if it shared nothing with the one after it.
+    """
+
+    __slots__ = ("at_most", "bytes", "changes", "compacted", "newest", "sizes")
 
     def __init__(self, compacted: int) -> None:
         self.newest = compacted
         self.changes: deque[Change] = deque()
         self.sizes: deque[int] = deque()
+        """Of the oldest changes, as far as they were measured."""
         self.compacted = compacted
         self.bytes = 0
+        """The sum of these sizes."""
+        self.at_most = 0
+        """The bytes of all changes, or more."""
+
+    def measure(self) -> None:
+        """Find out how many bytes there are."""
+        for change in islice(self.changes, len(self.sizes), None):
+            size = change.kept_alive()
+            self.sizes.append(size)
+            self.bytes += size
+        self.at_most = self.bytes
 
     def forget(self) -> None:
         self.compacted = self.changes.popleft().revision
-        self.bytes -= self.sizes.popleft()
+        if self.sizes:
+            size = self.sizes.popleft()
+            self.bytes -= size
+            self.at_most -= size
 
     def since(self, revision: int) -> Iterable[Change]:
         return islice(self.changes, bisect_right(self.changes, revision, key=_REVISION), None)
@@ -84,16 +104,17 @@ class History:
         return tuple(self._logs)
 
     def append(self, change: Change) -> None:
-        resource = change.record.resource
-        log = self._logs.get(resource)
+        record, previous = change.record, change.previous
+        log = self._logs.get(record.resource)
         if log is None:
-            log = self._logs[resource] = Log(self._floor)
-        size = change.kept_alive()
+            log = self._logs[record.resource] = Log(self._floor)
         log.changes.append(change)
-        log.newest = change.record.revision
-        log.sizes.append(size)
-        log.bytes += size
-        while len(log.changes) > self.window or log.bytes > self._most_bytes:
+        log.newest = record.revision
+        if previous is not None:
+            log.at_most += whole_size(previous.payload)
+            if log.at_most > self._most_bytes:
+                log.measure()
+        while len(log.changes) > self.window or log.at_most > self._most_bytes:
             log.forget()
 
     def begin_at(self, revision: int) -> None:
@@ -120,4 +141,5 @@ class History:
             twin.changes.extend([change.read_by(decoder) for change in log.changes])
             twin.sizes.extend(log.sizes)
             twin.bytes = log.bytes
+            twin.at_most = log.at_most
         return copy
