@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from kubescene.actors import Role
+from kubescene.actors import ENGINE, Role
+from kubescene.api.kinds import NODE, POD
+from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
@@ -61,6 +63,51 @@ def test_an_assigned_pod_runs_and_is_ready() -> None:
     }
     (status,) = pod["status"]["containerStatuses"]
     assert (status["name"], status["ready"], status["restartCount"]) == ("main", True, 0)
+
+
+def assigned(*names: str) -> Cluster:
+    """A world whose kubelet has pods to start, all of them at once."""
+    cluster = world()
+    cluster.create(make_node("n"))
+    cluster.settle()
+    for name in names:
+        cluster.create(make_pod(name).cpu("2" if name == "larger" else "1"))
+        for image in ("another", "registry.k8s.io/pause:3.10") if name == "edited-twice" else ():
+            cluster.patch(
+                "pods", name, {"spec": {"containers": [{"name": "main", "image": image}]}}
+            )
+        cluster.client(ENGINE).bind(ObjectRef(POD, name, "default"), "n")
+    return cluster.settle()
+
+
+def test_what_starts_like_another_has_the_status_that_it_would_have_alone() -> None:
+    names = ("plain", "alike", "larger", "edited-twice", "also-alike")
+    together = assigned(*names)
+    for name in names:
+        status = assigned(name).get("pods", name)["status"]
+        assert status["phase"] == "Running"
+        assert together.get("pods", name)["status"] == status
+
+
+@pytest.mark.parametrize("what", ["its node falls silent", "its node goes", "it is deleted"])
+def test_a_pod_does_not_start_if_something_happens_before_its_kubelet_gets_to_it(what: str) -> None:
+    cluster = assigned("first")
+    cluster.create(make_node("m"))
+    cluster.create(make_pod("a").cpu("1"))
+    cluster.settle()
+    engine = cluster.client(ENGINE)
+    engine.bind(ObjectRef(POD, "a", "default"), "m")
+    if what == "its node falls silent":
+        unheard = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+        engine.patch(ObjectRef(NODE, "m"), unheard, subresource="status")
+    elif what == "its node goes":
+        cluster.delete("nodes", "m")
+    else:
+        cluster.delete("pods", "a")
+    cluster.settle()
+    assert phase(cluster, "first") == "Running"
+    changes = [it for it in cluster.store.history.since(0) if it.record.name == "a"]
+    assert {change.record.phase for change in changes} == {"Pending"}
 
 
 def test_an_unassigned_pod_is_left_alone() -> None:

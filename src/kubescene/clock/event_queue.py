@@ -152,6 +152,8 @@ class EventQueue:
         something added since the call, or the second turn of a source, would come next, it
         returns and leaves that to the next call. So calling it until it returns 0 keeps the order.
         """
+        if not self._waiting and not self._sources:
+            return 0
         now, newest, ran = self.clock.now(), self._sequence, 0
         had_turn: list[EventSource] = []
         while (due := self.peek()) is not None and due <= now:

@@ -12,6 +12,7 @@ run, in a served world (`ServingCrank`) it is logged and the controller tries ag
 
 import logging
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from kubescene.client.interfaces import Watcher
@@ -23,6 +24,7 @@ from kubescene.control.timers import Timers
 FIRST_RETRY = 5 * MILLISECOND
 LAST_RETRY = 16 * SECOND
 
+_AWAKE = attrgetter("awake")
 _log = logging.getLogger(__name__)
 
 
@@ -135,7 +137,7 @@ class Crank:
     def round(self, slots: Sequence[Slot], patience: Patience) -> bool:
         """One turn for each slot that is awake, or what is due now. False: all is at rest."""
         wrote: list[str] = []
-        turned = [slot.name for slot in slots if slot.awake and self._turn(slot, wrote)]
+        turned = [slot.name for slot in filter(_AWAKE, slots) if self._turn(slot, wrote)]
         if not turned and not self._run_due():
             return False
         patience.spend(turned, wrote)

@@ -10,17 +10,18 @@ nothing starts, stops or becomes ready there. One that is ``False`` is heard: it
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import ADDED, DELETED, Change
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
 from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.parts import PodSections, generation_part
 from kubescene.api.records import Record, same_metadata
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.traits import DELETING, PLACED
@@ -38,6 +39,7 @@ from kubescene.controllers.kubelet_notices import started, stopping
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.recording import Notice
 from kubescene.timeline.significance import KUBELET
 from kubescene.types import JsonObject
 
@@ -79,6 +81,8 @@ class KubeletReconciler:
         self._ready_nodes = ReadyNodes()
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
+        self._to_start: dict[ObjectKey, Record] = {}
+        """Pods that have come to their node, and nothing has happened to them since."""
         self._nodes: set[str] = set()
         self._silent: set[str] = set()
 
@@ -86,6 +90,8 @@ class KubeletReconciler:
         record = change.record
         if record.resource.resource == "nodes":
             return self._observe_node(change)
+        if self._to_start:
+            self._to_start.pop(key_of(record), None)
         if change.type is DELETED:
             return ()
         if self._talks and is_marked(change):
@@ -93,10 +99,14 @@ class KubeletReconciler:
         if record.node in self._silent:
             self._waiting.setdefault(record.node, {}).setdefault(key_of(record))
             return ()
-        has_work = record.node and (
-            record.phase == PENDING or record.deleting or is_respecified(change)
-        )
-        return (key_of(record),) if has_work else ()
+        if not record.node:
+            return ()
+        if record.phase == PENDING:
+            key = key_of(record)
+            if not record.deleting:
+                self._to_start[key] = record
+            return (key,)
+        return (key_of(record),) if record.deleting or is_respecified(change) else ()
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         name = change.record.name
@@ -119,6 +129,9 @@ class KubeletReconciler:
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         if not key.namespace:
             return self._node(key, reader, now)
+        record = self._to_start.pop(key, None)
+        if record is not None and (plan := self._start_alike(key, record, now)) is not None:
+            return plan
         pod = reader.find(ObjectRef(POD, key.name, key.namespace))
         if pod is None or not pod["spec"].get("nodeName"):
             # Gone, or another pod of the same name that no kubelet has yet.
@@ -131,7 +144,7 @@ class KubeletReconciler:
             plan = self._stop(pod, now)
             return replace(plan, notices=stopping(pod)) if self._is_to_stop(key) else plan
         if pod["status"].get("phase") == PENDING:
-            return self._start(key, pod, reader, now)
+            return self._start(key, pod, reader, now, record)
         return self._go_on(pod, now)
 
     def _is_to_stop(self, key: ObjectKey) -> bool:
@@ -160,7 +173,17 @@ class KubeletReconciler:
         patch = options.blueprint.body
         return Plan((Patch(ref, patch, subresource="status", options=options),))
 
-    def _start(self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int) -> Plan:
+    def _start_alike(self, key: ObjectKey, record: Record, now: int) -> Plan | None:
+        """Start a pod whose like was started at this instant: it need not be read."""
+        is_heard = record.node in self._nodes and record.node not in self._silent
+        if not is_heard or self._delays.start or self._talks:
+            return None
+        options = self._statuses.of_alike(record, format_time(now))
+        return None if options is None else self._running(key, options)
+
+    def _start(
+        self, key: ObjectKey, pod: JsonObject, reader: Reader, now: int, record: Record | None
+    ) -> Plan:
         node = pod["spec"]["nodeName"]
         if node not in self._nodes and reader.find(ObjectRef(NODE, node)) is None:
             # A pod may be assigned before its node exists: it starts when the node comes.
@@ -171,11 +194,17 @@ class KubeletReconciler:
             return Plan(requeue_after=wait)
         ready = self._delays.ready == 0
         options = self._statuses.of(pod, format_time(now), ready=ready)
+        if record is not None and pod["metadata"]["resourceVersion"] == str(record.revision):
+            self._statuses.keep(record, format_time(now), options)
+        return self._running(key, options, started(pod) if self._talks else ())
+
+    def _running(
+        self, key: ObjectKey, options: WriteOptions, notices: Sequence[Notice] = ()
+    ) -> Plan:
         assert options.blueprint is not None
         ref, patch = ObjectRef(POD, key.name, key.namespace), options.blueprint.body
         write = Patch(ref, patch, subresource="status", options=options)
-        again = None if ready else self._delays.ready
-        return Plan((write,), again, started(pod) if self._talks else ())
+        return Plan((write,), self._delays.ready or None, notices)
 
     def _go_on(self, pod: JsonObject, now: int) -> Plan:
         """A pod that runs: grant what it asks for now, and make it ready when it is time."""
@@ -329,6 +358,8 @@ class RunningStatuses:
     def __init__(self) -> None:
         self._known: OrderedDict[int, RunningStatus] = OrderedDict()
         self._alike: OrderedDict[tuple[object, ...], WriteOptions] = OrderedDict()
+        self._by_parts: dict[tuple[bytes, bytes, bytes], WriteOptions] = {}
+        self._by_parts_at = ""
 
     def of(self, pod: JsonObject, now: str, *, ready: bool) -> WriteOptions:
         """Options whose blueprint is the patch that says that the pod runs."""
@@ -344,6 +375,21 @@ class RunningStatuses:
             self._known.popitem(last=False)
         return options
 
+    def of_alike(self, record: Record, now: str) -> WriteOptions | None:
+        """The same for a pod that has the parts of one for which it was kept; else None."""
+        if now != self._by_parts_at:
+            return None
+        parts = parts_of_status(record)
+        return None if parts is None else self._by_parts.get(parts)
+
+    def keep(self, record: Record, now: str, options: WriteOptions) -> None:
+        """Remember what was made of a pod for those with the same parts, at this instant."""
+        if now != self._by_parts_at or len(self._by_parts) >= STATUSES_KEPT:
+            self._by_parts.clear()
+            self._by_parts_at = now
+        if (parts := parts_of_status(record)) is not None:
+            self._by_parts[parts] = options
+
     def _of_alike(self, pod: JsonObject, made_from: tuple[object, ...]) -> WriteOptions:
         """The same for pods whose specs differ, but not in their containers."""
         found = self._alike.get(made_from)
@@ -354,6 +400,17 @@ class RunningStatuses:
             if len(self._alike) > STATUSES_KEPT:
                 self._alike.popitem(last=False)
         return found
+
+
+def parts_of_status(record: Record) -> tuple[bytes, bytes, bytes] | None:
+    """The parts of a pod that the status depends on which it runs with: spec, status, generation.
+
+    None if it is not encoded in such parts.
+    """
+    payload = record.payload
+    if type(payload) is not PodSections:
+        return None
+    return payload.members[0], payload.members[2], generation_part(payload)
 
 
 class RunningStatus(Struct, frozen=True):

@@ -6,7 +6,6 @@ runtime makes the writes and comes back when they have changed something.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -77,8 +76,7 @@ Write = Create | Update | Patch | Scale | Evict | Delete
 """One request. Its ``notice`` is told once it has been accepted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What to do now, in order, and after how many nanoseconds to look again (None: when told).
 
     ``notices`` are told in any case, before the writes; those of single writes when these are made.

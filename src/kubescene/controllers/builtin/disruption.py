@@ -5,9 +5,9 @@ it stays until it is seen to go or two minutes have passed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.disruption_budgets import (

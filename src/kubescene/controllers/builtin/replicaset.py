@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kubescene.api.blueprints import Blueprint
 from kubescene.api.changes import ADDED, DELETED, MODIFIED, Change
