@@ -2,8 +2,8 @@
 
 A file holds one object ``kind: TrafficRun``. Single fields can be set from outside
 (``--set spec.replicas.initial=3``) before it is checked: values are read as YAML, items of lists
-are counted from 0 (``autoscalers.0`` or ``autoscalers[0]``), and a path that leads nowhere is a fault
-like any other.
+are counted from 0 (``autoscalers.0`` or ``autoscalers[0]``), and a path that leads nowhere is a
+fault like any other.
 """
 
 import re
