@@ -99,9 +99,15 @@ WRONG: dict[str, tuple[dict[str, str], list[str], str]] = {
     "infinity": ({"usage.csv": "time,cpu\nInfinity,1\n"}, [], "usage.csv:2: time: 'Infinity'"),
     "nan": ({"usage.csv": "time,cpu\n0,NaN\n"}, [], "usage.csv:2: cpu: 'NaN' is not an amount"),
     "negative": ({"usage.csv": "time,cpu\n0,-1\n"}, [], "usage.csv:2: cpu: -1 is negative"),
-    "empty": ({"usage.csv": "time,cpu\n"}, [], "usage: there are no samples"),
-    "unmeasured": ({"usage.csv": "time,cpu\n0,\n"}, [], "usage[0].cpu: missing"),
-    "column": ({"usage.csv": "time,memory\n0,1\n"}, [], "usage[0].cpu: missing; the sample has"),
+    "empty": ({"usage.csv": "time,cpu\n"}, [], "usage.csv: there are no samples"),
+    "order": ({"usage.csv": "time,cpu\n5,1\n4,1\n"}, [], "usage.csv:3: time: before the line"),
+    "same": ({"usage.csv": "time,cpu\n5,1\n5,1\n"}, [], "usage.csv:3: time: the same as in"),
+    "unmeasured": ({"usage.csv": "time,cpu\n0,\n"}, [], "usage.csv:2: cpu: missing"),
+    "column": (
+        {"usage.csv": "time,memory\n0,1\n"},
+        [],
+        "usage.csv:2: cpu: missing; the sample has",
+    ),
     "too long": ({"usage.csv": "time,cpu\n0,1\n1e9,1\n"}, [], "66,666,667 passes"),
 }
 

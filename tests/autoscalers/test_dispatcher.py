@@ -206,6 +206,35 @@ def test_an_answer_that_is_no_response(capability: Capability) -> None:
         ask(1)
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"rec": None}, "rec is None, not a tuple of recommendations"),
+        ({"evict": "replica-1"}, "evict is 'replica-1', not a tuple of names of pods"),
+        ({"evict": (1,)}, "not a tuple of names"),
+        ({"resize": None}, "resize is None, not a tuple of names of pods"),
+        ({"reason": None}, "reason is None, not a text"),
+        ({"reason": "\ud800"}, "cannot be written as JSON"),
+        ({"details": None}, "details is None, not a dictionary"),
+        ({"details": {"seen": 1j}}, "cannot be written as JSON"),
+    ],
+    ids=str,
+)
+def test_an_answer_that_no_result_could_hold(fields: dict[str, Any], told: str) -> None:
+    answer = VerticalRecommendationResponse(**fields)
+    partition = Dispatcher([Noting("one", VERTICAL, answer=answer)]).partition([Autoscaler("one")])
+    with pytest.raises(AutoscalerError, match=told):
+        partition.vertical(1)
+
+
+@pytest.mark.parametrize("fields", [{"reason": 3}, {"details": {"seen": 1j}}], ids=str)
+def test_words_that_no_result_could_hold(fields: dict[str, Any]) -> None:
+    answer = HorizontalRecommendationResponse(1, **fields)
+    plugin = Noting("one", HORIZONTAL, answer=answer)
+    with pytest.raises(AutoscalerError, match="'one' at HorizontalRecommendation: "):
+        Dispatcher([plugin]).partition([Autoscaler("one")]).horizontal(1)
+
+
 class Typeless(AutoscalerPlugin):
     capabilities = frozenset({Capability.EVENT})
 

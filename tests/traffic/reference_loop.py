@@ -78,6 +78,7 @@ class ReferenceProcessor:
     def resize(self, capacity: int, now: int) -> None:
         self.run(now)
         self.advance(now)
+        self.work = min([self.work, *(job.tag for job in self.jobs if job.tag is not None)])
         self.capacity = capacity
 
 

@@ -169,6 +169,10 @@ def test_recorded_arrivals_are_replayed_in_order(tmp_path: Path) -> None:
         ("0,1\n1\n", r"rates.csv:2: a row needs two columns"),
         ("0,x\n", r"rates.csv:1: 'x' is not a number"),
         ("time,rps\n", r"piecewise.file: rates.csv has no rows"),
+        ("rps,time\n1,2\n", r"rates.csv:1: the column time has to be the first"),
+        ("1m,2\n", r"rates.csv:1: '1m' is not a number"),
+        ("12:00,five\n", r"rates.csv:1: '12:00' is not a number"),
+        ("O,1\n", r"rates.csv:1: 'O' is not a number"),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, text: str, told: str) -> None:

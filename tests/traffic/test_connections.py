@@ -90,6 +90,15 @@ def test_ties_go_on_after_the_last_target_also_when_one_leaves() -> None:
     assert router.divide(Batch([30, 40], 2, None), 2).places.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("kind", [InOrderSlot, AnyOrderSlot])
+def test_who_ends_at_the_instant_of_a_resize_does_not_leave_before_it(kind: type[Slot]) -> None:
+    slot = kind(1, Service(14_500), 0, 4000, 0)  # type: ignore[call-arg]
+    slot.admit(0, 14_500)
+    assert slot.leave(4) == []
+    slot.resize(1, 4)
+    assert slot.leave(NEVER) == [4]
+
+
 def left_slot(slot: Slot, seed: int) -> list[int]:
     """When those who came at random instants left a slot that is resized once."""
     stream, now, over = Stream(seed), 0, []

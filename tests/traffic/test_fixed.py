@@ -5,7 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kubescene.autoscalers import EventType, MetricType, Pod, VerticalRecommendationResponse
+from kubescene.autoscalers import (
+    EventType,
+    HorizontalRecommendationRequest,
+    HorizontalRecommendationResponse,
+    MetricType,
+    Pod,
+    VerticalRecommendationResponse,
+)
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.traffic import Outcome, TrafficResult, TrafficSpec, run
@@ -121,6 +128,45 @@ def test_a_resize_in_place_changes_the_speed_at_once() -> None:
         EventType.CREATE,
         EventType.UPDATE,
     ]
+
+
+def test_the_utilization_of_a_window_is_of_the_size_in_it() -> None:
+    answer = VerticalRecommendationResponse(
+        cpu_between(0, 5000, 500).rec, evict=(), resize=("replica-1",)
+    )
+    request = {"cpuTime": "100ms", "ioTime": "0s"}
+    world = spec(traffic=steady(4, "even"), request=request, duration="61s")
+    result = run(world, [Scripted(None, {30: answer})])
+    assert [each.percent for each in result.utilizations] == pytest.approx([40, 40, 80, 80], 0.01)
+
+
+def test_a_run_that_fails_counts_no_cpu_that_draining_replicas_would_have_used() -> None:
+    class Failing(Scripted):
+        def horizontal_recommendation(
+            self, request: HorizontalRecommendationRequest
+        ) -> HorizontalRecommendationResponse:
+            if request.time_nanos > 4 * SECOND:
+                raise RuntimeError("no more")
+            return super().horizontal_recommendation(request)
+
+    request = {"cpuTime": "30s", "ioTime": "0s", "timeout": "never"}
+    asked = arriving("1s", request=request, **FAST)
+    result = run(asked, [Failing({0: 1, 4: 0})])
+    assert result.end == 6 * SECOND
+    assert result.requests.outcome.tolist() == [Outcome.OPEN]
+    assert result.summary.cpu_used_hours == pytest.approx(5 / 3600)
+
+
+def test_requests_that_are_refused_draw_their_routes_too() -> None:
+    """Request i has draw i, whoever is there: the number of replicas shifts nothing for others."""
+    asked = {"traffic": steady(20), "routing": "random", "horizontalInterval": "10s"}
+    delays = {"launchDelay": "0s", "initial": 4}
+    always = run(spec(replicas=delays, **asked))
+    gap = run(spec(replicas=delays, **asked), [Scripted({0: 4, 10: 0, 20: 4})])
+    after = always.requests.arrived >= 20 * SECOND
+    assert Outcome.REFUSED in gap.requests.outcome
+    first = int(gap.requests.replica[after].min()) - 1
+    assert ((gap.requests.replica - first)[after] == always.requests.replica[after]).all()
 
 
 @pytest.mark.parametrize("seconds", [0, 1])

@@ -39,6 +39,16 @@ def test_oracles_of_processor_sharing(options: dict[str, int]) -> None:
     assert ends(service._replace(demand=1000), 300, [0, 1, 5]) == [6, 8, 10]
 
 
+@pytest.mark.parametrize("options", [{}, {"drawn": True}, {"ceiling": 5000}], ids=str)
+def test_who_ends_as_it_is_resized_does_not_end_before_that(options: dict[str, int]) -> None:
+    # At 4 ns the first has got 16,000, which is more than it wanted; one CPU is left of 4,000.
+    cpu = processor_of(Service(14_500, **options), 4000, 0)  # type: ignore[arg-type]
+    assert cpu.serve([0], [0], [14_500], 4).instants == []
+    cpu.resize(1, 4)
+    assert cpu.serve([], [], None, NEVER).instants == [4]
+    assert cpu.used(9) == 16_000
+
+
 def test_a_deadline_cancels_and_says_so() -> None:
     cpu = processor_of(Service(DEMAND, timeout=15 * MILLISECOND), 1000, 0)
     served = cpu.serve(ms(0, 4, 30), [7, 8, 9], None, NEVER)

@@ -67,10 +67,11 @@ def document(**spec: Any) -> dict[str, Any]:
         ({"mode": "x"}, "spec.mode: Invalid enum value 'x': known are fixed, faithful"),
         ({"replicas": {"count": 1}}, "spec.replicas.count: there is no such field"),
         ({"replicas": {"initial": -1}}, "spec.replicas.initial: must be from 0"),
-        ({"replicas": {"cpu": "0"}}, "spec.replicas.cpu: must be at least 1m"),
+        ({"replicas": {"cpu": "0"}}, "spec.replicas.cpu: must be from 1m to 2147483647m, not 0"),
+        ({"replicas": {"cpu": "1Gi"}}, "spec.replicas.cpu: must be from 1m"),
         ({"replicas": {"cpu": "fast"}}, "spec.replicas.cpu: must be a quantity such as 500m"),
         ({"replicas": {"cpu": "-1"}}, "spec.replicas.cpu: must not be negative"),
-        ({"replicas": {"limit": -1}}, "spec.replicas.limit: must not be negative"),
+        ({"replicas": {"limit": -1}}, "spec.replicas.limit: must be from 0 to 2147483647"),
         ({"replicas": {"memory": {"base": True}}}, "spec.replicas.memory.base: must be a quantity"),
         ({"traffic": {"pattern": "waves"}}, "spec.traffic.pattern: Invalid enum value 'waves'"),
         ({"traffic": {"ramp": {}}}, "spec.traffic.ramp: does not go with the pattern step"),
@@ -191,9 +192,10 @@ def test_what_is_written_out_is_read_as_the_same(path: Path) -> None:
     assert run_of(to_object(asked)) == asked
 
 
-def test_settings_reach_any_field() -> None:
+@pytest.mark.parametrize("first", ["autoscalers.0", "autoscalers[0]"])
+def test_settings_reach_any_field(first: str) -> None:
     text = (EXAMPLES[0].parent / "step.yaml").read_bytes()
-    hpa = "spec.autoscalers.0.object.spec.maxReplicas"
+    hpa = f"spec.{first}.object.spec.maxReplicas"
     asked = parse_run(text, "x", ["spec.seed=7", "spec.replicas.cpu=500m", f"{hpa}=3"])
     assert (asked.spec.seed, asked.spec.replicas.cpu) == (7, 500)
     assert asked.spec.autoscalers[0].object is not None
@@ -207,6 +209,7 @@ def test_settings_reach_any_field() -> None:
         ("=1", "must be written as path=value"),
         ("spec.sed=1", "spec.sed: there is no such field"),
         ("spec.autoscalers.7.type=x", "there is no '7' on that way"),
+        ("spec.autoscalers[7].type=x", "there is no '7' on that way"),
         ("kind.x=1", "there is no 'x' on that way"),
         ("spec.seed=[", "--set: 'spec.seed=\\['"),
     ],

@@ -14,7 +14,9 @@ by the types of its objects and gets a `Partition`, which keeps the order that a
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+
+import msgspec
 
 from kubescene.autoscalers.interfaces import (
     Autoscaler,
@@ -36,6 +38,8 @@ from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError
 MOST_REPLICAS = (1 << 31) - 1
 MOST_RESOURCES = (1 << 63) - 1
 A = TypeVar("A")
+Explained: TypeAlias = HorizontalRecommendationResponse | VerticalRecommendationResponse
+_encode = msgspec.json.Encoder().encode
 
 
 class Chosen(NamedTuple):
@@ -243,6 +247,7 @@ def checked_horizontal(
         raise _nonsense(chosen, name, f"the answer is no response but {answer!r}")
     if not _is_whole(answer.rec, MOST_REPLICAS):
         raise _nonsense(chosen, name, f"{answer.rec!r} is no number of pods")
+    _check_words(chosen, name, answer)
     return answer
 
 
@@ -251,6 +256,8 @@ def checked_vertical(
 ) -> VerticalRecommendationResponse:
     if not isinstance(answer, VerticalRecommendationResponse):
         raise _nonsense(chosen, name, f"the answer is no response but {answer!r}")
+    if not isinstance(answer.rec, tuple | list):
+        raise _nonsense(chosen, name, f"rec is {answer.rec!r}, not a tuple of recommendations")
     for each in answer.rec:
         if not isinstance(each, RecommendedPodResources):
             raise _nonsense(chosen, name, f"{each!r} is no recommendation")
@@ -259,7 +266,29 @@ def checked_vertical(
             if not _is_whole(value, MOST_RESOURCES):
                 told = f"{field} of {each.resource_name} is {value!r}, not an amount"
                 raise _nonsense(chosen, name, told)
+    for field in ("evict", "resize"):
+        names = getattr(answer, field)
+        if not _are_names(names) and not (field == "evict" and names is None):
+            raise _nonsense(chosen, name, f"{field} is {names!r}, not a tuple of names of pods")
+    _check_words(chosen, name, answer)
     return answer
+
+
+def _check_words(chosen: Chosen, name: str, answer: Explained) -> None:
+    """They are written into the results, where they have to be read again."""
+    if not isinstance(answer.reason, str):
+        raise _nonsense(chosen, name, f"reason is {answer.reason!r}, not a text")
+    if not isinstance(answer.details, dict):
+        raise _nonsense(chosen, name, f"details is {answer.details!r}, not a dictionary")
+    try:
+        _encode((answer.reason, answer.details))
+    except (TypeError, ValueError, RecursionError) as error:
+        told = f"reason and details cannot be written as JSON: {error}"
+        raise _nonsense(chosen, name, told) from error
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(each, str) for each in value)
 
 
 def _is_whole(value: Any, most: int) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -50,7 +51,7 @@ def back_tested(
 def _horizontal(hpa: Path, usage: Path, interval: str, options: Mapping[str, Any]) -> Shown:
     test = horizontal.back_test(
         _read(hpa, horizontal.accepted),
-        [_sample(row) for row in read_usage(usage)],
+        list(_pod_samples(_some(read_usage(usage), usage))),
         requests=_requests(options["--requests"]),
         replicas=options["--replicas"],
         interval=_duration("--interval", interval),
@@ -62,9 +63,7 @@ def _horizontal(hpa: Path, usage: Path, interval: str, options: Mapping[str, Any
 
 
 def _vertical(vpa: Path, usage: Path, interval: str) -> Shown:
-    samples = list(_container_samples(read_usage(usage)))
-    if not samples:
-        raise ConfigurationError(f"{usage}: there are no samples")
+    samples = list(_container_samples(_some(read_usage(usage), usage)))
     every = _duration("--interval", interval)
     test = vertical.back_test(_read(vpa, vertical.read_vpa), samples, every=every)
     return Shown(
@@ -83,19 +82,29 @@ def _read(path: Path, accepted: Callable[[str], A]) -> A:
         raise ConfigurationError(f"{path}: {error}") from error
 
 
-def _sample(row: UsageRow) -> horizontal.UsageSample:
-    for name, amount in row.amounts.items():
-        milli(amount, f"{row.where}: {name}")
-    return horizontal.UsageSample(row.time, row.amounts)
+def _some(rows: list[UsageRow], usage: Path) -> list[UsageRow]:
+    """The rows of a file, in order of time."""
+    if not rows:
+        raise ConfigurationError(f"{usage}: there are no samples")
+    for before, row in pairwise(rows):
+        if row.time < before.time:
+            raise ConfigurationError(f"{row.where}: time: before the line above; sort by time")
+    return rows
+
+
+def _pod_samples(rows: list[UsageRow]) -> Iterator[horizontal.UsageSample]:
+    """What all pods used together at one time after the other."""
+    for before, row in pairwise([None, *rows]):
+        assert row is not None
+        if before is not None and row.time == before.time:
+            raise ConfigurationError(f"{row.where}: time: the same as in the line above")
+        for name, amount in row.amounts.items():
+            milli(amount, f"{row.where}: {name}")
+        yield horizontal.UsageSample(row.time, row.amounts, row.where)
 
 
 def _container_samples(rows: list[UsageRow]) -> Iterator[vertical.UsageSample]:
-    last: Nanoseconds | None = None
-    for row in rows:
-        if last is not None and row.time < last:
-            raise ConfigurationError(f"{row.where}: time: before the line above; sort by time")
-        last = row.time
-        yield _container_sample(row)
+    return map(_container_sample, rows)
 
 
 def _container_sample(row: UsageRow) -> vertical.UsageSample:

@@ -131,7 +131,9 @@ class AnyOrderSlot(Slot):
         if self._lone >= 0:
             self._list_alone()
         if self._sharing:
-            self._work += (now - self._time) * self._speed // self._sharing
+            work = self._work + (now - self._time) * self._speed // self._sharing
+            self._next()
+            self._work = min(work, self._heap[0] >> NUMBER_BITS)
         self._time, self._capacity = now, capacity
         self._share(self._sharing)
 

@@ -21,7 +21,7 @@ from kubescene.traffic.spec import (
     TrafficSpec,
     UniformTraffic,
 )
-from kubescene.traffic.units import Duration, Memory
+from kubescene.traffic.units import Cpu, Duration, Memory
 
 LONGEST = 31 * DAY
 MOST_REPLICAS = 100_000
@@ -163,9 +163,9 @@ def _replica_faults(spec: TrafficSpec) -> Iterator[Fault]:
     if not 0 <= replicas.initial <= MOST_REPLICAS:
         yield "replicas.initial", f"must be from 0 to {MOST_REPLICAS}, not {replicas.initial}"
     if not 1 <= replicas.cpu < 1 << 31:
-        yield "replicas.cpu", f"must be at least 1m, not {replicas.cpu}"
+        yield "replicas.cpu", f"must be from 1m to {Cpu((1 << 31) - 1)}, not {replicas.cpu}"
     if not 0 <= replicas.limit < 1 << 31:
-        yield "replicas.limit", f"must not be negative, not {replicas.limit}"
+        yield "replicas.limit", f"must be from 0 to {(1 << 31) - 1}, not {replicas.limit}"
     if replicas.memory is not None and replicas.memory.limit:
         yield from _memory_faults(replicas.memory)
 

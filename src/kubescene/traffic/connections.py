@@ -37,6 +37,9 @@ class LeastConnections:
         del replicas
         return room
 
+    def refused(self, requests: int) -> None:
+        """Nobody was there, so nobody has them."""
+
     def joined(self, number: int, capacity: int, now: int) -> None:
         kind = InOrderSlot if self._service.in_order else AnyOrderSlot
         self._slots.append(kind(number, self._service, self._io, capacity, now))

@@ -209,8 +209,9 @@ class FixedWorld(World):
         self._deliver(tick.instant)
         if self._pipeline is not None:
             self._pipeline.tell_of_refused(tick.instant)
-        self.ask(tick, tick.instant)
+        # First of all: whoever is resized had another size until now.
         self._read_utilization(tick.instant)
+        self.ask(tick, tick.instant)
         self._schedule_next_tick()
 
     def _schedule_next_tick(self) -> None:

@@ -9,6 +9,7 @@ over, and failed when its timeout comes first.
 """
 
 from bisect import bisect_left
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from kubescene.clock import Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
 from kubescene.traffic.arrivals import REQUESTS_AT_ONCE, Arrivals
-from kubescene.traffic.kernels import NEVER, Served, Service
+from kubescene.traffic.kernels import NEVER, Processor, Served, Service
 from kubescene.traffic.processors import processor_of
 from kubescene.traffic.records import NO_REPLICA, Outcome, RequestColumns
 from kubescene.traffic.routing import Batch, Part, Router
@@ -32,6 +33,22 @@ class Drain(NamedTuple):
 
     drained_at: int
     killed: int
+
+
+class _Leaving(NamedTuple):
+    """A replica that leaves with requests inside, as it was then, and all it will have used."""
+
+    processor: Processor
+    until: int
+    used: int
+
+    def left_to_do(self, now: int) -> int:
+        """What of it comes after ``now``; only a run that ends before its time needs to know."""
+        if self.until <= now:
+            return 0
+        processor = deepcopy(self.processor)
+        processor.serve([], (), None, now)
+        return self.used - processor.used(now)
 
 
 class _Batch(NamedTuple):
@@ -62,7 +79,8 @@ class Flow:
         self._numbers = np.empty(0, dtype=np.int32)
         """Of the stations."""
         self.used_before = 0
-        """Work of stations that have left."""
+        """Work of stations that have left, up to their ends."""
+        self._leaving: list[_Leaving] = []
         self.refused = 0
         """How many requests found no station."""
         self._arrivals = arrivals
@@ -137,11 +155,16 @@ class Flow:
         self._keep([each for each in self.stations if each is not station])
         self._router.parted(station.number)
         cpu, end = station.processor, min(deadline, self.halt)
+        before = deepcopy(cpu) if cpu.held and end > now else None
         served = cpu.serve([], (), None, end)
         if served.rows:
             completed = self._write(served)
             station.last_end = max(station.last_end, int(completed.max()))
-        self.used_before += cpu.used(end)
+        used = cpu.used(end)
+        self.used_before += used
+        if before is not None:
+            self._leaving = [each for each in self._leaving if each.until > now]
+            self._leaving.append(_Leaving(before, end, used))
         inside = cpu.left()
         if not inside and station.last_end < end:
             return Drain(max(station.last_end, now), 0)
@@ -156,7 +179,8 @@ class Flow:
     def used(self, now: int) -> int:
         """Work done by all stations, those that left included, before ``now``."""
         self.advance(now)
-        return self.used_before + sum(each.processor.used(now) for each in self.stations)
+        done = self.used_before - sum(each.left_to_do(now) for each in self._leaving)
+        return done + sum(each.processor.used(now) for each in self.stations)
 
     # -- one batch -----------------------------------------------------------------------------
 
@@ -186,6 +210,7 @@ class Flow:
         self.columns.replica[here] = NO_REPLICA
         self.columns.completed[here] = self.columns.arrived[here]
         self.columns.outcome[here] = Outcome.REFUSED
+        self._router.refused(len(rows))
         self._demands(len(rows))
 
     def _demands(self, count: int) -> list[int] | None:

@@ -7,6 +7,7 @@ when ``work`` reaches its tag, ``work + d``. The rules, which make equal bytes o
 - at an event at t with n sharers, ``work += (t - last) * capacity // n``;
 - the next end of CPU is at ``t + ceil((tag - work) * n / capacity)``, and there ``work = tag``;
 - an idle CPU begins again with ``work = 0``;
+- a change of capacity comes before an end at the same instant, and does not put it off;
 - at one instant: end of CPU, then deadline, then arrival. A deadline takes the request out;
 - at most ``limit`` share, the others wait in order; each gets at most ``ceiling`` millicores.
 
@@ -97,6 +98,10 @@ class Processor:
         """The rows of those who are in it."""
         raise NotImplementedError
 
+    def least_tag(self) -> int:
+        """The tag of the next of the sharers to end; there must be one."""
+        raise NotImplementedError
+
     def used(self, now: int) -> int:
         """Work done so far. All that happens before ``now`` must have been served."""
         if self.service.ceiling:
@@ -118,7 +123,9 @@ class Processor:
         """Another capacity from ``now`` on. All that happens before must have been served."""
         self.spent = self.used(now)
         if self.sharing:
-            self.work += (now - self.time) * self.speed // self.sharing
+            work = self.work + (now - self.time) * self.speed // self.sharing
+            # Who ends at this very instant got no more than it wanted: it never ends in the past.
+            self.work = min(work, self.least_tag())
         self.time = self.since = now
         self.idle = 0
         self.capacity = capacity

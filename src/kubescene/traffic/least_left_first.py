@@ -39,6 +39,12 @@ class LeastLeftFirst(Processor):
     def left(self) -> list[int]:
         return [row for row, at in zip(self.rows, self.arrived, strict=True) if at != GONE]
 
+    def least_tag(self) -> int:
+        heap, arrived, base = self.heap, self.arrived, self.base
+        while arrived[(heap[0] & SEQUENCE_MASK) - base] < 0:
+            heappop(heap)
+        return heap[0] >> SEQUENCE_BITS
+
     def serve(
         self, arrivals: list[int], rows: Iterable[int], demands: list[int] | None, until: int
     ) -> Served:

@@ -1,8 +1,9 @@
 """Reading a TrafficRun: strict, with every fault naming its field.
 
 A file holds one object ``kind: TrafficRun``. Single fields can be set from outside
-(``--set spec.replicas.initial=3``) before it is checked: values are read as YAML, and a path that
-leads nowhere is a fault like any other.
+(``--set spec.replicas.initial=3``) before it is checked: values are read as YAML, items of lists
+are counted from 0 (``autoscalers.0`` or ``autoscalers[0]``), and a path that leads nowhere is a
+fault like any other.
 """
 
 import re
@@ -26,6 +27,8 @@ T = TypeVar("T")
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
 _NO_WORD = re.compile(r"Invalid enum value '(?P<word>.*)'")
+_ITEM = re.compile(r"\[(\d+)\]")
+"""An item of a list as messages write it; ``.0`` is the same."""
 
 
 def load_run(path: str | Path, settings: Iterable[str] = ()) -> TrafficRun:
@@ -122,7 +125,7 @@ def _converted(document: Mapping[str, Any], kind: type[T], prefix: str) -> T:
 
 def _set(document: JsonObject, setting: str) -> None:
     path, equals, text = setting.partition("=")
-    steps = [step for step in path.split(".") if step]
+    steps = [step for step in _ITEM.sub(r".\1", path).split(".") if step]
     if not equals or not steps:
         raise TrafficError(f"{setting!r} must be written as path=value", source="--set")
     try:

@@ -24,6 +24,9 @@ class OldestFirst(Processor):
     def left(self) -> list[int]:
         return list(self.rows)
 
+    def least_tag(self) -> int:
+        return self.tags[0]
+
     def serve(
         self, arrivals: list[int], rows: Iterable[int], demands: list[int] | None, until: int
     ) -> Served:

@@ -2,8 +2,9 @@
 
 Requests count from 0 over the whole run. ``roundRobin`` gives request i to the replica at place
 ``i mod n`` of those that are active, in order of activation: when one leaves, those
-behind it move up. ``random`` draws for every request, also where there is but one replica, so that
-the number of replicas never shifts what others draw. ``leastConnections`` is in `connections`.
+behind it move up. ``random`` draws for every request, also where there is but one replica or none,
+so that the number of replicas never shifts what others draw. ``leastConnections`` is in
+`connections`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,6 +56,10 @@ class Router(Protocol):
         """So many can be divided, and surely no replica gets more than ``room``."""
         ...
 
+    def refused(self, requests: int) -> None:
+        """So many came while there was nobody to divide them among."""
+        ...
+
     def joined(self, number: int, capacity: int, now: int) -> None: ...
 
     def parted(self, number: int) -> None: ...
@@ -68,6 +73,9 @@ class PlainRouter:
     def fitting(self, room: int, replicas: int) -> int:
         del replicas
         return room
+
+    def refused(self, requests: int) -> None:
+        """Nothing that matters to others."""
 
     def joined(self, number: int, capacity: int, now: int) -> None:
         """A replica became active, at the last place."""
@@ -117,6 +125,9 @@ class RandomRouting(PlainRouter):
         draws = (self._stream.next_u64s(len(batch.arrivals)) >> np.uint64(32)).astype(np.int64)
         places: Integers = draws * replicas >> 32
         return Division(places, parts_of(batch, places, replicas))
+
+    def refused(self, requests: int) -> None:
+        self._stream.next_u64s(requests)
 
 
 def parts_of(batch: Batch, places: Integers, replicas: int) -> Iterator[Part]:

@@ -90,5 +90,6 @@ class InOrderSlot(Slot):
 
     def resize(self, capacity: int, now: int) -> None:
         if sharing := len(self._tags) - self._head:
-            self._work += (now - self._time) * self._capacity // sharing
+            work = self._work + (now - self._time) * self._capacity // sharing
+            self._work = min(work, self._tags[self._head])
         self._time, self._capacity = now, capacity

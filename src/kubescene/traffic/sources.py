@@ -158,15 +158,16 @@ def recorded(given: ReplayTraffic, folder: Path | None) -> Integers:
 
 
 def _rows(file: str, folder: Path | None, path: str) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a CSV file with their places; a first row that is no number is a heading."""
+    """The rows of a CSV file with their places, without the heading, if there is one."""
     found = _inside(file, folder, path)
     try:
         with found.open(encoding="utf-8-sig", newline="") as stream:
             for number, row in enumerate(csv.reader(stream), start=1):
                 if number > MOST_ROWS:
                     raise TrafficError(f"{file} has more than {MOST_ROWS} rows", path=path)
-                if row and not (number == 1 and not _is_number(row[0])):
-                    yield f"{found}:{number}", row
+                where = f"{found}:{number}"
+                if row and not (number == 1 and _is_heading(row, where)):
+                    yield where, row
     except FileNotFoundError:
         raise TrafficError(f"there is no file {found}", path=path) from None
     except (OSError, UnicodeError, csv.Error) as error:
@@ -183,9 +184,19 @@ def _inside(file: str, folder: Path | None, path: str) -> Path:
     return found
 
 
+def _is_heading(row: list[str], where: str) -> bool:
+    """Whether these are names: no number among them, and no time in another notation."""
+    names = [cell.strip().lower() for cell in row]
+    if names[0][:1].isdecimal() or any(map(_is_number, names)):
+        return False
+    if "time" in names[1:]:
+        raise TrafficError("the column time has to be the first", source=where)
+    return True
+
+
 def _is_number(text: str) -> bool:
     try:
-        Decimal(text.strip())
+        Decimal(text)
     except InvalidOperation:
         return False
     return True

@@ -21,10 +21,11 @@ Amount: TypeAlias = str | int | float
 
 
 class UsageSample(Struct, frozen=True):
-    """What was used at ``time``."""
+    """What was used at ``time``. ``where`` it stands is for messages, such as ``FILE:LINE``."""
 
     time: Nanoseconds
     amounts: Mapping[str, Amount]
+    where: str = ""
 
 
 class Usage(Struct, frozen=True):
@@ -50,16 +51,14 @@ def checked_usage(samples: Iterable[UsageSample], spec: HorizontalSpec) -> list[
 def _usage(samples: Iterable[UsageSample], wanted: Iterable[str]) -> Iterator[Usage]:
     keys, last = sorted(wanted), None
     for number, sample in enumerate(samples):
-        where = f"usage[{number}]"
+        where = f"{sample.where}: " if sample.where else f"usage[{number}]."
         if last is not None and sample.time <= last:
-            raise ConfigurationError(f"{where}.time: {sample.time} does not follow {last}")
+            raise ConfigurationError(f"{where}time: {sample.time} does not follow {last}")
         last = sample.time
         if missing := next((key for key in keys if key not in sample.amounts), None):
             known = ", ".join(sorted(sample.amounts)) or "nothing"
-            raise ConfigurationError(f"{where}.{missing}: missing; the sample has {known}")
-        yield Usage(
-            sample.time, {key: milli(sample.amounts[key], f"{where}.{key}") for key in keys}
-        )
+            raise ConfigurationError(f"{where}{missing}: missing; the sample has {known}")
+        yield Usage(sample.time, {key: milli(sample.amounts[key], f"{where}{key}") for key in keys})
 
 
 def milli(amount: Amount, where: str) -> int:
