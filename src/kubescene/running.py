@@ -18,7 +18,7 @@ from kubescene.actors import Actor
 from kubescene.api.copies import own_copy
 from kubescene.api.options import LASTING
 from kubescene.api.records import Record
-from kubescene.client.verbs import AnyObject, plain
+from kubescene.client.verbs import AnyObject, built
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.authoring import controller_from
@@ -32,8 +32,9 @@ from kubescene.results.summary import ExpectationOutcome, Summary, folded
 from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
-from kubescene.scenario.faults import operations_of, tolerated
-from kubescene.scenario.loading import check_identity, load_scenario
+from kubescene.scenario.faults import tolerated
+from kubescene.scenario.listing import operations_of
+from kubescene.scenario.loading import load_scenario, taken_over
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
@@ -470,7 +471,7 @@ def read(scenario: str | Path | AnyObject) -> JsonObject:
     if not (isinstance(scenario, Mapping) or hasattr(scenario, "build")):
         found = type(scenario).__name__
         raise ScenarioError(f"a file, an object or a builder is expected, not {found}")
-    return check_identity(plain(scenario), "scenario")
+    return taken_over(built(scenario), "scenario")
 
 
 def folder_of(scenario: object) -> Path | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from kubescene.api.copies import json_copy, own_copy
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.reading import Bounds, JsonCheck, ReadingError
 from kubescene.api.whole_numbers import with_whole_numbers
@@ -83,6 +84,15 @@ def check_text(text: bytes, source: str) -> None:
         line = text[: error.start].count(b"\n") + 1
         raise ScenarioError("this is not text in UTF-8", where=f"{source}:{line}") from None
     raise ScenarioError("this is not a text file", where=source)
+
+
+def taken_over(document: Any, source: str) -> JsonObject:
+    """A Scenario that a program hands over: a copy of its own, checked like any other."""
+    copy = json_copy(document, values=MAX_VALUES)
+    if copy is None:
+        return check_identity(own_copy(document), source)
+    found: JsonObject = with_whole_numbers(_identified(copy.value, source), copy.text)
+    return found
 
 
 def check_identity(document: Any, source: str) -> JsonObject:
