@@ -28,20 +28,24 @@ class Likeness:
     Objects made by `named` share it, and nobody changes them: operations belong to the engine.
     """
 
-    __slots__ = ("_around", "_blueprint", "_is_host", "body", "times")
+    __slots__ = ("_around", "_blueprint", "_is_host", "body", "size", "times")
 
-    def __init__(self, body: JsonObject, *, is_host: bool) -> None:
+    def __init__(self, body: JsonObject, *, is_host: bool, size: int) -> None:
         self.body = body
+        self.size = size
+        """No one of them holds more values."""
         self.times = 0
         """How many objects there are."""
-        self._blueprint = HostBlueprint(body) if is_host else Blueprint(body)
         self._is_host = is_host
+        self._blueprint: Blueprint | None = None
         self._around: list[bytes] | None = None
 
     @property
     def blueprint(self) -> Blueprint | None:
         """What is promised to the registry; nothing if there is but one of them."""
-        return self._blueprint if self.times > 1 else None
+        if self._blueprint is None and self.times > 1:
+            self._blueprint = (HostBlueprint if self._is_host else Blueprint)(self.body)
+        return self._blueprint
 
     def named(self, name: str) -> JsonObject:
         """One of them."""
@@ -75,7 +79,7 @@ class Likenesses:
             return None
         likeness = self._known.get(key)
         if likeness is None:
-            likeness = self._known[key] = Likeness(obj, is_host=is_host)
+            likeness = self._known[key] = Likeness(obj, is_host=is_host, size=len(key[1]))
         likeness.times += 1
         return likeness
 

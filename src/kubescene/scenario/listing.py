@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from kubescene.scenario.alike import Likeness, Likenesses
 from kubescene.scenario.fields import MAX_STEP
+from kubescene.types import JsonObject
 
 BARE = {"id", "step", "createOperation"}
 
@@ -31,6 +32,7 @@ class OperationList:
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any]) -> Self:
+        """The operations of a scenario."""
         field, items = operations_of(scenario)
         known = Likenesses()
         likenesses = [
@@ -38,7 +40,23 @@ class OperationList:
         ]
         return cls(field, items, assigned_ids(items), likenesses, known)
 
-    def representatives(self) -> Iterator[Any]:
+    @property
+    def size(self) -> int:
+        """Operations that are alike hold no more values."""
+        return sum(likeness.size for likeness in self.likenesses if likeness is not None)
+
+    def is_of(self, scenario: Mapping[str, Any]) -> bool:
+        """Whether these are the very operations of a scenario."""
+        return operations_of(scenario)[1] is self.items
+
+    def sampled(self, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The scenario whose operations these are with one operation for all that are alike."""
+        if not self.items:
+            return scenario
+        spec = {**scenario["spec"], self.field: [*self._representatives()]}
+        return {**scenario, "spec": spec}
+
+    def _representatives(self) -> Iterator[Any]:
         """The items without those that are like an earlier one."""
         seen: set[Likeness] = set()
         for item, likeness in zip(self.items, self.likenesses, strict=True):
@@ -55,7 +73,7 @@ def operations_of(scenario: Mapping[str, Any]) -> tuple[str, list[Any]]:
     lists = spec if isinstance(spec, Mapping) else {}
     name = "events" if lists.get("events") and not lists.get("operations") else "operations"
     items = lists.get(name)
-    return name, list(items) if isinstance(items, list) else []
+    return name, items if isinstance(items, list) else []
 
 
 def assigned_ids(items: Sequence[Any]) -> list[str]:
@@ -84,3 +102,9 @@ def is_bare(item: Any) -> bool:
         and len(body) == 1
         and type(body.get("object")) is dict
     )
+
+
+def name_in(item: JsonObject) -> str:
+    """The name of the object that an operation creates."""
+    name: str = item["createOperation"]["object"]["metadata"]["name"]
+    return name

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from kubescene.api.copies import json_copy, own_copy
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.reading import Bounds, JsonCheck, ReadingError
 from kubescene.api.whole_numbers import with_whole_numbers
@@ -70,7 +69,7 @@ def parse_scenario(text: bytes, source: str) -> JsonObject:
         raise ScenarioError(
             f"one Scenario is expected, found {len(documents)} documents", where=source
         )
-    return _identified(documents[0], source)
+    return identified(documents[0], source)
 
 
 def check_text(text: bytes, source: str) -> None:
@@ -86,30 +85,22 @@ def check_text(text: bytes, source: str) -> None:
     raise ScenarioError("this is not a text file", where=source)
 
 
-def taken_over(document: Any, source: str) -> JsonObject:
-    """A Scenario that a program hands over: a copy of its own, checked like any other."""
-    copy = json_copy(document, values=MAX_VALUES)
-    if copy is None:
-        return check_identity(own_copy(document), source)
-    found: JsonObject = with_whole_numbers(_identified(copy.value, source), copy.text)
-    return found
-
-
 def check_identity(document: Any, source: str) -> JsonObject:
     """A Scenario by apiVersion, kind and name, with JSON-compatible content.
 
     Numbers without a fraction are whole, as they are in files and in a server.
     """
-    identified = _identified(document, source)
+    scenario = identified(document, source)
     try:
         JsonCheck(BOUNDS, values=MAX_VALUES).check(document)
     except ReadingError as error:
         raise ScenarioError(error.problem, where=source) from error
-    found: JsonObject = with_whole_numbers(identified)
+    found: JsonObject = with_whole_numbers(scenario)
     return found
 
 
-def _identified(document: Any, source: str) -> JsonObject:
+def identified(document: Any, source: str) -> JsonObject:
+    """The document, if it says that it is a Scenario and which; raises `ScenarioError`."""
     if not isinstance(document, dict):
         raise ScenarioError("a Scenario must be an object", where=source)
     found = (document.get("apiVersion"), document.get("kind"))

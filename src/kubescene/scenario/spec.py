@@ -156,12 +156,18 @@ def grouped(operations: Iterable[Operation]) -> dict[int, tuple[Operation, ...]]
     return {step: tuple(found[step]) for step in sorted(found)}
 
 
-def parse_spec(scenario: Mapping[str, Any], folder: ScenarioFolder | None = None) -> ScenarioSpec:
+def parse_spec(
+    scenario: Mapping[str, Any],
+    folder: ScenarioFolder | None = None,
+    listed: OperationList | None = None,
+) -> ScenarioSpec:
     """Normalise ``scenario['spec']``; raises the first fault as a `ScenarioError`.
 
-    ``folder`` is where ``objectFrom`` reads; without one, it is a fault.
+    ``folder`` is where ``objectFrom`` reads; without one, it is a fault. ``listed`` are the
+    operations, if somebody has looked at them already.
     """
-    listed = OperationList.of(scenario)
+    if listed is None or not listed.is_of(scenario):
+        listed = OperationList.of(scenario)
     for fault in find_faults(scenario, folder, listed):
         raise fault.error
     return normalised(scenario, folder, listed)
