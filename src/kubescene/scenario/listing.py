@@ -29,6 +29,8 @@ class OperationList:
     likenesses: list[Likeness | None]
     objects: Likenesses
     """Knows the likenesses, and those of other objects."""
+    is_shared: bool = False
+    """Whether the items share already what they have in common."""
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any]) -> Self:

@@ -13,6 +13,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct
+
 from kubescene.scenario.alike import Likeness, like
 from kubescene.scenario.controller_faults import controller_names
 from kubescene.scenario.expectations import Expectation, expectations_of
@@ -56,8 +58,7 @@ _NOT_ALIKE = {"count", "subresource"}
 """What a create says that makes several objects of one, or none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True, eq=False):
     """One operation. ``body`` is its ``*Operation`` value as written.
 
     ``objects`` are those of ``objectFrom``, in the order of the file.
@@ -71,8 +72,26 @@ class Operation:
     objects: tuple[JsonObject, ...] = ()
     listed: str = "operations"
     """The field of the spec that holds it; in a draft ``events``."""
-    alike: tuple[Likeness | None, ...] = field(default=(), compare=False)
+    alike: tuple[Likeness | None, ...] = ()
     """What each object that it creates has in common with others, of this or other operations."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, whatever they are like."""
+        return isinstance(other, Operation) and self._said == other._said
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, which can be changed
+
+    @property
+    def _said(self) -> tuple[Any, ...]:
+        return (
+            self.id,
+            self.index,
+            self.step,
+            self.kind,
+            self.body,
+            self.objects,
+            self.listed,
+        )
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -195,7 +214,9 @@ def _operations(listed: OperationList, folder: ScenarioFolder | None) -> Iterato
         if likeness is None:
             yield _operation(listed, index, folder)
         else:
-            body = {"object": like(item["createOperation"]["object"], likeness)}
+            body = item["createOperation"]
+            if not listed.is_shared:
+                body = {"object": like(body["object"], likeness)}
             yield Operation(ids[index], index, item["step"], create, body, (), field, (likeness,))
 
 

@@ -38,7 +38,7 @@ def _taken(document: JsonObject) -> tuple[JsonObject, OperationList] | None:
     if not given.items:
         return scenario, OperationList.of(scenario)
     items = scenario["spec"][given.field] = [*_shared(given, iter(scenario["spec"][given.field]))]
-    return scenario, replace(given, items=items)
+    return scenario, replace(given, items=items, is_shared=True)
 
 
 def _texts(given: OperationList) -> Iterator[str]:
