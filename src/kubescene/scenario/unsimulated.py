@@ -8,7 +8,6 @@ plugin or controller exists, and speaks up again where a scenario turns it off.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, TypeAlias
 
 from kubescene.errors import ScenarioError
@@ -161,16 +160,15 @@ def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
     return list(found.values())
 
 
-def _uses(operation: Operation, cast: Cast, known: dict[Likeness, Uses]) -> Iterator[Use]:
-    """What an operation uses in vain. Of alike objects one was looked at; their uses are known."""
-    alike = operation.alike or repeat(None)
-    for obj, likeness in zip(_objects(operation), alike, strict=False):
-        if likeness is None:
-            yield from _of_object(obj, cast)
-            continue
-        if likeness not in known:
-            known[likeness] = tuple(_of_object(obj, cast))
-        yield from known[likeness]
+def _uses(operation: Operation, cast: Cast, known: dict[Likeness, Uses]) -> Uses:
+    """What an operation uses in vain. Of alike objects the first is looked at."""
+    likeness = operation.likeness
+    if likeness is None:
+        return tuple(use for obj in _objects(operation) for use in _of_object(obj, cast))
+    uses = known.get(likeness)
+    if uses is None:
+        uses = known[likeness] = tuple(_of_object(likeness.body, cast))
+    return uses
 
 
 def _objects(operation: Operation) -> Sequence[JsonObject]:
