@@ -58,7 +58,7 @@ from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
-from kubescene.registry.bootstrap import bootstrap, survives_wipe
+from kubescene.registry.bootstrap import OWNED_BY_SERVER, bootstrap, survives_wipe
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.sources import SchedulerSource
@@ -474,7 +474,9 @@ class Cluster:
         """What a new scenario takes away, in order of creation."""
         store = self.store
         for resource in store.resources():
-            for record in store.in_order_of_creation(resource):
+            records = store.in_order_of_creation(resource)
+            # These are not decoded: a Scenario may be large.
+            for record in () if resource in OWNED_BY_SERVER else records:
                 if not survives_wipe(resource, store.decoded(record)):
                     yield record
 

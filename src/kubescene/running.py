@@ -18,7 +18,7 @@ from kubescene.actors import Actor
 from kubescene.api.copies import own_copy
 from kubescene.api.options import LASTING
 from kubescene.api.records import Record
-from kubescene.client.verbs import AnyObject, plain
+from kubescene.client.verbs import AnyObject, built
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers.authoring import controller_from
@@ -32,14 +32,16 @@ from kubescene.results.summary import ExpectationOutcome, Summary, folded
 from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
-from kubescene.scenario.faults import operations_of, tolerated
-from kubescene.scenario.loading import check_identity, load_scenario
+from kubescene.scenario.faults import tolerated
+from kubescene.scenario.listing import OperationList, operations_of
+from kubescene.scenario.loading import load_scenario
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.strictness import Fault
+from kubescene.scenario.taking import taken_over
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.background_extenders import at_once
@@ -249,8 +251,9 @@ def run(
     be a KubeSchedulerConfiguration: a file, or an object. What the other arguments mean is said at
     `RunRequest`.
     """
+    document, listed = _read(scenario)
     request = RunRequest(
-        scenario=read(scenario),
+        scenario=document,
         out=None if out is None else Path(out),
         seed=seed,
         controllers=controllers or {},
@@ -264,7 +267,7 @@ def run(
         explained=explained,
         measures=tuple(measures),
     )
-    return _played(request, instruments)
+    return _played(request, instruments, listed)
 
 
 @rare_collections()
@@ -280,8 +283,12 @@ def staged(
     instruments: Iterable[Instrument],
     *,
     keeps_explanations: bool = False,
+    listed: OperationList | None = None,
 ) -> tuple[Cluster, Engine]:
-    """A scenario in a world of its own, before its first moment; what happens goes to the log."""
+    """A scenario in a world of its own, before its first moment; what happens goes to the log.
+
+    ``listed`` are its operations, if somebody has looked at them already.
+    """
     scenario = without_status(with_seed(request.scenario, request.seed))
     options = cluster_options(scenario, request.seed, request.scheduler)
     controllers = registrations(options, request)
@@ -301,10 +308,16 @@ def staged(
         own=request.measures,
     )
     judge = partial(hearing, own=request.measures)
-    return cluster, Engine(cluster, live, recorder, request.results, folder, examine, judge)
+    results = request.results
+    engine = Engine(cluster, live, recorder, results, folder, examine, judge, listed=listed)
+    return cluster, engine
 
 
-def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
+def _played(
+    request: RunRequest,
+    instruments: Iterable[Instrument],
+    listed: OperationList | None = None,
+) -> Run:
     check_measures(request.measures)
     name = request.scenario["metadata"]["name"]
     seed = cluster_options(request.scenario, request.seed, request.scheduler).seed
@@ -324,6 +337,7 @@ def _played(request: RunRequest, instruments: Iterable[Instrument]) -> Run:
             log,
             (*onlookers, ExplanationRecorder(explain), *instruments),
             keeps_explanations=output is None and request.explained is None,
+            listed=listed,
         )
         phase = engine.run()
         live = engine.scenario
@@ -461,16 +475,21 @@ def registrations(options: ClusterOptions, request: RunRequest) -> ControllerReg
 
 def read(scenario: str | Path | AnyObject) -> JsonObject:
     """The Scenario object, from wherever it comes."""
+    return _read(scenario)[0]
+
+
+def _read(scenario: str | Path | AnyObject) -> tuple[JsonObject, OperationList | None]:
+    """The Scenario object, and its operations if they were looked at."""
     if isinstance(scenario, str) and "\n" in scenario:
         raise ScenarioError(
             "this is text, not the path of a file: parse it first", where="scenario"
         )
     if isinstance(scenario, str | Path):
-        return load_scenario(scenario)
+        return load_scenario(scenario), None
     if not (isinstance(scenario, Mapping) or hasattr(scenario, "build")):
         found = type(scenario).__name__
         raise ScenarioError(f"a file, an object or a builder is expected, not {found}")
-    return check_identity(plain(scenario), "scenario")
+    return taken_over(built(scenario), "scenario")
 
 
 def folder_of(scenario: object) -> Path | None:

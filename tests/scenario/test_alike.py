@@ -1,12 +1,15 @@
 """Objects of operations of their own that differ in their names alone."""
 
+import sys
+
+import orjson
 import pytest
 
 import kubescene
-from kubescene.api.blueprints import Blueprint
+from kubescene.api.blueprints import HOSTNAME
 from kubescene.running import RunResult
-from kubescene.scenario import ScenarioBuilder, alike
-from kubescene.scenario.alike import AlikeObjects
+from kubescene.scenario import ScenarioBuilder
+from kubescene.scenario.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.lines import LineWriter
 from kubescene.types import JsonObject
@@ -17,23 +20,63 @@ def pod(name: str, cpu: str = "1") -> JsonObject:
 
 
 def test_equal_pods_share_everything_but_the_name() -> None:
-    known = AlikeObjects()
-    first, one = known.of(pod("a"))
-    second, other = known.of(pod("b"))
-    assert one is not None
+    known = Likenesses()
+    one, other = known.of(pod("a")), known.of(pod("b"))
     assert one is other
-    assert one.covers(first)
-    assert one.covers(second)
+    assert one is not None
+    first, second = like(pod("a"), one), like(pod("b"), one)
+    assert one.blueprint is not None
+    assert one.blueprint.covers(first)
+    assert one.blueprint.covers(second)
     assert second == pod("b")
     assert second["spec"] is first["spec"]
 
 
 def test_other_pods_are_not_alike() -> None:
-    known = AlikeObjects()
-    _, one = known.of(pod("a"))
-    second, other = known.of(pod("b", cpu="2"))
+    known = Likenesses()
+    one, other = known.of(pod("a")), known.of(pod("b", cpu="2"))
     assert one is not other
-    assert second == pod("b", cpu="2")
+    assert like(pod("b", cpu="2"), other) == pod("b", cpu="2")
+
+
+def test_nothing_is_promised_of_the_only_one() -> None:
+    likeness = Likenesses().of(pod("a"))
+    assert likeness is not None
+    assert likeness.blueprint is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(1, True, id="bool"),
+        pytest.param(1, 1.0, id="float"),
+        pytest.param(0.0, -0.0, id="sign"),
+        pytest.param([1], (1,), id="tuple"),
+        pytest.param(None, float("nan"), id="nan"),
+        pytest.param("a", b"a", id="bytes"),
+        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, id="order"),
+        pytest.param("a", "a\0", id="end"),
+    ],
+)
+def test_what_is_equal_in_python_only_is_not_alike(one: object, other: object) -> None:
+    known = Likenesses()
+    first, second = known.of({**pod("a"), "x": one}), known.of({**pod("a"), "x": other})
+    assert first is not second
+
+
+def test_alike_is_by_content_however_it_is_held() -> None:
+    known, shared = Likenesses(), [{"a": "".join(["x", "y"])}]
+    one = known.of({**pod("a"), "x": [shared, shared], "y": sys.intern("xyz")})
+    copies = [[{"a": "xy"}], [{"a": "xy"}]]
+    assert known.of({**pod("b"), "x": copies, "y": "".join(["xy", "z"])}) is one is not None
+
+
+def test_what_is_odd_is_like_nothing() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    assert Likenesses().of({**pod("a"), "x": Text("x")}) is None
+    assert Likenesses().of({**pod("a"), "x": object()}) is None
 
 
 @pytest.mark.parametrize(
@@ -46,21 +89,20 @@ def test_other_pods_are_not_alike() -> None:
     ],
 )
 def test_whatever_has_no_name_or_is_of_another_kind_is_left_alone(obj: JsonObject) -> None:
-    assert AlikeObjects().of(obj) == (obj, None)
+    assert Likenesses().of(obj) is None
 
 
-def test_those_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "KEPT", 2)
-    known = AlikeObjects()
-
-    def blueprint(cpu: str) -> Blueprint | None:
-        return known.of(pod("x", cpu))[1]
-
-    one, two = blueprint("1"), blueprint("2")
-    assert blueprint("1") is one
-    blueprint("3")
-    assert blueprint("1") is one
-    assert blueprint("2") is not two
+@pytest.mark.parametrize("name", ["p", 'a"b', "\0", "a\\b", "\u00e4", "a%b"])
+@pytest.mark.parametrize("other", ["x", "\0", '"\0', "p", "\\u0000", "%b"])
+@pytest.mark.parametrize("is_host", [False, True])
+def test_what_was_asked_is_told_as_if_it_were_encoded(
+    name: str, other: str, *, is_host: bool
+) -> None:
+    made = make_node("q") if is_host else make_pod("q")
+    obj = made.labels({HOSTNAME: "q", "other": other}).build()
+    likeness = Likenesses().of({**obj, other: other})
+    assert likeness is not None
+    assert likeness.asked(name) == orjson.dumps({"object": likeness.named(name)})
 
 
 def scenario() -> ScenarioBuilder:
@@ -81,7 +123,7 @@ def test_a_run_is_the_same_as_with_each_pod_made_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fast = kubescene.run(scenario())
-    monkeypatch.setattr(AlikeObjects, "of", lambda self, obj: (obj, None))
+    monkeypatch.setattr(Likenesses, "of", lambda self, obj: None)
     slow = kubescene.run(scenario())
     assert fast.summary.placements_total > 10
     assert lines(fast) == lines(slow)

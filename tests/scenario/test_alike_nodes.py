@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 import kubescene
-from kubescene.api.blueprints import HOSTNAME
+from kubescene.api.blueprints import HOSTNAME, HostBlueprint
 from kubescene.registry.molds import Molds
 from kubescene.registry.node_reports import NodeReports
 from kubescene.registry.registry import Registry
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.alike import AlikeObjects
+from kubescene.scenario.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -22,42 +22,47 @@ def node(name: str, host: str | None = None) -> JsonObject:
 
 
 def test_alike_objects_share_all_but_their_names() -> None:
-    alike = AlikeObjects()
-    (first, blueprint), (second, same) = alike.of(node("x")), alike.of(node("y"))
-    assert same is blueprint
+    alike = Likenesses()
+    likeness, same = alike.of(node("x")), alike.of(node("y"))
+    assert same is likeness
+    first, second = like(node("x"), likeness), like(node("y"), likeness)
     assert second == node("y")
     assert second["status"] is first["status"]
 
 
 def test_hosts_are_alike_although_they_say_their_names() -> None:
-    alike = AlikeObjects()
-    (_, blueprint), (second, same) = (alike.of(node(name, host=name)) for name in ("x", "y"))
-    assert same is blueprint is not None
+    alike = Likenesses()
+    likeness, same = (alike.of(node(name, host=name)) for name in ("x", "y"))
+    assert same is likeness is not None
+    second = like(node("y", host="y"), likeness)
     assert second == node("y", host="y")
-    assert blueprint.covers(second)
+    assert likeness.blueprint is not None
+    assert likeness.blueprint.covers(second)
 
 
 @pytest.mark.parametrize("says", ["", "x", "z"])
 def test_who_says_something_else_is_no_host(says: str) -> None:
-    alike = AlikeObjects()
-    _, hosts = alike.of(node("x", host="x"))
-    other, blueprint = alike.of(node("y", host=says))
-    assert blueprint is not hosts
-    assert other == node("y", host=says)
+    alike = Likenesses()
+    hosts, again = (alike.of(node(name, host=name)) for name in ("x", "w"))
+    assert hosts is again
     assert hosts is not None
-    assert not hosts.covers(other)
+    likeness = alike.of(node("y", host=says))
+    other = like(node("y", host=says), likeness)
+    assert likeness is not hosts
+    assert other == node("y", host=says)
+    assert hosts.blueprint is not None
+    assert not hosts.blueprint.covers(other)
 
 
 def test_a_pod_is_no_host() -> None:
-    alike = AlikeObjects()
+    alike = Likenesses()
     pods = [make_pod(name).labels({HOSTNAME: name}).build() for name in ("x", "y")]
-    first, second = (alike.of(pod)[1] for pod in pods)
+    first, second = map(alike.of, pods)
     assert first is not second
 
 
 def test_a_blueprint_of_hosts_covers_no_liar() -> None:
-    hosts = AlikeObjects().of(node("x", host="x"))[1]
-    assert hosts is not None
+    hosts = HostBlueprint(node("x", host="x"))
     metadata = hosts.body["metadata"]
     liar = {**metadata, "name": "y", "labels": {**metadata["labels"], HOSTNAME: "z"}}
     assert not hosts.covers({**hosts.body, "metadata": liar})

@@ -5,11 +5,44 @@ hands something over from outside may go on changing it, so it is copied at the 
 writer has promised not to (`Blueprint`).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
+
+from kubescene.api.reading import MAX_DEPTH
 from kubescene.errors import BadRequestError
 
 _COPIED = (dict, list)
+_MOST_LEVELS = 254
+"""How deep orjson goes: whoever has fewer to spare is put into as many lists."""
+_AROUND = _MOST_LEVELS - MAX_DEPTH
+
+
+class JsonCopy(NamedTuple):
+    """A copy that shares nothing with the original, and its text."""
+
+    value: Any
+    text: bytes
+
+
+def json_copy(original: Any, *, values: int) -> JsonCopy | None:
+    """What a value is after it was written down and read again, if that is the same.
+
+    Else it is None: then it is not JSON (a tuple, a NaN, a date), deeper than `MAX_DEPTH`, or might
+    have more than so many ``values``. Whoever walks through it will see.
+    """
+    wrapped = original
+    for _ in range(_AROUND):
+        wrapped = [wrapped]
+    try:
+        text = orjson.dumps(wrapped)[_AROUND:-_AROUND]
+    except orjson.JSONEncodeError:
+        return None
+    # No value takes less than a character.
+    if len(text) > values:
+        return None
+    copy = orjson.loads(text)
+    return JsonCopy(copy, text) if copy == original else None
 
 
 def own_copy(value: Any) -> Any:

@@ -10,6 +10,7 @@ Scoring uses a second sum in which a container that asks for no cpu or memory co
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kubescene.api.quantity import MAX_INT64, parse
@@ -22,6 +23,8 @@ PODS = "pods"
 
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
+
+SHAPES_KEPT = 1024
 
 _NANO = 10**9
 _MILLI = 10**6
@@ -57,8 +60,13 @@ def rounded(amounts: Mapping[str, int]) -> Amounts:
 
 
 def node_allocatable(node: ReadOnlyObject) -> Amounts:
-    """What a node offers, its number of pods included."""
-    listed = (node.get("status") or {}).get("allocatable") or {}
+    """What a node offers, its number of pods included: one answer for all that offer the same."""
+    return _offered(*((node.get("status") or {}).get("allocatable") or {}).items())
+
+
+@lru_cache(SHAPES_KEPT)
+def _offered(*amounts_listed: tuple[str, str | int | float]) -> Amounts:
+    listed = dict(amounts_listed)
     amounts = rounded(_nanos(listed))
     amounts[PODS] = parse(listed[PODS]).value() if PODS in listed else 0
     return amounts

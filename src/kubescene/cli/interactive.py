@@ -22,7 +22,8 @@ from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import summarize
 from kubescene.running import RunRequest, staged
 from kubescene.scenario.engine import Engine
-from kubescene.scenario.faults import assigned_ids, find_faults, operations_of
+from kubescene.scenario.faults import find_faults
+from kubescene.scenario.listing import assigned_ids, operations_of
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.timeline import Outcome, TimelineLog
@@ -162,7 +163,7 @@ class Session:
         except ApiError:
             self._scene = self._past.pop()
             raise
-        self._say(f"added as operation {assigned_ids({**scenario, 'spec': spec})[-1]!r}")
+        self._say(f"added as operation {assigned_ids(spec[name])[-1]!r}")
 
     # -- showing -----------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import SUMMARY_FILE
 from kubescene.running import Run, RunRequest, run, with_simulation
-from kubescene.scenario.faults import operations_of
+from kubescene.scenario.listing import operations_of
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.guarding import PluginErrors

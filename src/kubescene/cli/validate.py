@@ -23,7 +23,8 @@ from kubescene.running import (
 )
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.controllers import check_controllers, check_schedulers
-from kubescene.scenario.faults import find_faults, operations_of
+from kubescene.scenario.faults import find_faults
+from kubescene.scenario.listing import operations_of
 from kubescene.scenario.operation_faults import OPTIONS
 from kubescene.scenario.spec import ScenarioSpec, normalised
 from kubescene.scenario.unsimulated import Cast, unsimulated

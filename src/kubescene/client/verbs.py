@@ -215,10 +215,14 @@ class ObjectWatch:
         self._watch.close()
 
 
+def built(obj: AnyObject) -> JsonObject:
+    """The object that is meant."""
+    return obj.build() if isinstance(obj, Buildable) else dict(obj)
+
+
 def plain(obj: AnyObject) -> JsonObject:
     """An object of our own: whoever gave it may go on changing it."""
-    built = obj.build() if isinstance(obj, Buildable) else dict(obj)
-    copied: JsonObject = own_copy(built)
+    copied: JsonObject = own_copy(built(obj))
     return copied
 
 

@@ -20,7 +20,7 @@ SYSTEM_PRIORITIES = {
     ),
 }
 
-_OWNED_BY_SERVER = frozenset(
+OWNED_BY_SERVER = frozenset(
     {
         GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
         GroupResource("apiregistration.k8s.io", "apiservices"),
@@ -49,7 +49,7 @@ def survives_wipe(resource: GroupResource, obj: JsonObject) -> bool:
     name = metadata["name"]
     if (metadata.get("annotations") or {}).get(KEEP_ANNOTATION) == "true":
         return True
-    if resource in _OWNED_BY_SERVER:
+    if resource in OWNED_BY_SERVER:
         return True
     if resource == GroupResource("", "namespaces"):
         return name in SYSTEM_NAMESPACES

@@ -12,9 +12,9 @@ from typing import Any
 from kubescene.api.kinds import SCENARIO
 from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
-from kubescene.scenario.faults import operations_of
 from kubescene.scenario.fields import Field, items_of, record, text
 from kubescene.scenario.fitting import fits, shape_of
+from kubescene.scenario.listing import operations_of
 from kubescene.scenario.strictness import misfits
 from kubescene.types import JsonObject
 

@@ -12,9 +12,11 @@ from typing import Any
 from kubescene.clock import LAST_INSTANT, parse_duration
 from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import ScenarioError
+from kubescene.scenario.alike import Likeness
 from kubescene.scenario.controller_faults import controller_faults
 from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.fitting import fits, scenario_shape
+from kubescene.scenario.listing import OperationList, assigned_ids, operations_of
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operation_faults import BODIES, OPTIONS, operation_faults
 from kubescene.scenario.simulation import parse_simulation
@@ -22,16 +24,22 @@ from kubescene.scenario.strictness import Fault, Step, misfits, spelled
 from kubescene.timeline.facts import GENERATED_ID
 
 LENIENT = ("Warn", "Ignore")
+OPTION_NAMES = frozenset(OPTIONS)
 OF_AN_INSTANCE = re.compile(r"\[\d+\]$")
 
 
 def find_faults(
-    scenario: Mapping[str, Any], folder: ScenarioFolder | None = None
+    scenario: Mapping[str, Any],
+    folder: ScenarioFolder | None = None,
+    listed: OperationList | None = None,
 ) -> Iterator[Fault]:
-    """Every fault of a Scenario; ``folder`` is where ``objectFrom`` may read."""
-    ids = assigned_ids(scenario)
-    for fault in _faults(scenario, folder):
-        yield _placed(fault, ids)
+    """Every fault of a Scenario; ``folder`` is where ``objectFrom`` may read.
+
+    ``listed`` are its operations, if somebody has looked at them already.
+    """
+    operations = OperationList.of(scenario) if listed is None else listed
+    for fault in _faults(scenario, folder, operations):
+        yield _placed(fault, operations.ids)
 
 
 def tolerated(scenario: Mapping[str, Any]) -> Iterator[Fault]:
@@ -39,41 +47,20 @@ def tolerated(scenario: Mapping[str, Any]) -> Iterator[Fault]:
     _, items = operations_of(scenario)
     if not any(map(_has_options, items)):
         return
-    ids = assigned_ids(scenario)
+    ids = assigned_ids(items)
     for fault in misfits(scenario, SCENARIO_FIELDS):
         if fault.unknown and _validation_at(scenario, fault.path) == "Warn":
             yield _placed(fault, ids)
 
 
-def operations_of(scenario: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The field that holds the operations, and what it holds; a draft has ``events``."""
-    spec = scenario.get("spec")
-    lists = spec if isinstance(spec, Mapping) else {}
-    name = "events" if lists.get("events") and not lists.get("operations") else "operations"
-    items = lists.get(name)
-    return name, list(items) if isinstance(items, list) else []
-
-
-def assigned_ids(scenario: Mapping[str, Any]) -> list[str]:
-    """The ids as given; a missing one is made from its place, and never one that is given."""
-    _, items = operations_of(scenario)
-    given = [item.get("id") if isinstance(item, Mapping) else None for item in items]
-    taken = {name for name in given if isinstance(name, str)}
-    ids = []
-    for index, name in enumerate(given):
-        assigned = name if isinstance(name, str) and name else f"op-{index + 1}"
-        while not name and assigned in taken:
-            assigned += "-1"
-        ids.append(assigned)
-    return ids
-
-
 # -- form --------------------------------------------------------------------------------------
 
 
-def _faults(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Iterator[Fault]:
+def _faults(
+    scenario: Mapping[str, Any], folder: ScenarioFolder | None, operations: OperationList
+) -> Iterator[Fault]:
     malformed = []
-    at_a_glance = fits(scenario, scenario_shape())
+    at_a_glance = fits(operations.sampled(scenario), scenario_shape())
     for fault in () if at_a_glance else misfits(scenario, SCENARIO_FIELDS):
         if fault.unknown and _validation_at(scenario, fault.path) in LENIENT:
             continue
@@ -81,7 +68,8 @@ def _faults(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Itera
         yield fault
     if not isinstance(scenario.get("spec"), Mapping):
         return
-    yield from _spec_faults(scenario, folder, {fault.path[:3] for fault in malformed})
+    places = {fault.path[:3] for fault in malformed}
+    yield from _spec_faults(scenario["spec"], folder, operations, places)
 
 
 def _validation_at(scenario: Mapping[str, Any], path: tuple[Step, ...]) -> str:
@@ -93,8 +81,10 @@ def _validation_at(scenario: Mapping[str, Any], path: tuple[Step, ...]) -> str:
 
 
 def _has_options(item: Mapping[str, Any]) -> bool:
-    bodies = [body for body in item.values() if isinstance(body, dict)]
-    return any(name in body for body in bodies for name in OPTIONS)
+    for body in item.values():
+        if isinstance(body, dict) and not OPTION_NAMES.isdisjoint(body):
+            return True
+    return False
 
 
 def _validation_of(item: Any) -> str:
@@ -127,10 +117,12 @@ def _placed(fault: Fault, ids: Sequence[str]) -> Fault:
 
 
 def _spec_faults(
-    scenario: Mapping[str, Any], folder: ScenarioFolder | None, malformed: set[tuple[Step, ...]]
+    spec: Mapping[str, Any],
+    folder: ScenarioFolder | None,
+    operations: OperationList,
+    malformed: set[tuple[Step, ...]],
 ) -> Iterator[Fault]:
-    spec = scenario["spec"]
-    name, items = operations_of(scenario)
+    name, items = operations.field, operations.items
     if spec.get("operations") and spec.get("events"):
         yield Fault(("spec", "events"), "operations and events are both set: keep one of them")
     start = DEFAULT_START
@@ -142,7 +134,10 @@ def _spec_faults(
     if not any(path[:2] == ("spec", "controllers") for path in malformed):
         yield from controller_faults(spec)
     sound = []
-    for index, item in enumerate(items):
+    harmless: set[Likeness] = set()
+    for index, (item, likeness) in enumerate(zip(items, operations.likenesses, strict=True)):
+        if likeness in harmless:
+            continue
         place = ("spec", name, index)
         if place in malformed or not isinstance(item, Mapping):
             continue
@@ -150,7 +145,9 @@ def _spec_faults(
         yield from (fault.under(*place) for fault in found)
         if not found:
             sound.append(index)
-    yield from (fault.under("spec", name) for fault in _id_faults(assigned_ids(scenario)))
+            if likeness is not None:
+                harmless.add(likeness)
+    yield from (fault.under("spec", name) for fault in _id_faults(operations.ids))
     yield from (fault.under("spec", name) for fault in _time_faults(items, sound, start))
     if not any(path[:2] == ("spec", "expectations") for path in malformed):
         yield from (fault.under("spec", "expectations") for fault in _twins(spec))
@@ -168,6 +165,9 @@ def _twins(spec: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _id_faults(ids: Sequence[str]) -> Iterator[Fault]:
+    texts = "".join(ids)
+    if len({*ids}) == len(ids) and GENERATED_ID not in texts and "]" not in texts:
+        return
     seen: dict[str, int] = {}
     for index, name in enumerate(ids):
         if name.startswith(GENERATED_ID):
@@ -187,15 +187,16 @@ def _id_faults(ids: Sequence[str]) -> Iterator[Fault]:
 
 def _time_faults(items: Sequence[Any], sound: Sequence[int], now: int) -> Iterator[Fault]:
     """Advance operations that are not the last of their step, or lead past the last year."""
+    advances = [index for index in sound if items[index].get("advanceOperation") is not None]
+    if not advances:
+        return
     last: dict[int, int] = {}
     for index, item in enumerate(items):
         step = item.get("step") if isinstance(item, Mapping) else None
         if isinstance(step, int) and item.get("doneOperation") is None:
             last[step] = index
-    for index in sound:
+    for index in advances:
         item = items[index]
-        if item.get("advanceOperation") is None:
-            continue
         if last.get(item["step"]) != index:
             message = "an advanceOperation must be the last operation of its step (before a done)"
             yield Fault((index,), message)

@@ -69,7 +69,7 @@ def parse_scenario(text: bytes, source: str) -> JsonObject:
         raise ScenarioError(
             f"one Scenario is expected, found {len(documents)} documents", where=source
         )
-    return _identified(documents[0], source)
+    return identified(documents[0], source)
 
 
 def check_text(text: bytes, source: str) -> None:
@@ -90,16 +90,17 @@ def check_identity(document: Any, source: str) -> JsonObject:
 
     Numbers without a fraction are whole, as they are in files and in a server.
     """
-    identified = _identified(document, source)
+    scenario = identified(document, source)
     try:
         JsonCheck(BOUNDS, values=MAX_VALUES).check(document)
     except ReadingError as error:
         raise ScenarioError(error.problem, where=source) from error
-    found: JsonObject = with_whole_numbers(identified)
+    found: JsonObject = with_whole_numbers(scenario)
     return found
 
 
-def _identified(document: Any, source: str) -> JsonObject:
+def identified(document: Any, source: str) -> JsonObject:
+    """The document, if it says that it is a Scenario and which; raises `ScenarioError`."""
     if not isinstance(document, dict):
         raise ScenarioError("a Scenario must be an object", where=source)
     found = (document.get("apiVersion"), document.get("kind"))

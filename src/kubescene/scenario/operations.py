@@ -19,7 +19,7 @@ from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.alike import AlikeObjects
+from kubescene.scenario.alike import Likeness
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind
@@ -28,6 +28,8 @@ from kubescene.types import JsonObject
 
 INDEX = INDEX_MARK.decode()
 CLAIM = "persistentVolumeClaim"
+BARE = structs.replace(write_options(None), is_lasting=True)
+"""What is said of a create that has no options. The engine changes no object that it creates."""
 
 
 class OperationRunner:
@@ -37,7 +39,6 @@ class OperationRunner:
         self._client = client
         self._scheme = scheme
         self._creation: Creation | None = None
-        self._alike = AlikeObjects()
         self._subresources = SubresourceWriter(client, scheme)
         self._verbs: dict[OperationKind, Callable[[Operation, int], None]] = {
             OperationKind.CREATE: self._create,
@@ -61,9 +62,13 @@ class OperationRunner:
             ) from error
 
     def _create(self, operation: Operation, instance: int) -> None:
+        if (likeness := operation.likeness) is not None:
+            obj, options = bare_creation(operation, likeness)
+            self._client.create(obj, options=options)
+            return
         creation = self._creation
         if creation is None or creation.operation is not operation:
-            creation = self._creation = Creation(operation, self._alike)
+            creation = self._creation = Creation(operation)
         obj, options = creation.instance(instance)
         if part := part_of(operation.subresource, obj):
             self._subresources.write(part, obj, options)
@@ -122,12 +127,18 @@ def told(
     )
 
 
+def bare_creation(operation: Operation, likeness: Likeness) -> tuple[JsonObject, WriteOptions]:
+    """The one object that an operation creates, and options of which it says nothing."""
+    obj = operation.body["object"]
+    origin = OperationOrigin(operation.id, likeness.asked(obj["metadata"]["name"]))
+    return obj, told(BARE, origin, likeness.blueprint)
+
+
 class Creation:
     """A create operation, prepared for all its instances."""
 
-    def __init__(self, operation: Operation, alike: AlikeObjects) -> None:
+    def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        self._alike = alike
         left_out = ("count", "objectFrom")
         self._body = {k: v for k, v in operation.body.items() if k not in left_out}
         self._objects = operation.objects or (self._body["object"],)
@@ -149,10 +160,10 @@ class Creation:
         operation, template, options = self.operation, self._template, self._options
         if template is not None:
             obj, blueprint = template.instance(index), self._blueprint
-        elif operation.subresource:
-            obj, blueprint = self._objects[index], None
         else:
-            obj, blueprint = self._alike.of(self._objects[index])
+            likeness = operation.alike[index] if operation.alike else None
+            blueprint = None if likeness is None else likeness.blueprint
+            obj = self._objects[index]
         name = f"{operation.id}[{index}]" if self._is_one_of_many else operation.id
         asked = self._asked or encode({**self._body, "object": obj})
         origin = OperationOrigin(name, asked, index if template else None)

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 
 from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.parts import Composite, Payload
+from kubescene.api.parts import Composite, Payload, Sections
 from kubescene.api.records import Record
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
@@ -32,6 +32,7 @@ from kubescene.version import __version__
 NO_TIMELINE = b"{}"
 HEAD = orjson.dumps({"apiVersion": SCENARIO.api_version, "kind": SCENARIO.kind})[:-1]
 OPENS = HEAD + b',"metadata":{"resourceVersion":"'
+SPEC_OPENS = b',"spec":{'
 STATUS_OPENS = b',"status":'
 RESULT_OPENS = b',"scenarioResult":{"simulatorVersion":"%s","timeline":' % __version__.encode()
 RESULT_CLOSES = b"}}}"
@@ -155,7 +156,7 @@ class ScenarioResource(ToldStatus):
         if spec != self._author_spec:
             self._author_spec = spec
         self._tail = tail_of(self._metadata)
-        self._spec = spec_of(self._author_spec)
+        self._spec = encoded_spec(record) or spec_of(self._author_spec)
 
     def _payload(self, revision: int) -> Payload:
         # Parts that stay the same are the same objects: the history counts only the others.
@@ -207,6 +208,12 @@ def tail_of(metadata: JsonObject) -> bytes:
 def spec_of(spec: JsonObject) -> bytes:
     """The spec, up to where the status begins."""
     return b',"spec":' + orjson.dumps(spec) + STATUS_OPENS
+
+
+def encoded_spec(record: Record) -> bytes:
+    """The same, if the store has it encoded already: a spec may be large."""
+    first = record.payload.members[0] if isinstance(record.payload, Sections) else b""
+    return first + STATUS_OPENS if first.startswith(SPEC_OPENS) else b""
 
 
 def bytes_of(part: object) -> bytes:

@@ -7,16 +7,20 @@ fault. The schema admits operations that this refuses, as the KEP wants: such a 
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct
+
+from kubescene.scenario.alike import Likeness, like
 from kubescene.scenario.controller_faults import controller_names
 from kubescene.scenario.expectations import Expectation, expectations_of
-from kubescene.scenario.faults import assigned_ids, find_faults, operations_of
+from kubescene.scenario.faults import find_faults
 from kubescene.scenario.fields import MAX_COUNT, MAX_STEP
+from kubescene.scenario.listing import OperationList
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.outside import OutsideController, outside_of
 from kubescene.scenario.simulation import Simulation, parse_simulation
@@ -50,10 +54,11 @@ class OperationKind(StrEnum):
 
 
 _KINDS = {kind.field: kind for kind in OperationKind}
+_NOT_ALIKE = {"count", "subresource"}
+"""What a create says that makes several objects of one, or none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True, eq=False):
     """One operation. ``body`` is its ``*Operation`` value as written.
 
     ``objects`` are those of ``objectFrom``, in the order of the file.
@@ -67,6 +72,26 @@ class Operation:
     objects: tuple[JsonObject, ...] = ()
     listed: str = "operations"
     """The field of the spec that holds it; in a draft ``events``."""
+    alike: tuple[Likeness | None, ...] = ()
+    """What each object that it creates has in common with others, of this or other operations."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, whatever they are like."""
+        return isinstance(other, Operation) and self._said == other._said
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, which can be changed
+
+    @property
+    def _said(self) -> tuple[Any, ...]:
+        return (
+            self.id,
+            self.index,
+            self.step,
+            self.kind,
+            self.body,
+            self.objects,
+            self.listed,
+        )
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -79,6 +104,12 @@ class Operation:
         if self.objects:
             return len(self.objects)
         return (self.body.get("count") or 1) if self.kind is OperationKind.CREATE else 1
+
+    @property
+    def likeness(self) -> Likeness | None:
+        """That of the one object that it creates, if it says nothing else."""
+        is_bare = len(self.body) == 1 and not self.objects and bool(self.alike)
+        return self.alike[0] if is_bare else None
 
     @property
     def subresource(self) -> str:
@@ -144,24 +175,32 @@ def grouped(operations: Iterable[Operation]) -> dict[int, tuple[Operation, ...]]
     return {step: tuple(found[step]) for step in sorted(found)}
 
 
-def parse_spec(scenario: Mapping[str, Any], folder: ScenarioFolder | None = None) -> ScenarioSpec:
+def parse_spec(
+    scenario: Mapping[str, Any],
+    folder: ScenarioFolder | None = None,
+    listed: OperationList | None = None,
+) -> ScenarioSpec:
     """Normalise ``scenario['spec']``; raises the first fault as a `ScenarioError`.
 
-    ``folder`` is where ``objectFrom`` reads; without one, it is a fault.
+    ``folder`` is where ``objectFrom`` reads; without one, it is a fault. ``listed`` are the
+    operations, if somebody has looked at them already.
     """
-    for fault in find_faults(scenario, folder):
+    if listed is None or not listed.is_of(scenario):
+        listed = OperationList.of(scenario)
+    for fault in find_faults(scenario, folder, listed):
         raise fault.error
-    return normalised(scenario, folder)
+    return normalised(scenario, folder, listed)
 
 
-def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> ScenarioSpec:
+def normalised(
+    scenario: Mapping[str, Any],
+    folder: ScenarioFolder | None,
+    listed: OperationList | None = None,
+) -> ScenarioSpec:
     """The values of a scenario without faults."""
-    ids = assigned_ids(scenario)
-    listed, items = operations_of(scenario)
     spec = scenario["spec"]
-    operations = [_operation(item, n, ids[n], folder, listed) for n, item in enumerate(items)]
     return ScenarioSpec(
-        operations=tuple(operations),
+        operations=tuple(_operations(listed or OperationList.of(scenario), folder)),
         simulation=parse_simulation(spec.get("simulation")),
         expectations=expectations_of(spec),
         outside=outside_of(spec),
@@ -169,14 +208,34 @@ def normalised(scenario: Mapping[str, Any], folder: ScenarioFolder | None) -> Sc
     )
 
 
-def _operation(
-    item: Mapping[str, Any], index: int, name: str, folder: ScenarioFolder | None, listed: str
-) -> Operation:
+def _operations(listed: OperationList, folder: ScenarioFolder | None) -> Iterator[Operation]:
+    ids, field, create = listed.ids, listed.field, OperationKind.CREATE
+    for index, (item, likeness) in enumerate(zip(listed.items, listed.likenesses, strict=True)):
+        if likeness is None:
+            yield _operation(listed, index, folder)
+        else:
+            body = item["createOperation"]
+            if not listed.is_shared:
+                body = {"object": like(body["object"], likeness)}
+            yield Operation(ids[index], index, item["step"], create, body, (), field, (likeness,))
+
+
+def _operation(listed: OperationList, index: int, folder: ScenarioFolder | None) -> Operation:
+    item = listed.items[index]
     field, kind = next(each for each in _KINDS.items() if item.get(each[0]) is not None)
     body = {key: value for key, value in item[field].items() if value is not None}
     source = body.get("objectFrom")
     objects = folder.read(source) if source is not None and folder is not None else ()
-    return Operation(name, index, item["step"], kind, body, objects, listed)
+    alike: tuple[Likeness | None, ...] = ()
+    if kind is OperationKind.CREATE and not body.keys() & _NOT_ALIKE:
+        alike = tuple(map(listed.objects.of, objects or (body["object"],)))
+        if objects:
+            objects = tuple(map(like, objects, alike))
+        else:
+            body["object"] = like(body["object"], alike[0])
+    return Operation(
+        listed.ids[index], index, item["step"], kind, body, objects, listed.field, alike
+    )
 
 
 def _controllers(spec: Mapping[str, Any]) -> dict[str, Any]:

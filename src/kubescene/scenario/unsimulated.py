@@ -5,17 +5,22 @@ asked of the profiles and controllers that the run really has, so an entry is si
 plugin or controller exists, and speaks up again where a scenario turns it off.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from kubescene.errors import ScenarioError
+from kubescene.scenario.alike import Likeness
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
+
+Use: TypeAlias = tuple[str, str]
+"""What an object uses in vain, and why that is."""
+Uses: TypeAlias = tuple[Use, ...]
 
 DEFAULT_SCHEDULER = "default-scheduler"
 SCHEDULER = "kube-scheduler"
@@ -147,26 +152,35 @@ class Cast:
 def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
     """Everything that the scenario's objects and patches use in vain, each once, in order."""
     found: dict[str, Unsimulated] = {}
+    known: dict[Likeness, Uses] = {}
     for operation in spec.operations:
-        for obj in _objects(operation):
-            for what, why in _of_object(obj, cast):
-                known = found.setdefault(what, Unsimulated(what, why, operation))
-                known.times += 1
+        for what, why in _uses(operation, cast, known):
+            use = found.setdefault(what, Unsimulated(what, why, operation))
+            use.times += 1
     return list(found.values())
 
 
-def _objects(operation: Operation) -> Iterator[JsonObject]:
+def _uses(operation: Operation, cast: Cast, known: dict[Likeness, Uses]) -> Uses:
+    """What an operation uses in vain. Of alike objects the first is looked at."""
+    likeness = operation.likeness
+    if likeness is None:
+        return tuple(use for obj in _objects(operation) for use in _of_object(obj, cast))
+    uses = known.get(likeness)
+    if uses is None:
+        uses = known[likeness] = tuple(_of_object(likeness.body, cast))
+    return uses
+
+
+def _objects(operation: Operation) -> Sequence[JsonObject]:
     """What an operation writes; of a patch, the parts that it gives."""
     body = operation.body
     if operation.kind is OperationKind.CREATE:
-        yield from operation.objects or (body["object"],)
-    elif operation.kind is OperationKind.PATCH:
-        patch = decode_patch(body["patch"])
-        if isinstance(patch, dict):
-            yield {**patch, **body["typeMeta"]}
+        return operation.objects or (body["object"],)
+    patch = decode_patch(body["patch"]) if operation.kind is OperationKind.PATCH else None
+    return ({**patch, **body["typeMeta"]},) if isinstance(patch, dict) else ()
 
 
-def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
+def _of_object(obj: JsonObject, cast: Cast) -> Iterator[Use]:
     kind = obj["kind"]
     group = str(obj["apiVersion"]).rpartition("/")[0]
     controller = KINDS.get((group, kind))
@@ -181,14 +195,14 @@ def _of_object(obj: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
         yield from _of_pod(spec, cast)
 
 
-def _of_node(node: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
+def _of_node(node: JsonObject, cast: Cast) -> Iterator[Use]:
     effects = _at(node, "spec.taints[].effect")
     for effect, (controller, why) in TAINTS.items():
         if effect in effects and not cast.has(controller):
             yield f"the taint effect {effect}", why
 
 
-def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
+def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[Use]:
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if spec.get("nodeName"):
         return
@@ -210,7 +224,7 @@ def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[tuple[str, str]]:
     yield from _unheeded(spec)
 
 
-def _unheeded(spec: JsonObject) -> Iterator[tuple[str, str]]:
+def _unheeded(spec: JsonObject) -> Iterator[Use]:
     for path, why in UNHEEDED.items():
         if any(_at(spec, path)):
             yield f"pod field {path}", why

@@ -8,6 +8,7 @@ from kubescene.scenario.engine.participants import Participants
 from kubescene.scenario.engine.script import Script
 from kubescene.scenario.engine.tasks import Tasks
 from kubescene.scenario.engine.telling import Telling
+from kubescene.scenario.listing import OperationList
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.scenario.world import LiveScenario, Stage, World
@@ -40,8 +41,9 @@ def make_play(
     stage: Stage | None,
     results: ResultsStrategy,
     folder: ScenarioFolder | None,
+    listed: OperationList | None,
 ) -> Play:
-    script = Script(scenario, folder)
+    script = Script(scenario, folder, listed)
     participants = Participants(world, stage)
     telling = Telling(world, scenario, recorder, results)
     gate = StepGate(scenario, script, participants, telling)

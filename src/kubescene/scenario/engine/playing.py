@@ -12,6 +12,7 @@ from kubescene.scenario.engine.endings import Endings
 from kubescene.scenario.engine.major_steps import MajorSteps
 from kubescene.scenario.engine.play import make_play
 from kubescene.scenario.expectations import Judge
+from kubescene.scenario.listing import OperationList
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation
@@ -41,13 +42,15 @@ class Engine:
         examine: Examine | None = None,
         judge: Judge | None = None,
         stage: Stage | None = None,
+        listed: OperationList | None = None,
     ) -> None:
         """``examine`` says what is remarkable about a spec before it is played, or refuses it.
 
         ``judge`` looks at the end whether the spec's expectations hold; without one nobody does.
         ``stage`` is where programs outside have their turns; without one none can take part.
+        ``listed`` are the operations, if somebody has looked at them already.
         """
-        play = make_play(world, scenario, recorder, stage, results, folder)
+        play = make_play(world, scenario, recorder, stage, results, folder, listed)
         self.world = world
         self.scenario = scenario
         self.bad_input = False

@@ -1,6 +1,7 @@
 """What the author of a scenario wants, which may change while it is played."""
 
 from kubescene.scenario.edits import ignored_operations, spec_of
+from kubescene.scenario.listing import OperationList
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.spec import Operation, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario
@@ -10,18 +11,25 @@ from kubescene.types import JsonObject
 class Script:
     """The spec as it was last read, and which of its operations were played."""
 
-    def __init__(self, scenario: LiveScenario, folder: ScenarioFolder | None) -> None:
+    def __init__(
+        self,
+        scenario: LiveScenario,
+        folder: ScenarioFolder | None,
+        listed: OperationList | None = None,
+    ) -> None:
         self.spec = ScenarioSpec(())
         self.played: dict[str, Operation] = {}
         """The operations of all steps up to the current one, by id."""
         self._scenario = scenario
         self._folder = folder
+        self._listed = listed
         self._source: JsonObject = {}
 
     def read(self) -> None:
         """Raises `ScenarioError` for a spec that cannot be played."""
         scenario = self._scenario.object
-        self.spec = parse_spec(scenario, self._folder)
+        listed, self._listed = self._listed, None
+        self.spec = parse_spec(scenario, self._folder, listed)
         self._source = spec_of(scenario)
 
     def reread(self) -> None:

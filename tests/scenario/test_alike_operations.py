@@ -1,0 +1,243 @@
+"""Alike objects are read once: nothing that is wrong with one of them gets lost by that."""
+
+from copy import deepcopy
+from enum import IntEnum
+from typing import Any
+
+import pytest
+
+import kubescene
+from kubescene.api.kinds import SCENARIO
+from kubescene.errors import ScenarioError
+from kubescene.running import RunResult
+from kubescene.scenario import parse_spec
+from kubescene.scenario.faults import find_faults
+from kubescene.testing import make_node
+from kubescene.timeline.lines import LineWriter
+from kubescene.types import JsonObject
+
+FAULTY = 3
+"""Which of the alike operations is unlike the others."""
+TOLERATION = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+
+
+def pod(name: str) -> JsonObject:
+    spec = {
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+        "tolerations": [dict(TOLERATION)],
+        "priority": None,
+    }
+    metadata = {"name": name, "labels": {"app": "a"}, "annotations": {"a": "b"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def scenario() -> JsonObject:
+    """Six pods and three nodes, each in an operation of its own."""
+    nodes = [make_node(f"n-{number}").cpu("8").build() for number in range(3)]
+    operations: list[JsonObject] = [
+        *({"step": 1, "createOperation": {"object": each}} for each in nodes),
+        *({"step": 2, "createOperation": {"object": pod(f"p-{number}")}} for number in range(6)),
+        {"step": 2, "doneOperation": {}},
+    ]
+    return {
+        "apiVersion": SCENARIO.api_version,
+        "kind": SCENARIO.kind,
+        "metadata": {"name": "alike"},
+        "spec": {"operations": operations},
+    }
+
+
+def faulty(path: str, value: Any) -> JsonObject:
+    """The scenario with another value below one of its operations."""
+    whole = scenario()
+    holder: Any = whole["spec"]["operations"][3 + FAULTY]
+    *steps, last = path.split(".")
+    for step in steps:
+        holder = holder[int(step) if step.isdigit() else step]
+    holder[last] = value
+    return whole
+
+
+def lines(run: RunResult) -> list[bytes]:
+    writer = LineWriter()
+    return [writer.line(fact) for fact in run.log]
+
+
+class Number(IntEnum):
+    ONE = 1
+
+
+OBJECT = "createOperation.object"
+TOLERATED = f"{OBJECT}.spec.tolerations.0.tolerationSeconds"
+AT = "spec.operations[6]"
+NAMED = f"{AT} (id 'op-7')"
+NOT_JSON = [
+    (TOLERATED, float("nan"), "tolerationSeconds is not a finite number"),
+    (TOLERATED, float("inf"), "tolerationSeconds is not a finite number"),
+    (TOLERATED, 2**64, "tolerationSeconds is too large a number"),
+    (TOLERATED, 1j, "tolerationSeconds is a complex, which JSON cannot hold"),
+    (TOLERATED, b"1", "tolerationSeconds is a bytes, which JSON cannot hold"),
+    (f"{OBJECT}.spec.tolerations", (TOLERATION,), "tolerations is a tuple, which JSON cannot hold"),
+    (f"{OBJECT}.spec.affinity", {1: "a"}, "spec.affinity is not text: put it in quotes"),
+    (f"{OBJECT}.metadata.labels.app", "\ud800", "labels.app is not valid Unicode"),
+    (f"{OBJECT}.metadata.name", b"p", "metadata.name is a bytes, which JSON cannot hold"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "complaint"), NOT_JSON)
+def test_what_json_cannot_hold_is_found_in_one_of_many(
+    path: str, value: Any, complaint: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        kubescene.run(faulty(path, value))
+    assert f"{AT}.createOperation.object" in str(caught.value)
+    assert complaint in str(caught.value)
+
+
+REFUSED = [
+    (TOLERATED, "1", "cannot unmarshal string into Go struct field Toleration"),
+    (TOLERATED, True, "cannot unmarshal bool into Go struct field Toleration"),
+    (TOLERATED, 1.5, "cannot unmarshal number 1.5 into Go struct field Toleration"),
+    (f"{OBJECT}.spec.tolerations", {"key": "a"}, "spec.tolerations"),
+    (f"{OBJECT}.spec.containers.0.resources.requests.cpu", "1x", "quantities must match"),
+    (f"{OBJECT}.spec.tolerated", [], 'unknown field "spec.tolerated"'),
+    (f"{OBJECT}.metadata.labels.app", 1, "cannot unmarshal number into Go struct field"),
+    (f"{OBJECT}.metadata.name", "P", "a lowercase RFC 1123 subdomain"),
+    (f"{OBJECT}.metadata.name", "p-1", 'pods "p-1" already exists'),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "complaint"), REFUSED)
+def test_what_the_api_refuses_is_refused_of_one_of_many(
+    path: str, value: Any, complaint: str
+) -> None:
+    run = kubescene.run(faulty(path, value))
+    assert run.message.startswith("step 2, operation 'op-7': create was refused: ")
+    assert complaint in run.message
+    assert run.failed_at == ("spec", "operations", 6, "createOperation")
+    assert len(run.cluster.list("pods")) == FAULTY
+
+
+MALFORMED: list[tuple[str, Any, str]] = [
+    ("step", True, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not True"),
+    ("step", 2.5, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not 2.5"),
+    ("step", -1, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not -1"),
+    ("step", None, f"{NAMED}: needs step"),
+    ("id", 7, f"{NAMED}.id: must be text, not 7"),
+    ("id", "@x", f"{AT} (id '@x').id: id '@x' begins with @"),
+    ("id", "a[1]", f"{AT} (id 'a[1]').id: id 'a[1]' ends as those of the objects"),
+    ("stepp", 2, f"{NAMED}.stepp: unknown field 'stepp': did you mean step?"),
+    ("doneOperation", {}, f"{NAMED}: exactly one of createOperation"),
+    ("createOperation", [], f"{NAMED}.createOperation: must be an object, not a list"),
+    ("createOperation.counts", 1, f"{NAMED}.createOperation.counts: unknown field 'counts'"),
+    ("createOperation.count", 0, f"{NAMED}.createOperation.count: must be a whole number from 1"),
+    (OBJECT, None, f"{NAMED}.createOperation: exactly one of object and objectFrom must be set"),
+    (f"{OBJECT}.kind", 1, f"{NAMED}.createOperation.object.kind: must be text, not 1"),
+    (f"{OBJECT}.kind", "", f"{NAMED}.createOperation.object: needs kind"),
+    (f"{OBJECT}.apiVersion", None, f"{NAMED}.createOperation.object: needs apiVersion"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "complaint"), MALFORMED)
+def test_a_malformed_operation_among_many_is_named(path: str, value: Any, complaint: str) -> None:
+    run = kubescene.run(faulty(path, value))
+    assert run.bad_input
+    assert complaint in run.message
+    assert next(str(each.error) for each in find_faults(faulty(path, value))) in run.message
+
+
+def test_all_faults_of_alike_operations_are_listed() -> None:
+    whole = scenario()
+    for number, operation in enumerate(whole["spec"]["operations"][3:9]):
+        operation["createOperation"]["object"]["kind"] = 1 if number % 2 else ""
+    found = [str(each.error) for each in find_faults(whole)]
+    assert len(found) == 6
+    assert found[0] == "spec.operations[3] (id 'op-4').createOperation.object: needs kind"
+    assert found[5].startswith("spec.operations[8] (id 'op-9').createOperation.object.kind: must")
+
+
+def test_a_fault_that_all_have_is_told_of_each() -> None:
+    whole = scenario()
+    for operation in whole["spec"]["operations"][3:9]:
+        operation["createOperation"]["object"]["apiVersion"] = SCENARIO.api_version
+        operation["createOperation"]["object"]["kind"] = SCENARIO.kind
+    found = [each.path[2] for each in find_faults(whole)]
+    assert found == [3, 4, 5, 6, 7, 8]
+
+
+def test_a_draft_wants_the_type_of_each() -> None:
+    whole = scenario()
+    whole["spec"]["events"] = whole["spec"].pop("operations")
+    assert [each.path for each in find_faults(whole)] == [("spec", "events", n) for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (TOLERATED, 1.0),
+        (TOLERATED, Number.ONE),
+        ("step", 2.0),
+        ("step", Number.ONE),
+        ("createOperation.count", 1),
+        (f"{OBJECT}.metadata.annotations.a", "\u00e4\u00f6\u00fc"),
+    ],
+)
+def test_other_ways_to_say_it_play(path: str, value: Any) -> None:
+    run = kubescene.run(faulty(path, value))
+    assert run.ok
+    assert run.summary.placements_total == 6
+
+
+@pytest.mark.parametrize("value", [1.0, Number.ONE])
+def test_a_whole_number_is_the_same_however_it_is_given(value: Any) -> None:
+    assert lines(kubescene.run(faulty(TOLERATED, value))) == lines(kubescene.run(scenario()))
+
+
+def test_what_is_given_is_never_changed() -> None:
+    given, before = scenario(), scenario()
+    kubescene.run(given)
+    assert given == before
+
+
+def test_whoever_shares_parts_may_change_them_between_runs() -> None:
+    whole, before = scenario(), lines(kubescene.run(scenario()))
+    shared = whole["spec"]["operations"][3]["createOperation"]["object"]["spec"]
+    for operation in whole["spec"]["operations"][4:9]:
+        operation["createOperation"]["object"]["spec"] = shared
+    first = kubescene.run(whole)
+    data = first.cluster.get("pods", "p-4")
+    shared["tolerations"][0]["tolerationSeconds"] = 5
+    shared["containers"][0]["resources"]["requests"]["cpu"] = "100"
+    second = kubescene.run(whole)
+    assert lines(first) == before
+    assert first.cluster.get("pods", "p-4") == data
+    assert second.summary.placements_total == 0
+
+
+def test_what_has_no_effect_is_counted_for_each() -> None:
+    whole = scenario()
+    for operation in whole["spec"]["operations"][3:9:2]:
+        operation["createOperation"]["object"]["spec"]["activeDeadlineSeconds"] = 9
+    (warning,) = kubescene.run(whole).summary.warnings
+    assert warning.endswith("(operation 'op-4' and 2 more)")
+
+
+def test_operations_may_differ_in_ids_and_steps_and_be_alike() -> None:
+    whole = scenario()
+    for number, operation in enumerate(whole["spec"]["operations"][3:9]):
+        operation |= {"id": f"pod-{number}", "step": 2 + number}
+    whole["spec"]["operations"][-1]["step"] = 9
+    spec = parse_spec(whole)
+    assert [each.id for each in spec.operations[3:9]] == [f"pod-{number}" for number in range(6)]
+    assert [*spec.by_step] == [1, 2, 3, 4, 5, 6, 7, 9]
+    assert [each.body["object"] for each in spec.operations[3:9]] == [
+        pod(f"p-{number}") for number in range(6)
+    ]
+
+
+def test_a_spec_is_read_from_the_same_parts_as_from_copies() -> None:
+    shared, apart = scenario(), scenario()
+    for operation in shared["spec"]["operations"][4:9]:
+        first = shared["spec"]["operations"][3]["createOperation"]["object"]
+        operation["createOperation"]["object"]["spec"] = first["spec"]
+    assert parse_spec(shared) == parse_spec(deepcopy(apart))
