@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from kubescene.api.changes import ADDED, MODIFIED, Change
 from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, PodSections, Sections
-from kubescene.api.records import Record, same_metadata
+from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupResource
 
 EVERYTHING = -1
@@ -48,7 +48,13 @@ def traits_of(change: Change) -> int:
     record, previous = change.record, change.previous
     if record.resource != PODS:
         return EVERYTHING
-    traits = _mentioned_in(record)
+    payload = record.payload
+    if type(payload) is PodSections:
+        spec, _, status, _ = payload.members
+        is_shared = len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED
+        traits = _found_once(spec, status) if is_shared else _found(spec, status)
+    else:
+        traits = _found(*payload.members) if isinstance(payload, Sections) else _found(record.data)
     if change.type is not MODIFIED:
         traits |= COMES if change.type is ADDED else GOES
     if record.owner or (previous is not None and previous.owner):
@@ -64,17 +70,6 @@ def traits_of(change: Change) -> int:
     if previous is not None and not same_metadata(record, previous):
         traits |= REWRITTEN if previous.labels == record.labels else REWRITTEN | RELABELED
     return traits
-
-
-def _mentioned_in(record: Record) -> int:
-    payload = record.payload
-    if not isinstance(payload, Sections):
-        return _found(record.data)
-    if type(payload) is not PodSections:
-        return _found(*payload.members)
-    spec, _, status, _ = payload.members
-    is_shared = len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED
-    return _found_once(spec, status) if is_shared else _found(spec, status)
 
 
 def _found(*texts: bytes) -> int:
