@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from kubescene.api.changes import Change
 from kubescene.api.parts import (
     LONGEST_SHARED,
+    PodSections,
     Sections,
     generation_part,
     pod_members,
@@ -387,6 +388,10 @@ class PodClasses:
             status = self._statuses.get(part) or self._read(part)
         return None if status.resized else (spec, status, nominated)
 
+    def status(self, part: bytes) -> PodStatus | None:
+        """What an encoded status says that nominates nobody, if it was read before."""
+        return self._statuses.get(part)
+
     def _read(self, part: bytes) -> PodStatus:
         """What a status says that nominates nobody."""
         if len(self._statuses) >= SPECS_KEPT:
@@ -540,6 +545,19 @@ class PodInfo(Struct, frozen=True, eq=False):
             return replace(self, record=record)
         signature = classes.signature(record, self.spec)
         return replace(self, record=record, labels=labels, signature=signature)
+
+    def restated(self, record: Record, classes: PodClasses) -> "PodInfo | None":
+        """The pod after a change of nothing but its status; None if it may have been more."""
+        payload, before = record.payload, self.record.payload
+        if type(payload) is not PodSections or type(before) is not PodSections:
+            return None
+        spec, node, part, _ = payload.members
+        if payload.metadata is not before.metadata or spec is not before.members[0]:
+            return None
+        status = classes.status(part)
+        if status is None or status.resized or self.is_resized or node != before.members[1]:
+            return None
+        return replace(self, record=record, nominated_node="", start_time=status.start_time)
 
     def __copy__(self) -> "PodInfo":
         return self

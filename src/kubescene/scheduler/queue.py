@@ -431,7 +431,8 @@ class SchedulingQueue:
         return True
 
     def _make_active(self, entry: QueuedPod) -> None:
-        self._unschedulable.remove(entry)
+        if entry.group is not None:
+            self._unschedulable.remove(entry)
         entry.entered = entry.entered or self._entries.draw()
         self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
 

@@ -112,12 +112,12 @@ class Heap:
         self._entries: list[_Item] = []
 
     def push(self, entry: QueuedPod, key: Any) -> None:
-        entry.place, entry.ticket = self.place, self._tickets.draw()
-        item, line = (key, entry.ticket, entry), self._line
+        ticket, line = self._tickets.draw(), self._line
+        entry.place, entry.ticket = self.place, ticket
         if line and key < line[-1][0]:
-            heappush(self._entries, item)
+            heappush(self._entries, (key, ticket, entry))
         else:
-            line.append(item)
+            line.append((key, ticket, entry))
         self.size += 1
         if len(line) + len(self._entries) > 2 * self.size + self.FEW:
             self._sweep()
@@ -127,9 +127,10 @@ class Heap:
         return None if first is None else first[2]
 
     def pop(self) -> QueuedPod | None:
-        first = self._first()
-        if first is None:
+        if not self.size:
             return None
+        first = self._first()
+        assert first is not None
         if self._line and self._line[0] is first:
             self._line.popleft()
         else:
@@ -276,10 +277,14 @@ class InFlight:
 
     def end(self, uid: str) -> list[tuple[ClusterEvent, Change]]:
         """What happened since `begin`."""
-        position = self.positions.pop(uid, None)
-        if position is None or not self._events:
+        position, events = self.positions.pop(uid, None), self._events
+        if position is None or not events:
             return []
-        arrived = self._events[position - self._first :]
+        if not self.positions and position == self._first:
+            self._first += len(events)
+            self._events = []
+            return events
+        arrived = events[position - self._first :]
         # The first that is left is the one that was popped first: nobody needs what is older.
         oldest = next(iter(self.positions.values()), self._first + len(self._events))
         del self._events[: oldest - self._first]

@@ -103,7 +103,10 @@ class Watching:
         if before is None or not before.node:
             self._pod_bound(change, placed)
             return
-        pod = self._placed[record.uid] = PodInfo.of(change, self._classes, placed)
+        pod = None if placed is None else placed.restated(record, self._classes)
+        if pod is None:
+            pod = PodInfo.of(change, self._classes, placed)
+        self._placed[record.uid] = pod
         if placed is None:
             self.nodes.add_pod(pod, pod.node)
         else:
