@@ -130,7 +130,7 @@ class Neighbourhood:
         obj = pod if isinstance(pod, dict) else pod.build()
         metadata = obj["metadata"]
         obj = merged(obj, {"metadata": {"uid": f"{metadata['namespace']}/{metadata['name']}"}})
-        return PodInfo(make_record(PODS, obj, 1), obj, self.classes)
+        return PodInfo.read(make_record(PODS, obj, 1), obj, self.classes)
 
     def plain(self) -> PlainCluster:
         """The same world as plain objects."""

@@ -32,7 +32,7 @@ class Table:
 
     def pod(self, obj: JsonObject) -> PodInfo:
         obj = merged(obj, {"metadata": {"uid": obj["metadata"]["name"]}})
-        return PodInfo(make_record(PODS, obj, 1), obj, self.classes)
+        return PodInfo.read(make_record(PODS, obj, 1), obj, self.classes)
 
     def add(self, obj: JsonObject, node: str) -> PodInfo:
         pod = self.pod(obj).assumed(node)

@@ -29,7 +29,7 @@ def pod_info(name: str, colour: str = "red", *, cpu: str = "1", deleted: bool = 
     obj["metadata"]["uid"] = name
     if deleted:
         obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return PodInfo(make_record(PODS, obj, 1), obj, CLASSES)
+    return PodInfo.read(make_record(PODS, obj, 1), obj, CLASSES)
 
 
 def counts(pod: PodInfo) -> bool:

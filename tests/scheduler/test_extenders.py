@@ -432,7 +432,7 @@ def test_x_3_limits_make_an_extender_interested_too() -> None:
         pod = make_pod("p").build()
         pod["spec"]["containers"][0]["resources"] = {limit: {"example.com/gpu": "0"}}
         world = stage(caller, Extender("e", FILTER, managed_resources=managed))
-        info = PodInfo(record_of(pod), pod, PodClasses())
+        info = PodInfo.read(record_of(pod), pod, PodClasses())
         assert world.scheduler._extenders.interested(info), limit
 
 

@@ -251,7 +251,7 @@ CLASSES = PodClasses()
 
 
 def info(obj: dict[str, Any]) -> PodInfo:
-    return PodInfo(make_record(PODS, obj, 1), obj, CLASSES)
+    return PodInfo.read(make_record(PODS, obj, 1), obj, CLASSES)
 
 
 def pod(name: str = "p", **changes: Any) -> PodInfo:
@@ -334,15 +334,15 @@ def test_options_need_a_profile() -> None:
 def test_pods_that_share_an_encoded_spec_share_what_is_read_from_it() -> None:
     store = Store()
     records = [store.create(PODS, make_pod(name).cpu("1").gate("g").build()) for name in "pq"]
-    first, second = (PodInfo(each, each.decode(), CLASSES) for each in records)
+    first, second = (PodInfo.read(each, each.decode(), CLASSES) for each in records)
     assert first.spec is second.spec
     assert first.gates == ("g",)
     bound = make_pod("p").cpu("1").gate("g").on("n").build()
     record = store.update(PODS, bound)
-    assert PodInfo(record, record.decode(), CLASSES).spec is first.spec
+    assert PodInfo.read(record, record.decode(), CLASSES).spec is first.spec
     urgent = {**bound, "spec": {**bound["spec"], "priority": 5}}
     record = store.update(PODS, urgent)
-    assert PodInfo(record, record.decode(), CLASSES).priority == 5
+    assert PodInfo.read(record, record.decode(), CLASSES).priority == 5
 
 
 class Prepared:

@@ -23,7 +23,7 @@ def add_nodes(table: NodeTable, *nodes: NodeBuilder) -> None:
 def pod_info(pod: PodBuilder, classes: PodClasses | None = None) -> PodInfo:
     obj = pod.build()
     obj = obj | {"metadata": obj["metadata"] | {"uid": obj["metadata"]["name"]}}
-    return PodInfo(make_record(PODS, obj, 1), obj, classes or PodClasses())
+    return PodInfo.read(make_record(PODS, obj, 1), obj, classes or PodClasses())
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class Bench:
 
     def pod(self, obj: JsonObject) -> PodInfo:
         obj = merged(obj, {"metadata": {"uid": obj["metadata"]["name"]}})
-        return PodInfo(make_record(PODS, obj, 1), obj, self.classes)
+        return PodInfo.read(make_record(PODS, obj, 1), obj, self.classes)
 
     def scores(self, pod: PodBuilder) -> dict[str, list[int]]:
         decision = self.cycle.decide(self.pod(pod.build()), explain=Explain.FULL)

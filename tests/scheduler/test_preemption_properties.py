@@ -104,7 +104,7 @@ class World:
     def pod(self, name: str, spec: JsonObject, **status: str) -> PodInfo:
         obj = merged(make_pod(name).build(), {"metadata": {"uid": name}} | spec)
         obj["status"] = status
-        return PodInfo(make_record(PODS, obj, 1), obj, self.classes)
+        return PodInfo.read(make_record(PODS, obj, 1), obj, self.classes)
 
     def place(self, pod: PodInfo, node: int) -> None:
         name = f"n{node % len(self.table)}"

@@ -38,7 +38,7 @@ def pod(name: str, priority: int = 0, *, gate: str = "") -> PodInfo:
     obj = builder.build()
     metadata = obj["metadata"] | {"uid": name}
     obj = obj | {"metadata": metadata, "spec": obj["spec"] | {"priority": priority}}
-    return PodInfo(make_record(PODS, obj, 1), obj, PodClasses())
+    return PodInfo.read(make_record(PODS, obj, 1), obj, PodClasses())
 
 
 def node_added() -> Change:
@@ -391,7 +391,7 @@ def alike(name: str, app: str, priority: int = 0) -> PodInfo:
     obj = make_pod(name).label(app=app).build()
     obj["metadata"]["uid"] = name
     obj["spec"]["priority"] = priority
-    return PodInfo(make_record(PODS, obj, 1), obj, CLASSES)
+    return PodInfo.read(make_record(PODS, obj, 1), obj, CLASSES)
 
 
 def reject_all(queue: SchedulingQueue, *pods: PodInfo) -> None:

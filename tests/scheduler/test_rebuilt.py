@@ -152,7 +152,7 @@ def decided(scheduler: Scheduler, pod: JsonObject) -> dict[str, Any]:
     obj["metadata"]["uid"] = "probe"
     obj["spec"]["priority"] = PRIORITIES[obj["spec"]["priorityClassName"]]
     scheduler.nodes.refresh()
-    info = PodInfo(make_record(PODS, obj, 1), obj, scheduler._classes)
+    info = PodInfo.read(make_record(PODS, obj, 1), obj, scheduler._classes)
     return told(scheduler.cycle_of(info.scheduler_name).decide(info, explain=Explain.FULL))
 
 

@@ -113,7 +113,7 @@ def told(decision: Decision, start: int) -> dict[str, Any]:
 
 def probe(life: Life, kind: JsonObject) -> PodInfo:
     pod = {**kind, "metadata": {"name": "probe", "namespace": "default", "uid": "probe"}}
-    return PodInfo(make_record(PODS, pod, 1), pod, life.world.scheduler._classes)
+    return PodInfo.read(make_record(PODS, pod, 1), pod, life.world.scheduler._classes)
 
 
 def compare(life: Life, kind: JsonObject) -> bool:
@@ -225,7 +225,7 @@ def probe_named(world: Stage, name: str, nominated: str = "") -> PodInfo:
     pod: JsonObject = make_pod(name).cpu("1").build()
     pod["metadata"].update(uid=name, namespace="default")
     pod["status"] = {"nominatedNodeName": nominated} if nominated else {}
-    return PodInfo(make_record(PODS, pod, 1), pod, world.scheduler._classes)
+    return PodInfo.read(make_record(PODS, pod, 1), pod, world.scheduler._classes)
 
 
 def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many_nodes() -> None:

@@ -30,7 +30,7 @@ def table(count: int) -> NodeTable:
 
 def land(nodes: NodeTable, row: int) -> None:
     obj = make_pod("p").cpu("1").build()
-    nodes.add_pod(PodInfo(make_record(PODS, obj, 1), obj, CLASSES), nodes.names[row])
+    nodes.add_pod(PodInfo.read(make_record(PODS, obj, 1), obj, CLASSES), nodes.names[row])
 
 
 def rows_of(window: Window) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

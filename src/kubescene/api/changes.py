@@ -4,6 +4,8 @@ from copy import deepcopy
 from enum import StrEnum
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from kubescene.api.parts import unshared_size
 from kubescene.api.records import Record
 from kubescene.types import JsonObject
@@ -27,18 +29,13 @@ class Decoder(Protocol):
         ...
 
 
-class Change:
+class Change(Struct, frozen=True, eq=False):
     """What subscribers and watches are told. Decoded objects are read-only."""
 
-    __slots__ = ("_decoder", "previous", "record", "type")
-
-    def __init__(
-        self, change_type: ChangeType, record: Record, previous: Record | None, decoder: Decoder
-    ) -> None:
-        self.type = change_type
-        self.record = record
-        self.previous = previous
-        self._decoder = decoder
+    type: ChangeType
+    record: Record
+    previous: Record | None
+    _decoder: Decoder
 
     @property
     def revision(self) -> int:

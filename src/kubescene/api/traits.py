@@ -6,11 +6,9 @@ them may be left out, so a handler must not count on that: it does nothing with 
 Traits are looked up in the parts of the encoding, which pods of one template share.
 """
 
-from functools import lru_cache
-
 from kubescene.api.changes import ADDED, MODIFIED, Change
 from kubescene.api.parts import LONGEST_SHARED, PARTS_SHARED, PodSections, Sections
-from kubescene.api.records import Record, same_metadata
+from kubescene.api.records import same_metadata
 from kubescene.api.scheme import GroupResource
 
 EVERYTHING = -1
@@ -48,33 +46,31 @@ def traits_of(change: Change) -> int:
     record, previous = change.record, change.previous
     if record.resource != PODS:
         return EVERYTHING
-    traits = _mentioned_in(record)
-    if change.type is not MODIFIED:
-        traits |= COMES if change.type is ADDED else GOES
-    if record.owner or (previous is not None and previous.owner):
+    payload = record.payload
+    if type(payload) is PodSections:
+        spec, _, status, _ = payload.members
+        traits = _FOUND.get((spec, status), -1)
+        if traits < 0:
+            traits = _find(spec, status)
+    else:
+        traits = _found(*payload.members) if isinstance(payload, Sections) else _found(record.data)
+    if record.owner:
         traits |= OWNED
     if record.node:
         traits |= PLACED
-        if previous is None:
-            traits |= STRAY
     if record.deleting:
         traits |= DELETING if record.node else DELETING | STRAY
     if record.phase not in _LIVING:
         traits |= STRAY
-    if previous is not None and not same_metadata(record, previous):
+    if change.type is not MODIFIED:
+        traits |= COMES if change.type is ADDED else GOES
+    if previous is None:
+        return traits | STRAY if record.node else traits
+    if previous.owner:
+        traits |= OWNED
+    if not same_metadata(record, previous):
         traits |= REWRITTEN if previous.labels == record.labels else REWRITTEN | RELABELED
     return traits
-
-
-def _mentioned_in(record: Record) -> int:
-    payload = record.payload
-    if not isinstance(payload, Sections):
-        return _found(record.data)
-    if type(payload) is not PodSections:
-        return _found(*payload.members)
-    spec, _, status, _ = payload.members
-    is_shared = len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED
-    return _found_once(spec, status) if is_shared else _found(spec, status)
 
 
 def _found(*texts: bytes) -> int:
@@ -86,4 +82,15 @@ def _found(*texts: bytes) -> int:
     return traits
 
 
-_found_once = lru_cache(PARTS_SHARED)(_found)
+def _find(spec: bytes, status: bytes) -> int:
+    """What the parts of a pod mention, found once as long as they are shared."""
+    traits = _found(spec, status)
+    if len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED:
+        if len(_FOUND) >= PARTS_SHARED:
+            _FOUND.clear()
+        _FOUND[spec, status] = traits
+    return traits
+
+
+_FOUND: dict[tuple[bytes, bytes], int] = {}
+"""What was found in the parts of pods, for all worlds: a function of their texts."""

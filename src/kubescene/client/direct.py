@@ -121,7 +121,7 @@ class DirectClient:
     ) -> Record:
         return self._registry.patch(
             self._actor,
-            self._registry.type_of(ref.gvk),
+            self._registry.scheme.of(ref.gvk),
             ref.namespace,
             ref.name,
             patch if is_promised(options) else own_copy(patch),

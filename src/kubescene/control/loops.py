@@ -32,7 +32,13 @@ class Progress(NamedTuple):
 
 
 IDLE = Progress(wrote=False, more=False)
+_WENT = (IDLE, Progress(False, True), Progress(True, False), Progress(True, True))
 WAITING = Progress(wrote=False, more=True, waits=True)
+
+
+def went(*, wrote: bool, more: bool) -> Progress:
+    """How a loop went that is over: one of four answers, made once."""
+    return _WENT[2 * wrote + more]
 
 
 class Controller(Protocol):

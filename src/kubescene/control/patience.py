@@ -22,15 +22,16 @@ class LivelockError(KubesceneError):
 class Patience:
     """Counts the rounds of one attempt to come to rest."""
 
+    _rounds = 0
+    _growing = 0
+    _existing = 0
+    _most = 0
+    _turns: Counter[str] | None = None
+    _writes: Counter[str] | None = None
+
     def __init__(self, max_rounds: int, objects: Callable[[], int]) -> None:
         self._max_rounds = max_rounds
         self._objects = objects
-        self._rounds = 0
-        self._growing = 0
-        self._existing = 0
-        self._most = 0
-        self._turns: Counter[str] | None = None
-        self._writes: Counter[str] | None = None
 
     def spend(self, turned: Iterable[str], wrote: Iterable[str]) -> None:
         """One more round; raises `LivelockError` when there were too many."""

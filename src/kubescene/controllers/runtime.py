@@ -7,7 +7,7 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.traits import EVERYTHING
 from kubescene.client import Client
-from kubescene.control.loops import IDLE, ControllerContext, Progress
+from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.controllers.reconcile import (
     Create,
     Delete,
@@ -43,7 +43,7 @@ class ReconcilerController:
             self._client.watch(kind, self._changed, quiet=True, traits=traits)
 
     def run_once(self) -> Progress:
-        if not self._queue:
+        if not self._queue.waiting:
             return IDLE
         key = self._queue.pop()
         try:
@@ -57,7 +57,7 @@ class ReconcilerController:
             # Nothing is lost: where an exception does not end the run, the key is tried again.
             self._queue.add(key)
             raise
-        return Progress(wrote=wrote, more=bool(self._queue))
+        return went(wrote=wrote, more=bool(self._queue.waiting))
 
     def _watched(self, kinds: Sequence[GroupVersionKind]) -> Sequence[GroupVersionKind]:
         """The kinds to watch from the start."""

@@ -9,23 +9,23 @@ from kubescene.controllers.reconcile import ObjectKey
 class WorkQueue:
     """First in, first out, deduplicated. A key that comes again while it waits keeps its place."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
         # A plain dict would walk over the holes of all keys taken before.
-        self._waiting: OrderedDict[ObjectKey, None] = OrderedDict()
+        self.waiting: OrderedDict[ObjectKey, None] = OrderedDict()
 
     def add(self, key: ObjectKey) -> None:
-        self._waiting.setdefault(key)
+        self.waiting.setdefault(key)
 
     def pop(self) -> ObjectKey:
         """The key that waits longest; KeyError if none does."""
-        if not self._waiting:
+        if not self.waiting:
             raise KeyError("no key is waiting")
-        return self._waiting.popitem(last=False)[0]
+        return self.waiting.popitem(last=False)[0]
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def __iter__(self) -> Iterator[ObjectKey]:
-        return iter(self._waiting)
+        return iter(self.waiting)

@@ -55,6 +55,7 @@ from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 BINDING = GroupVersionKind("", "v1", "Binding")
+APPLY, MERGE = PatchType.APPLY, PatchType.MERGE
 
 
 class Registry:
@@ -202,12 +203,14 @@ class Registry:
         """
         stored_type = self._stored_type(resource_type)
         request = WriteRequest(actor, "patch", stored_type, subresource, options, patch, patch_type)
-        if patch_type is PatchType.APPLY:
+        if patch_type is APPLY:
             return self._apply(request, resource_type, namespace, name)
         current = self.record(resource_type, namespace, name)
         is_own = inspect is None and not self.track_fields and stored_type is resource_type
-        if is_own and (record := self._in_parts(request, current)) is not None:
-            return record
+        if is_own and subresource == "status":
+            record = self._in_parts(request, current)
+            if record is not None:
+                return record
 
         def change(old: JsonObject) -> JsonObject:
             seen = old if resource_type.custom else conversion.from_storage(old, resource_type)
@@ -286,7 +289,7 @@ class Registry:
         options: WriteOptions,
     ) -> None:
         if self.instruments.object_written:
-            body, merge = {"spec": {"nodeName": record.node}}, PatchType.MERGE
+            body, merge = {"spec": {"nodeName": record.node}}, MERGE
             request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
             self.tell(request, record, previous)
 
@@ -364,9 +367,9 @@ class Registry:
 
     def tell(self, request: WriteRequest, record: Record, previous: Record | None) -> None:
         """Let the instruments know of an accepted write."""
-        if self.instruments.object_written:
+        if hooks := self.instruments.object_written:
             write = request.done(record, previous, self.gate.role_of(request.actor))
-            for hook in self.instruments.object_written:
+            for hook in hooks:
                 hook(write)
 
     # -- inside ----------------------------------------------------------------------------
@@ -492,8 +495,6 @@ class Registry:
 
     def _in_parts(self, request: WriteRequest, current: Record) -> Record | None:
         """Patch a status of which enough is known; None if it has to go the long way."""
-        if request.subresource != "status":
-            return None
         if (report := self._reports.find(request, current)) is not None:
             return self._report(request, current, report)
         if (members := self._node_reports.find(request, current)) is not None:

@@ -40,6 +40,7 @@ REPORTS_KEPT = 4096
 _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _NOMINATION = b'"nominatedNodeName"'
+_EMPTY = b'":{}'
 _CLAIM = b'"claimName":'
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
 """Not within a text, where quotes are escaped."""
@@ -65,17 +66,22 @@ class Reports:
         self._reports: OrderedDict[ReportKey, Report] = OrderedDict()
 
     def find(self, request: WriteRequest, current: Record) -> Report | None:
-        """The report that a request leads to, if that is known."""
-        blueprint, members = request.options.blueprint, pod_members(current.payload)
+        """The report that a request for a status leads to, if that is known."""
+        options, members = request.options, pod_members(current.payload)
+        blueprint = options.blueprint
         if blueprint is None or members is None:
             return None
         report = self._reports.get(_key(request, blueprint, members))
         # The report holds the parts that it was made from, so nobody else has their ids.
-        if report is None or not is_report(request) or not is_neat(current):
+        if report is None or not is_neat(current):
             return None
         if type(blueprint) is NominatingBlueprint:
+            if not is_report(request):
+                return None
             return nominated(report, request.body["status"][NOMINATION], members)
-        return report
+        # The rest of `is_report` was seen to when it was kept for this body.
+        is_its = request.body is blueprint.body and not options.strict and not options.dry_run
+        return report if is_its else None
 
     def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
         """Remember what a request with a blueprint has led to."""
@@ -113,6 +119,8 @@ def is_neat(record: Record) -> bool:
     """Whether a write of the status leaves the rest alone: empty maps of metadata go with it."""
     assert isinstance(record.payload, Sections)
     metadata = record.payload.metadata
+    if _EMPTY not in metadata:
+        return True
     return b'"labels":{}' not in metadata and b'"annotations":{}' not in metadata
 
 

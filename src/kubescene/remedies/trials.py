@@ -107,4 +107,4 @@ class Trials:
 
     def _info(self, pod: JsonObject) -> PodInfo:
         record = make_record(PODS, pod, REVISION)
-        return PodInfo(record, pod, self._classes)
+        return PodInfo.read(record, pod, self._classes)

@@ -43,6 +43,10 @@ class Stage(IntEnum):
     BOUND = 4
 
 
+RESERVE, PERMITTED, PRE_BIND, BIND, BOUND = Stage
+"""Names of their own: looking one up in its class takes ten times as long."""
+
+
 class Failed(NamedTuple):
     """Which plugin ended a binding, and with what words."""
 
@@ -57,27 +61,17 @@ Annotating: TypeAlias = Callable[["Binding"], dict[str, str]]
 class Binding:
     """One pod on its way onto its node."""
 
-    __slots__ = (
-        "_annotate",
-        "_asked",
-        "_concern",
-        "_extenders",
-        "_position",
-        "_room",
-        "_timers",
-        "_times",
-        "_waiting",
-        "awaited",
-        "binder",
-        "bound_by_extender",
-        "decision",
-        "entry",
-        "failed",
-        "framework",
-        "permits",
-        "pod",
-        "stage",
-    )
+    failed: Failed | None = None
+    permits: Mapping[str, tuple[str, int]] = _NOBODY
+    """What Permit plugins said, and how long they would have the pod wait."""
+    binder = ""
+    stage = RESERVE
+    awaited: Sequence[Awaited] = ()
+    """The objects that a PreBind plugin waits for, if it says so."""
+    bound_by_extender = False
+    _position = 0
+    _waiting: Waiting | None = None
+    _asked: PendingCall | None = None
 
     def __init__(
         self,
@@ -92,27 +86,16 @@ class Binding:
         annotate: Annotating | None = None,
     ) -> None:
         self.entry = entry
-        self._annotate = annotate
-        self.failed: Failed | None = None
-        self.permits: Mapping[str, tuple[str, int]] = _NOBODY
-        """What Permit plugins said, and how long they would have the pod wait."""
-        self.binder = ""
         self.decision = decision
         self.pod = pod
         self.framework = framework
-        self.stage = Stage.RESERVE
         # Who was not asked in PreFilter has nothing to reserve either.
         self._concern = decision.state.concern or framework.concerns.of(pod.signature)
         self._room = room
         self._timers = timers
         self._extenders = extenders
-        self._position = 0
-        self._waiting: Waiting | None = None
+        self._annotate = annotate
         self._times: list[Scheduled] = []
-        self._asked: PendingCall | None = None
-        self.awaited: Sequence[Awaited] = ()
-        """The objects that a PreBind plugin waits for, if it says so."""
-        self.bound_by_extender = False
 
     def is_waiting(self) -> bool:
         """Whether a plugin or an extender has to say something before `run` can go on."""
@@ -127,18 +110,18 @@ class Binding:
     @property
     def waits_for(self) -> str:
         """The PreBind plugin that is to be asked again when something happens that it waits for."""
-        if self.stage is not Stage.PRE_BIND or not self.is_waiting():
+        if self.stage is not PRE_BIND or not self.is_waiting():
             return ""
         return self._concern.pre_bind[self._position].name
 
     @property
     def held_room(self) -> bool:
         """Whether others may have been turned away because of this pod."""
-        return self.stage >= Stage.PERMITTED
+        return self.stage >= PERMITTED
 
     def run(self) -> Status | None:
         """Success, or what went wrong; None while the binding waits."""
-        if self.stage is Stage.RESERVE and self._concern.binds_at_once:
+        if self.stage is RESERVE and self._concern.binds_at_once:
             return self._bind()
         if self._asked is not None:
             return self._take_extender()
@@ -169,7 +152,7 @@ class Binding:
         status, waits = self._permit_all()
         if not waits and not status.ok:
             return status
-        self.stage = Stage.PERMITTED
+        self.stage = PERMITTED
         if waits:
             self._wait(waits, self._too_long_at_permit)
             self._note_wait(waits, "Permit")
@@ -233,7 +216,7 @@ class Binding:
         return last, waits
 
     def _pre_bind(self) -> Status | None:
-        self.stage = Stage.PRE_BIND
+        self.stage = PRE_BIND
         plugins = self._concern.pre_bind
         while self._position < len(plugins):
             extension = plugins[self._position]
@@ -250,7 +233,7 @@ class Binding:
         return self._bind()
 
     def _bind(self) -> Status | None:
-        self.stage = Stage.BIND
+        self.stage = BIND
         for extender in self._extenders.interested(self.pod):
             if ExtenderVerb.BIND in extender.verbs:
                 nodes = (self.pod.node,)
@@ -267,7 +250,7 @@ class Binding:
                 self.decision.state.annotations = self._annotate(self)
             status: Status = extension.call(self.decision.state, self.pod, self.pod.node)
             if status is SUCCESS or status.code is not Code.SKIP:
-                self.stage = Stage.BOUND
+                self.stage = BOUND
                 return status if status.ok else self._end(status, extension, "Bind")
         return Status.error("no Bind plugin took the pod")
 
@@ -310,7 +293,7 @@ class Binding:
         record = consultation(call, answer, answer.error)
         self.decision.extenders = [*(self.decision.extenders or ()), record]
         if not answer.error:
-            self.stage = Stage.BOUND
+            self.stage = BOUND
             self.bound_by_extender = True
             return SUCCESS
         return self.bind_by_plugin() if extender.ignorable else Status.error(answer.error)
@@ -339,9 +322,9 @@ class Binding:
 
 
 _STEPS: dict[Stage, Callable[[Binding], Status | None]] = {
-    Stage.RESERVE: Binding._reserve,
-    Stage.PERMITTED: Binding._pre_bind,
-    Stage.PRE_BIND: Binding._pre_bind,
+    RESERVE: Binding._reserve,
+    PERMITTED: Binding._pre_bind,
+    PRE_BIND: Binding._pre_bind,
 }
 """Where a binding begins, and where it goes on after a wait."""
 

@@ -26,7 +26,7 @@ from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     PODS,
 )
-from kubescene.scheduler.deltas import DeltaKind, DeltaLog, DeltaReader
+from kubescene.scheduler.deltas import POD_ADDED, DeltaKind, DeltaLog, DeltaReader
 from kubescene.scheduler.host_ports import HostPort, PortHolders
 from kubescene.scheduler.image_states import ImageStates
 from kubescene.scheduler.node_columns import LabelColumn, SpecColumns
@@ -265,7 +265,7 @@ class NodeTable:
         if info is None:
             info = self._nodes[node] = NodeInfo(node)
         info.add(pod)
-        self._mirror(info, pod, DeltaKind.POD_ADDED)
+        self._mirror(info, pod, POD_ADDED)
 
     def remove_pod(self, pod: PodInfo, node: str) -> None:
         info = self._nodes[node]
@@ -309,7 +309,7 @@ class NodeTable:
         if ports := pod.pod_class.host_ports:
             self._ports.follow(info.name, ports, info.ports)
         if pod.signature.volumes:
-            self.volume_users.count(info.name, pod, 1 if kind is DeltaKind.POD_ADDED else -1)
+            self.volume_users.count(info.name, pod, 1 if kind is POD_ADDED else -1)
         row = info.row
         if row == NO_ROW:
             return

@@ -20,10 +20,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubescene.api.changes import Change
 from kubescene.api.parts import (
     LONGEST_SHARED,
+    PodSections,
     Sections,
     generation_part,
     pod_members,
@@ -385,6 +388,10 @@ class PodClasses:
             status = self._statuses.get(part) or self._read(part)
         return None if status.resized else (spec, status, nominated)
 
+    def status(self, part: bytes) -> PodStatus | None:
+        """What an encoded status says that nominates nobody, if it was read before."""
+        return self._statuses.get(part)
+
     def _read(self, part: bytes) -> PodStatus:
         """What a status says that nominates nobody."""
         if len(self._statuses) >= SPECS_KEPT:
@@ -412,40 +419,44 @@ class PodClasses:
         return found
 
 
-class PodInfo:
-    """One pod at one revision. Immutable by convention: an update makes a new one, and copies of
-    a world share it. ``start_time`` is that of the status, empty if it has none.
+class PodInfo(Struct, frozen=True, eq=False):
+    """One pod at one revision. Immutable: an update makes a new one, and copies of a world share
+    it. ``start_time`` is that of the status, empty if it has none.
     """
 
-    __slots__ = (
-        "gates",
-        "key",
-        "labels",
-        "name",
-        "namespace",
-        "node",
-        "nominated_node",
-        "nonzero_cpu",
-        "nonzero_memory",
-        "pod_class",
-        "priority",
-        "record",
-        "requests",
-        "scheduler_name",
-        "signature",
-        "spec",
-        "start_time",
-        "terminating",
-        "uid",
-    )
+    record: Record
+    namespace: str
+    name: str
+    uid: str
+    key: str
+    labels: Mapping[str, str]
+    node: str
+    terminating: bool
+    """Takes its room all the same until it is gone (S-7)."""
+    nominated_node: str
+    start_time: str
+    spec: PodSpec
+    priority: int
+    scheduler_name: str
+    gates: Sequence[str]
+    pod_class: PodClass
+    requests: Amounts
+    nonzero_cpu: int
+    nonzero_memory: int
+    signature: PodSignature
 
-    def __init__(self, record: Record, obj: ReadOnlyObject, classes: PodClasses) -> None:
+    @classmethod
+    def read(cls, record: Record, obj: ReadOnlyObject, classes: PodClasses) -> "PodInfo":
+        """The pod of a record, decoded."""
         spec = classes.spec(record, obj.get("spec") or {})
         status = PodStatus(obj.get("status") or {})
-        self._fill(record, spec, status, classes.signature(record, spec))
-        if status.resized:
-            self.requests = pod_requests(obj)
-            self.nonzero_cpu, self.nonzero_memory = nonzero_requests(obj)
+        pod = cls._made(
+            record, spec, status, status.nominated_node, classes.signature(record, spec)
+        )
+        if not status.resized:
+            return pod
+        cpu, memory = nonzero_requests(obj)
+        return replace(pod, requests=pod_requests(obj), nonzero_cpu=cpu, nonzero_memory=memory)
 
     @classmethod
     def of(cls, change: Change, classes: PodClasses, before: "PodInfo | None" = None) -> "PodInfo":
@@ -455,45 +466,50 @@ class PodInfo:
         """
         record, known = change.record, classes.known(change.record, before)
         if known is None:
-            return cls(record, change.object, classes)
+            return cls.read(record, change.object, classes)
         spec, status, nominated = known
         if before is not None and before.is_still(record, spec):
             signature = before.signature
         else:
             signature = classes.signature(record, spec)
-        pod = cls.__new__(cls)
-        pod._fill(record, spec, status, signature)
-        pod.nominated_node = nominated
-        return pod
+        return cls._made(record, spec, status, nominated, signature)
+
+    @classmethod
+    def _made(
+        cls,
+        record: Record,
+        spec: PodSpec,
+        status: PodStatus,
+        nominated_node: str,
+        signature: PodSignature,
+    ) -> "PodInfo":
+        pod_class = spec.pod_class
+        return cls(
+            record,
+            record.namespace,
+            record.name,
+            record.uid,
+            f"{record.namespace}/{record.name}",
+            record.labels,
+            record.node,
+            record.deleting,
+            nominated_node,
+            status.start_time,
+            spec,
+            spec.priority,
+            spec.scheduler_name,
+            spec.gates,
+            pod_class,
+            pod_class.requests,
+            pod_class.nonzero_cpu,
+            pod_class.nonzero_memory,
+            signature,
+        )
 
     def is_still(self, record: Record, spec: PodSpec) -> bool:
         """Whether the pod has the same signature with this record."""
         same_owner = self.signature.owner == record.owner
         return self.spec is spec and self.labels == record.labels and same_owner
-
-    def _fill(
-        self, record: Record, spec: PodSpec, status: PodStatus, signature: PodSignature
-    ) -> None:
-        self.record = record
-        self.namespace = record.namespace
-        self.name = record.name
-        self.uid = record.uid
-        self.key = f"{record.namespace}/{record.name}"
-        self.labels: Mapping[str, str] = record.labels
-        self.node: str = record.node
-        # Takes its room all the same until it is gone (S-7).
-        self.terminating = record.deleting
-        self.nominated_node = status.nominated_node
-        self.start_time = status.start_time
-        self.spec = spec
-        self.priority = spec.priority
-        self.scheduler_name = spec.scheduler_name
-        self.gates = spec.gates
-        self.pod_class = pod_class = spec.pod_class
-        self.requests = pod_class.requests
-        self.nonzero_cpu = pod_class.nonzero_cpu
-        self.nonzero_memory = pod_class.nonzero_memory
-        self.signature = signature
 
     @property
     def generation(self) -> int:
@@ -520,42 +536,28 @@ class PodInfo:
 
     def assumed(self, node: str) -> "PodInfo":
         """The same pod as it will be once it is bound to ``node``."""
-        copy = self._copied()
-        copy.node = node
-        copy.nominated_node = ""
-        return copy
+        return replace(self, node=node, nominated_node="")
 
     def confirmed(self, record: Record, classes: PodClasses) -> "PodInfo":
         """An `assumed` pod whose binding was accepted. That changes labels at most."""
-        copy = self._copied()
-        copy.record = record
-        if record.labels != self.labels:
-            copy.labels = record.labels
-            copy.signature = classes.signature(record, self.spec)
-        return copy
+        labels = record.labels
+        if labels is self.labels or labels == self.labels:
+            return replace(self, record=record)
+        signature = classes.signature(record, self.spec)
+        return replace(self, record=record, labels=labels, signature=signature)
 
-    def _copied(self) -> "PodInfo":
-        copy: PodInfo = object.__new__(PodInfo)
-        copy.record = self.record
-        copy.namespace = self.namespace
-        copy.name = self.name
-        copy.uid = self.uid
-        copy.key = self.key
-        copy.labels = self.labels
-        copy.node = self.node
-        copy.priority = self.priority
-        copy.scheduler_name = self.scheduler_name
-        copy.gates = self.gates
-        copy.terminating = self.terminating
-        copy.nominated_node = self.nominated_node
-        copy.start_time = self.start_time
-        copy.pod_class = self.pod_class
-        copy.signature = self.signature
-        copy.spec = self.spec
-        copy.requests = self.requests
-        copy.nonzero_cpu = self.nonzero_cpu
-        copy.nonzero_memory = self.nonzero_memory
-        return copy
+    def restated(self, record: Record, classes: PodClasses) -> "PodInfo | None":
+        """The pod after a change of nothing but its status; None if it may have been more."""
+        payload, before = record.payload, self.record.payload
+        if type(payload) is not PodSections or type(before) is not PodSections:
+            return None
+        spec, node, part, _ = payload.members
+        if payload.metadata is not before.metadata or spec is not before.members[0]:
+            return None
+        status = classes.status(part)
+        if status is None or status.resized or self.is_resized or node != before.members[1]:
+            return None
+        return replace(self, record=record, nominated_node="", start_time=status.start_time)
 
     def __copy__(self) -> "PodInfo":
         return self

@@ -31,6 +31,11 @@ from kubescene.scheduler.interfaces import ClusterEvent, Hint
 from kubescene.scheduler.pods import Identified, PodInfo
 from kubescene.scheduler.status import Status
 from kubescene.scheduler.waiting_places import (
+    ACTIVE,
+    BACKOFF,
+    ERROR_BACKOFF,
+    IN_FLIGHT,
+    UNSCHEDULABLE,
     Group,
     Heap,
     InFlight,
@@ -78,9 +83,9 @@ class SchedulingQueue:
         self._last_timestamp = 0
         self._entries = Tickets()
         tickets = Tickets()
-        self._active = Heap(Place.ACTIVE, tickets)
-        self._rejected = Heap(Place.BACKOFF, tickets)
-        self._failed = Heap(Place.ERROR_BACKOFF, tickets)
+        self._active = Heap(ACTIVE, tickets)
+        self._rejected = Heap(BACKOFF, tickets)
+        self._failed = Heap(ERROR_BACKOFF, tickets)
         self._heaps = {heap.place: heap for heap in (self._active, self._rejected, self._failed)}
         self._unschedulable = Parked()
         self._in_flight = InFlight()
@@ -159,10 +164,10 @@ class SchedulingQueue:
             self.add(pod)
             return
         entry.pod = pod
-        if entry.place is Place.IN_FLIGHT:
+        if entry.place is IN_FLIGHT:
             for event in events:
                 self._in_flight.record(event, change)
-        elif entry.place is Place.UNSCHEDULABLE:
+        elif entry.place is UNSCHEDULABLE:
             if entry.group is None or entry.group.signature is not pod.signature:
                 self._unschedulable.add(entry)
             for event in events:
@@ -179,9 +184,9 @@ class SchedulingQueue:
         entry = self._pods.pop(uid, None)
         if entry is None:
             return None
-        if entry.place is Place.UNSCHEDULABLE:
+        if entry.place is UNSCHEDULABLE:
             self._unschedulable.remove(entry)
-        elif entry.place in self._heaps:
+        elif entry.place is not IN_FLIGHT:
             self._heaps[entry.place].discard(entry)
         return entry
 
@@ -195,9 +200,9 @@ class SchedulingQueue:
     def take(self, uid: str) -> QueuedPod | None:
         """Take one pod, wherever it waits; None if it waits nowhere or something gates it."""
         entry = self._pods.get(uid)
-        if entry is None or entry.place is Place.IN_FLIGHT:
+        if entry is None or entry.place is IN_FLIGHT:
             return None
-        if entry.place is not Place.ACTIVE and not self._wake(entry):
+        if entry.place is not ACTIVE and not self._wake(entry):
             return None
         self._active.discard(entry)
         return self._begin(entry)
@@ -206,7 +211,7 @@ class SchedulingQueue:
         """Every attempt counts, and so does every cycle. [Q-18]"""
         self.cycle += 1
         entry.attempts += 1
-        entry.place = Place.IN_FLIGHT
+        entry.place = IN_FLIGHT
         self._in_flight.begin(entry.pod.uid)
         return entry
 
@@ -280,7 +285,7 @@ class SchedulingQueue:
         moved = 0
         for pod in pods:
             entry = self._pods.get(pod.uid)
-            if entry is not None and entry.place not in (Place.ACTIVE, Place.IN_FLIGHT):
+            if entry is not None and entry.place not in (ACTIVE, IN_FLIGHT):
                 moved += self._wake(entry)
         return moved
 
@@ -426,7 +431,8 @@ class SchedulingQueue:
         return True
 
     def _make_active(self, entry: QueuedPod) -> None:
-        self._unschedulable.remove(entry)
+        if entry.group is not None:
+            self._unschedulable.remove(entry)
         entry.entered = entry.entered or self._entries.draw()
         self._active.push(entry, self._sort_key(entry.pod, entry.timestamp))
 
@@ -462,7 +468,7 @@ class SchedulingQueue:
         return True
 
     def _park(self, entry: QueuedPod) -> None:
-        entry.place = Place.UNSCHEDULABLE
+        entry.place = UNSCHEDULABLE
         self._unschedulable.add(entry)
 
     def _timestamp(self) -> int:

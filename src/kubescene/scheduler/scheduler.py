@@ -17,7 +17,7 @@ from typing import Any
 
 from kubescene.api.kinds import POD_GROUP
 from kubescene.clock import Scheduled
-from kubescene.control.loops import IDLE, ControllerContext, Progress
+from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.errors import ConfigurationError, PluginError
 from kubescene.scheduler.binding import Binding
 from kubescene.scheduler.cluster_events import Hints
@@ -192,7 +192,7 @@ class Scheduler(GroupAttempts):
         more = self._has_work
         if not more:
             self._set_timer()
-        return Progress(wrote, more)
+        return went(wrote=wrote, more=more)
 
     def begin_step(self) -> None:
         """A new step of the scenario begins: pods whose last attempt ended in an error are due

@@ -23,6 +23,9 @@ class Code(IntEnum):
         return self in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
 
+_OK = Code.SUCCESS
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """Immutable; the runtime stamps ``plugin``, plugins leave it empty."""
@@ -33,7 +36,7 @@ class Status:
 
     @property
     def ok(self) -> bool:
-        return self.code is Code.SUCCESS
+        return self.code is _OK
 
     @property
     def message(self) -> str:

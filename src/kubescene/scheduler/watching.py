@@ -7,7 +7,7 @@ pod that was bound is confirmed by the watch; until then it is assumed on its no
 
 from collections.abc import Container, Sequence
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.changes import DELETED, Change
 from kubescene.api.records import Record, make_record
 from kubescene.clock import Clock
 from kubescene.scheduler.annotation_texts import only_results_differ
@@ -58,7 +58,7 @@ class Watching:
     _steps: int
 
     def _node_changed(self, change: Change) -> None:
-        if change.type is ChangeType.DELETED:
+        if change.type is DELETED:
             self._notify(NODE_DELETED, change)
             self.nodes.remove_node(change.record.name)
             return
@@ -73,7 +73,7 @@ class Watching:
     def _pod_changed(self, change: Change) -> None:
         record = change.record
         placed = self._placed.get(record.uid)
-        if change.type is ChangeType.DELETED or record.phase in _ENDED:
+        if change.type is DELETED or record.phase in _ENDED:
             self._pod_gone(change, placed)
         elif record.node:
             self._pod_placed(change, placed)
@@ -103,7 +103,10 @@ class Watching:
         if before is None or not before.node:
             self._pod_bound(change, placed)
             return
-        pod = self._placed[record.uid] = PodInfo.of(change, self._classes, placed)
+        pod = None if placed is None else placed.restated(record, self._classes)
+        if pod is None:
+            pod = PodInfo.of(change, self._classes, placed)
+        self._placed[record.uid] = pod
         if placed is None:
             self.nodes.add_pod(pod, pod.node)
         else:
@@ -228,7 +231,7 @@ class Watching:
             obj = assumed.object
             obj["spec"] = {**obj["spec"], "nodeName": assumed.node}
             record = make_record(assumed.record.resource, obj, assumed.record.revision)
-            change = Change(ChangeType.DELETED, record, None, Decoding())
+            change = Change(DELETED, record, None, Decoding())
             self.queue.notify(POD_DELETED, change, except_uid=except_uid)
 
 

@@ -346,11 +346,13 @@ class Store(StoredObjects):
         record = change.record
         resource = record.resource
         self._begun = record.revision
-        if change.type is DELETED:
-            del self._objects[resource][record.namespace, record.name]
-        else:
+        if change.type is MODIFIED:
             self._objects[resource][record.namespace, record.name] = record
-        if change.type is not MODIFIED:
+        else:
+            if change.type is DELETED:
+                del self._objects[resource][record.namespace, record.name]
+            else:
+                self._objects[resource][record.namespace, record.name] = record
             self._membership[resource] += 1
         self._revision = record.revision
         if decoded is not None:

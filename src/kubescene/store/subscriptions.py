@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from kubescene.api.changes import Change
 from kubescene.api.scheme import GroupResource
-from kubescene.api.traits import EVERYTHING, PODS, traits_of
+from kubescene.api.traits import EVERYTHING, traits_of
 
 Subscriber: TypeAlias = Callable[[Change], None]
 Route: TypeAlias = tuple[Subscriber, ...]
@@ -96,16 +96,17 @@ class Subscriptions:
 
     def tell(self, change: Change) -> None:
         """Tell everybody; if some fail, the others hear of it all the same, then it is raised."""
-        failures: list[Exception] = []
-        self.telling = change
+        failures: tuple[Exception, ...] = ()
         resource = change.record.resource
-        traits = traits_of(change) if self._looks_for_traits and resource == PODS else EVERYTHING
+        traits = traits_of(change) if self._looks_for_traits else EVERYTHING
+        route = self._routes.get((resource, traits)) or self._route(resource, traits)
+        self.telling = change
         try:
-            for handler in self._routes.get((resource, traits)) or self._route(resource, traits):
+            for handler in route:
                 try:
                     handler(change)
                 except Exception as error:
-                    failures.append(error)
+                    failures = (*failures, error)
         finally:
             self.telling = None
         if failures:

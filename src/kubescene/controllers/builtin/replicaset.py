@@ -102,6 +102,8 @@ class ReplicaSetReconciler:
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
+        if previous is None and not record.owner:
+            return self._orphans.observe(change)
         key = ObjectKey(record.namespace, record.name)
         if (
             previous is not None

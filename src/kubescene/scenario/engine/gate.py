@@ -17,6 +17,7 @@ from kubescene.scenario.phases import StepPhase
 from kubescene.scenario.world import LiveScenario
 from kubescene.timeline.significance import is_significant
 
+CONTROLLER_PAUSED = StepPhase.CONTROLLER_PAUSED
 SIMULATION, PRESIMULATION, USER = Role.SIMULATION, Role.PRESIMULATION, Role.USER
 
 
@@ -62,7 +63,7 @@ class StepGate:
                 "raise spec.simulation.maxMinorSteps if that is meant",
                 where=f"step {step}",
             )
-        self._telling.enter(StepPhase.CONTROLLER_PAUSED, step=step)
+        self._telling.enter(CONTROLLER_PAUSED, step=step)
 
     # -- who goes on and on ------------------------------------------------------------------------
 

@@ -4,6 +4,9 @@ from kubescene.control import Patience, Slot
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.phases import StepPhase
 
+OPERATING_COMPLETED = StepPhase.OPERATING_COMPLETED
+CONTROLLER_RUNNING = StepPhase.CONTROLLER_RUNNING
+
 
 class Rest:
     """Lets a world come to rest, one round or one loop at a time."""
@@ -68,8 +71,8 @@ class Rest:
         self._gate.check_turns(turns + 1)
         self._then(self._work, turns + 1)
         self._then(self._loop, slot, None)
-        self._telling.enter(StepPhase.OPERATING_COMPLETED, controller=slot.name)
-        self._telling.enter(StepPhase.CONTROLLER_RUNNING)
+        self._telling.enter(OPERATING_COMPLETED, controller=slot.name)
+        self._telling.enter(CONTROLLER_RUNNING)
 
     def _may_have_work(self, slot: Slot) -> bool:
         """Not known to be done: something it watches has changed since its last turn."""

@@ -162,7 +162,7 @@ class World:
                 pod = self._named(merged(body, {"metadata": {"labels": labels}}), "asked")
                 pod["spec"]["schedulerName"] = NOBODY
                 record = self._client.create(pod)
-                found.append(PodInfo(record, record.decode(), self._classes))
+                found.append(PodInfo.read(record, record.decode(), self._classes))
         return found
 
     def _create(self, obj: JsonObject) -> Change:
