@@ -210,6 +210,25 @@ def test_a_dash_is_standard_input() -> None:
     assert done.stderr.startswith("<stdin>:4:22: spec.operations[0] (id 'op-1').step: must be")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("validate {file} 2>&-", 0),
+        ("run {file} --out {out} >&- 2>&-", 0),
+        ("run {file} --interactive <&-", 0),
+        ("run - <&-", 2),
+    ],
+)
+def test_a_standard_stream_may_be_closed(
+    file: Path, tmp_path: Path, arguments: str, code: int
+) -> None:
+    file.write_text(ScenarioBuilder("s").create(make_node("n")).done().to_yaml())
+    called = arguments.format(file=file, out=tmp_path / "out")
+    command = ["sh", "-c", f"{sys.executable} -m kubescene {called}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+
+
 @pytest.mark.parametrize("out", [".", "./x/..", "../here"])
 def test_results_never_overwrite_the_scenario(tmp_path: Path, out: str) -> None:
     folder = tmp_path / "here"
