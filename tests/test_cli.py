@@ -455,6 +455,43 @@ def test_validate_tells_of_faults_in_form_and_in_objects_at_once(file: Path) -> 
     assert all(each in line for each, line in zip(told, lines, strict=True)), done.stderr
 
 
+ALL_OF_THEM = """\
+spec:
+  controllers:
+    simulationControllers:
+      enabled: [{name: kube-scheduler}, {name: nobody}, {name: nothing}]
+  simulation:
+    startTime: yesterday
+    kubelet: {startDelay: soon, readyDelay: never}
+  expectations: [{name: a, expression: 1 +}]
+"""
+
+
+def test_validate_tells_of_every_wrong_value_of_a_part(file: Path) -> None:
+    file.write_text(HEAD + ALL_OF_THEM)
+    told = kubescene("validate", file).stderr.splitlines()
+    assert [line.removeprefix(f"{file}:").split(" ")[0] for line in told] == [
+        "7:7:",
+        "7:7:",
+        "9:5:",
+        "10:15:",
+        "10:33:",
+        "11:43:",
+    ]
+    assert "spec.simulation.startTime: 'yesterday' is not an RFC 3339 time" in told[2]
+
+
+def test_a_plugin_that_is_not_there_does_not_hide_other_faults(file: Path) -> None:
+    config = "apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration"
+    profile = "profiles: [{plugins: {score: {enabled: [{name: Bogus}]}}}]"
+    spec = f"spec:\n  simulation: {{schedulerConfig: {{{config}, {profile}}}}}\n"
+    file.write_text(HEAD + spec + "  expectations: [{name: a, expression: 1 +}]\n")
+    plugin, expression = kubescene("validate", file).stderr.splitlines()
+    assert plugin.startswith(f"{file}:5:16: spec.simulation.schedulerConfig: ")
+    assert plugin.endswith('"Bogus" does not exist')
+    assert expression.startswith(f"{file}:6:43: spec.expectations[0]")
+
+
 def test_validate_does_not_blame_objects_whose_kind_a_faulty_operation_would_define(
     file: Path,
 ) -> None:
