@@ -127,6 +127,14 @@ def test_results_that_cannot_be_written_are_one_line_and_exit_2(file: Path) -> N
     assert done.stderr == expected
 
 
+def test_results_cannot_be_written_where_a_link_leads_to_itself(file: Path, tmp_path: Path) -> None:
+    file.write_text(ScenarioBuilder("s").done().to_yaml())
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    done = kubescene("run", file, "--out", tmp_path / "loop")
+    assert done.returncode == 2
+    assert done.stderr.startswith("kubescene: cannot write results to")
+
+
 def test_a_full_disk_is_one_line_and_exits_1(file: Path, tmp_path: Path) -> None:
     ScenarioBuilder("s").create(make_pod("p-$(INDEX)"), count=50).save(file)
     (tmp_path / "timeline.jsonl").symlink_to("/dev/full")

@@ -36,6 +36,14 @@ class ScenarioFolder(Struct, frozen=True):
             raise ScenarioError(f"{name} cannot be read: {error.strerror}") from error
         return _checked(list(flattened(documents)), name)
 
+    def holds(self, name: str) -> bool:
+        """Whether a name leads to somewhere inside, be there a file or not."""
+        try:
+            self._inside(name)
+        except ScenarioError:
+            return False
+        return True
+
     def _inside(self, name: str) -> Path:
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or "\0" in name:
