@@ -127,6 +127,14 @@ def test_results_that_cannot_be_written_are_one_line_and_exit_2(file: Path) -> N
     assert done.stderr == expected
 
 
+def test_results_cannot_be_written_where_a_link_leads_to_itself(file: Path, tmp_path: Path) -> None:
+    file.write_text(ScenarioBuilder("s").done().to_yaml())
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    done = kubescene("run", file, "--out", tmp_path / "loop")
+    assert done.returncode == 2
+    assert done.stderr.startswith("kubescene: cannot write results to")
+
+
 def test_a_full_disk_is_one_line_and_exits_1(file: Path, tmp_path: Path) -> None:
     ScenarioBuilder("s").create(make_pod("p-$(INDEX)"), count=50).save(file)
     (tmp_path / "timeline.jsonl").symlink_to("/dev/full")
@@ -208,6 +216,25 @@ def test_a_dash_is_standard_input() -> None:
     done = piped(HEAD + "spec: {operations: [{step: 0}]}", "validate", "-")
     assert done.returncode == 2
     assert done.stderr.startswith("<stdin>:4:22: spec.operations[0] (id 'op-1').step: must be")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("validate {file} 2>&-", 0),
+        ("run {file} --out {out} >&- 2>&-", 0),
+        ("run {file} --interactive <&-", 0),
+        ("run - <&-", 2),
+    ],
+)
+def test_a_standard_stream_may_be_closed(
+    file: Path, tmp_path: Path, arguments: str, code: int
+) -> None:
+    file.write_text(ScenarioBuilder("s").create(make_node("n")).done().to_yaml())
+    called = arguments.format(file=file, out=tmp_path / "out")
+    command = ["sh", "-c", f"{sys.executable} -m kubescene {called}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
 
 
 @pytest.mark.parametrize("out", [".", "./x/..", "../here"])
@@ -434,6 +461,43 @@ def test_validate_tells_of_faults_in_form_and_in_objects_at_once(file: Path) -> 
     told = ["metadata.name: Invalid value", "from 1 to", "Podd", "dryRun", "named 'nobody'"]
     assert len(lines) == len(told), done.stderr
     assert all(each in line for each, line in zip(told, lines, strict=True)), done.stderr
+
+
+ALL_OF_THEM = """\
+spec:
+  controllers:
+    simulationControllers:
+      enabled: [{name: kube-scheduler}, {name: nobody}, {name: nothing}]
+  simulation:
+    startTime: yesterday
+    kubelet: {startDelay: soon, readyDelay: never}
+  expectations: [{name: a, expression: 1 +}]
+"""
+
+
+def test_validate_tells_of_every_wrong_value_of_a_part(file: Path) -> None:
+    file.write_text(HEAD + ALL_OF_THEM)
+    told = kubescene("validate", file).stderr.splitlines()
+    assert [line.removeprefix(f"{file}:").split(" ")[0] for line in told] == [
+        "7:7:",
+        "7:7:",
+        "9:5:",
+        "10:15:",
+        "10:33:",
+        "11:43:",
+    ]
+    assert "spec.simulation.startTime: 'yesterday' is not an RFC 3339 time" in told[2]
+
+
+def test_a_plugin_that_is_not_there_does_not_hide_other_faults(file: Path) -> None:
+    config = "apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration"
+    profile = "profiles: [{plugins: {score: {enabled: [{name: Bogus}]}}}]"
+    spec = f"spec:\n  simulation: {{schedulerConfig: {{{config}, {profile}}}}}\n"
+    file.write_text(HEAD + spec + "  expectations: [{name: a, expression: 1 +}]\n")
+    plugin, expression = kubescene("validate", file).stderr.splitlines()
+    assert plugin.startswith(f"{file}:5:16: spec.simulation.schedulerConfig: ")
+    assert plugin.endswith('"Bogus" does not exist')
+    assert expression.startswith(f"{file}:6:43: spec.expectations[0]")
 
 
 def test_validate_does_not_blame_objects_whose_kind_a_faulty_operation_would_define(

@@ -60,6 +60,23 @@ def test_the_worst_case_is_added_while_it_is_paused() -> None:
     assert session.engine.scenario.phase == "Paused"
 
 
+def test_a_major_step_from_a_pause_is_the_one_that_was_added() -> None:
+    _, shown = talk("end", WORST, "major", "major", "back", "back", "minor", "major")
+    assert shown[2:] == [
+        "Running at step 3.0: Finished",
+        "Paused at step 3.0: Finished",
+        "Running at step 3.0: Finished",
+        "Paused at step 2.1: Finished",
+        "Running at step 3.0: ControllerRunning, kube-scheduler",
+        "Running at step 3.0: Finished",
+    ]
+
+
+def test_a_key_given_twice_in_an_added_operation_is_refused() -> None:
+    _, shown = talk("add {step: 3, step: 4, doneOperation: {}}")
+    assert shown == ["the key 'step' is given twice, at column 11"]
+
+
 def test_back_is_exact() -> None:
     detour, _ = talk("n", "n", WORST, "end", "end", "back", "back", "back", "n", "b", "end")
     straight, _ = talk("end")

@@ -445,7 +445,9 @@ def inputs_of(request: RunRequest) -> list[Path]:
     names = [each.get("objectFrom") for each in creations if isinstance(each, dict)]
     files = [request.source] if request.source is not None else []
     if request.folder is not None:
-        files += [request.folder / name for name in names if isinstance(name, str)]
+        folder = ScenarioFolder(request.folder)
+        inside = (name for name in names if isinstance(name, str) and folder.holds(name))
+        files += [request.folder / name for name in inside]
     return files
 
 

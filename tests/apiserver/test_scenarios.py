@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
+from apiserver.http import CONFIG_MAPS, PODS, Http, Reply, config_map, pod
 from apiserver.scenarios import SCENARIOS, add, changes, create, get, play, status, wait
 from kubescene.apiserver.server import Server
 from kubescene.clock import VirtualClock, WallClock, parse_time
@@ -243,6 +243,24 @@ def test_an_imported_scenario_that_was_under_way_has_failed(live: Http) -> None:
     assert found["scenarioResult"]["timeline"] == timeline
 
 
+def test_an_import_does_not_replace_the_scenario_that_is_under_way(live: Http) -> None:
+    """It would go past the rules for edits, and everybody else would wait for ever."""
+    play(live, simple("s"))
+    found, other = get(live, "s"), simple("s", pods=3).done().build()
+    for document in (other, found):
+        refused = live.post("/simulator/v1/import", {"kind": "List", "items": [document]})
+        assert refused.status == 403
+        assert 'scenario "s" is Paused and cannot be replaced by an import' in refused.message
+    assert get(live, "s") == found
+
+
+def test_an_import_that_a_scenario_turns_away_leaves_nothing_behind(live: Http) -> None:
+    play(live, simple("s"))
+    items = [simple("other").build(), config_map("c")]
+    assert live.post("/simulator/v1/import", {"kind": "List", "items": items}).status == 403
+    assert names(live, SCENARIOS) == ["s"]
+
+
 # -- edits ---------------------------------------------------------------------------------------
 
 
@@ -427,6 +445,59 @@ def test_a_scenario_with_a_finalizer_stops_when_it_is_deleted(live: Http) -> Non
     live.delete(f"{SCENARIOS}/s")
     assert wait(live, "s", "Failed")["message"] == "the Scenario was deleted while it was played"
     assert live.post(CONFIG_MAPS, config_map("c")).status == 201
+
+
+def test_operations_that_were_played_keep_their_order(live: Http) -> None:
+    """Two of one step in another order would be another scenario than the one that was played."""
+    operations = [created(1, pod(name), id=name) for name in "abc"]
+    operations.append(created(2, pod("d"), id="d"))
+    document = simple("s").build()
+    document["spec"]["operations"] = operations
+    play(live, document)
+    found = get(live, "s")
+    a, b, c, d = found["spec"]["operations"]
+    found["spec"]["operations"] = [a, c, b, d]
+    refused = live.put(f"{SCENARIOS}/s", found)
+    assert refused.status == 422
+    assert "the operations of step 1 have started: their order cannot be changed" in refused.message
+    found["spec"]["operations"] = [d, a, b, c]  # steps may stand in any order
+    assert live.put(f"{SCENARIOS}/s", found).status == 200
+
+
+def applied(http: Http, name: str, manager: str, operations: list[Any]) -> Reply:
+    kind = {"apiVersion": SCENARIOS.split("/", 2)[2].rpartition("/")[0], "kind": "Scenario"}
+    body = {**kind, "metadata": {"name": name}, "spec": {"operations": operations}}
+    return http.patch(f"{SCENARIOS}/{name}?fieldManager={manager}", body, "apply-patch+yaml")
+
+
+def test_who_wrote_a_scenario_is_known_also_while_one_is_played(live: Http) -> None:
+    """Otherwise an apply would drop what others have added, without a word."""
+    play(live, simple("first"))
+    create(live, simple("second"))
+    (entry,) = get(live, "second")["metadata"]["managedFields"]
+    assert entry["operation"] == "Update"
+    mine = get(live, "second")["spec"]["operations"]
+    refused = applied(live, "second", "somebody", [*mine, {"step": 7, "doneOperation": {}}])
+    assert (refused.status, refused.reason) == (409, "Conflict")
+    assert ".spec.operations" in refused.message
+
+
+def test_a_dry_run_shows_a_scenario_with_its_result(live: Http) -> None:
+    """``kubectl diff`` would tell that the timeline goes."""
+    play(live, simple())
+    found = get(live, "s")
+    patch = [{"op": "add", "path": "/spec/operations/-", "value": {"step": 3, "doneOperation": {}}}]
+    tried = live.patch(f"{SCENARIOS}/s?dryRun=All", patch, "json-patch+json").json
+    assert tried["status"] == found["status"]
+    assert len(tried["spec"]["operations"]) == len(found["spec"]["operations"]) + 1
+    assert get(live, "s") == found
+
+
+def test_the_result_does_not_say_who_wrote_the_scenario_and_when(live: Http) -> None:
+    """In a fresh server owners are noted from the beginning, in a file they are not."""
+    play(live, simple())
+    assert "managedFields" in get(live, "s")["metadata"]
+    assert "managedFields" not in live.get("/simulator/v1/scenarios/s/result").json["metadata"]
 
 
 # -- outsiders, and the frozen world ---------------------------------------------------------------

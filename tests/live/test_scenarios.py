@@ -323,3 +323,14 @@ def test_a_large_run_leaves_room_for_no_other_but_stays_itself(stage: Stage) -> 
 def test_what_a_server_adds_to_admission_is_quiet() -> None:
     """Otherwise each status and each deletion of a pod in a server would take the long way."""
     assert Stage().cluster.registry.admission.is_quiet
+
+
+def test_a_scenario_in_whose_place_another_one_is_put_is_gone(stage: Stage) -> None:
+    """Whoever restores a world past the API must not leave the next ones waiting."""
+    stage.cluster.create(simple("s"))
+    stage.settle()
+    assert stage.phase("s") == "Paused"
+    stage.cluster.load({"kind": "List", "items": [simple("s").done().build()]})
+    stage.cluster.create(simple("next").done())
+    stage.settle()
+    assert (stage.phase("s"), stage.phase("next")) == ("Succeeded", "Succeeded")

@@ -13,6 +13,7 @@ import kubescene
 from kubescene.errors import ScenarioError
 from kubescene.scenario.converting import merged_form, scenario_from
 from kubescene.scenario.manifests import read_manifests
+from kubescene.scenario.object_files import flattened
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -201,6 +202,51 @@ def test_what_is_not_an_object_is_told_of() -> None:
         ("list", "it is not an object"): 1,
         ("str", "it is not an object"): 1,
     }
+
+
+def test_items_of_a_typed_list_are_of_its_kind() -> None:
+    """An API server says it once: ``kubectl get --raw /api/v1/pods``."""
+    item = {"metadata": {"name": "p"}, "spec": make_pod("p").build()["spec"]}
+    pods = {"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [item]}
+    nodes = {"apiVersion": "v1", "kind": "List", "items": [make_node("n").build(), pods]}
+    named = {"apiVersion": "a.b/v1", "kind": "AllowList", "metadata": {"name": "l"}, "items": [1]}
+    conversion = scenario_from(flattened([nodes, named]), "x")
+    assert created(conversion.scenario) == [("Node", "n"), ("AllowList", "l"), ("Pod", "p")]
+    assert not conversion.left_out
+
+
+def test_an_object_that_is_given_twice_is_created_once() -> None:
+    node, pod = make_node("n").build(), make_pod("p").build()
+    dumped = {**node, "metadata": {**node["metadata"], "uid": "u", "resourceVersion": "7"}}
+    elsewhere = make_pod("p").namespace("other").build()
+    conversion = scenario_from([node, pod, dumped, elsewhere], "x")
+    assert conversion.left_out == {("Node", "it is given twice"): 1}
+    assert created(conversion.scenario).count(("Pod", "p")) == 2
+    with pytest.raises(ScenarioError, match="Node n: it is given twice, and not the same"):
+        scenario_from([node, make_node("n").cpu("77").build()], "x")
+
+
+def test_objects_whose_names_are_made_up_are_all_created() -> None:
+    nameless = make_pod("p").build()
+    nameless["metadata"] = {"generateName": "p-"}
+    operations = scenario_from([nameless, nameless], "x").scenario["spec"]["operations"]
+    assert len(operations) == 3
+
+
+def test_a_pod_is_left_out_for_a_controller_of_its_own_namespace_only() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u"}
+    pod = make_pod("r-1").namespace("a").build()
+    pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    other = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    for namespace, kept in {"a": False, "b": True}.items():
+        replica_set = {**other, "metadata": {"name": "r", "namespace": namespace}}
+        conversion = scenario_from([replica_set, pod], "x")
+        assert (("Pod", "r-1") in created(conversion.scenario)) is kept
+
+
+def test_a_list_without_a_list_is_told_of() -> None:
+    conversion = scenario_from([{"apiVersion": "v1", "kind": "List", "items": 5}], "x")
+    assert conversion.left_out == {("List", "its items are not a list"): 1}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.running import run
 from kubescene.scenario import Engine, ScenarioPhase, parse_spec
+from kubescene.scenario.definition import DEFINITION
 from kubescene.scenario.faults import find_faults, tolerated
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_node, make_pod
@@ -367,6 +368,20 @@ FAULTS += [
         "patchOperation.subresource",
         "must be one of status, scale, not 'eviction'",
         id="eviction by patch",
+    ),
+    pytest.param(
+        one(
+            deleteOperation={
+                "typeMeta": {
+                    "apiVersion": "apiextensions.k8s.io/v1",
+                    "kind": "CustomResourceDefinition",
+                },
+                "objectMeta": {"name": DEFINITION},
+            }
+        ),
+        "deleteOperation.objectMeta",
+        "a scenario cannot change or delete the kind Scenario",
+        id="the kind Scenario",
     ),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 
 import kubescene
 from kubescene.errors import ScenarioError
-from kubescene.scenario import load_scenario
+from kubescene.scenario import load_scenario, loading
 from kubescene.scenario.loading import load_yaml
 
 HEAD = """\
@@ -37,6 +37,13 @@ def test_a_missing_file_is_named(file: Path) -> None:
 def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read: Is a directory"):
         load_scenario(tmp_path)
+
+
+def test_a_file_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is said to be 0."""
+    monkeypatch.setattr(loading, "MAX_FILE_BYTES", 1000)
+    with pytest.raises(ScenarioError, match="has 1001 bytes or more, more than the 1000"):
+        load_scenario("/dev/zero")
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,8 @@ def test_a_scenario_file_has_its_folder(tmp_path: Path) -> None:
         ("text.yaml", "object 0 of text.yaml needs apiVersion and kind"),
         ("broken.yaml", "not valid YAML"),
         ("pipe", "there is no file"),
+        ("loop.yaml", "cannot be followed"),
+        ("a\0b", "must be a path inside the folder"),
     ],
 )
 def test_nothing_outside_the_folder_is_read(tmp_path: Path, name: str, complaint: str) -> None:
@@ -263,9 +265,11 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, name: str, complaint
     (folder / "text.yaml").write_text("hello")
     (folder / "broken.yaml").write_text("a: [")
     os.mkfifo(folder / "pipe")
+    (folder / "loop.yaml").symlink_to(folder / "loop.yaml")
     with pytest.raises(ScenarioError) as caught:
         ScenarioFolder(folder).read(name)
     assert complaint in str(caught.value)
-    run = kubescene.run(from_file(name), folder=folder)
-    assert run.bad_input
-    assert complaint in run.message
+    for out in (None, tmp_path / "results"):
+        run = kubescene.run(from_file(name), folder=folder, out=out)
+        assert run.bad_input
+        assert complaint in run.message

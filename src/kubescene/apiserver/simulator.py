@@ -18,6 +18,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from kubescene.actors import Actor
 from kubescene.apiserver import bodies
 from kubescene.apiserver.content_types import checked_type
 from kubescene.apiserver.engine_thread import EngineThread
@@ -52,6 +53,7 @@ class Simulator:
         allow_extenders: bool = False,
     ) -> None:
         self._engine = engine
+        self._live = scenarios
         self._scenarios = None if scenarios is None else ScenarioPages(engine, scenarios)
         scheduler = SchedulerConfigurationPage(engine, allow_extenders=allow_extenders)
         self._pages: dict[str, dict[str, Page]] = {
@@ -89,11 +91,14 @@ class Simulator:
     async def _import(self, request: Request) -> Response:
         content_type = checked_type(request)
         body = bodies.decode_body(await request.body(MAX_IMPORT), content_type)
-        registry, document = self._engine.cluster.registry, as_object(body.value)
-        count = await self._engine.submit(
-            lambda: exports.import_objects(registry, request.actor, document)
-        )
+        actor, document = request.actor, as_object(body.value)
+        count = await self._engine.submit(lambda: self._put(actor, document))
         return json_response({"imported": count})
+
+    def _put(self, actor: Actor, document: JsonObject) -> int:
+        if self._live is not None:
+            self._live.check_import(document)
+        return exports.import_objects(self._engine.cluster.registry, actor, document)
 
     async def _reset(self, request: Request) -> Response:
         if request.header(b"content-type"):

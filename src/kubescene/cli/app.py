@@ -69,8 +69,16 @@ app.add_typer(autoscaler)
 app.add_typer(outside_commands)
 
 
+def replace_closed_streams() -> None:
+    """Who closed a standard stream (``2>&-``) has nothing to say, or does not want to hear."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (until the process ends)
+
+
 def main() -> None:
     """The entry point: errors that Kubescene raises on purpose become one line and a code."""
+    replace_closed_streams()
     try:
         app()
     except KubesceneError as error:

@@ -118,9 +118,12 @@ class Session:
         self._where()
 
     def _major(self, _: str) -> None:
+        # A step that is complete is left behind: to go on from a pause ends no step yet.
+        is_complete = self.engine.is_between_steps or self.engine.is_over
+        left = self.engine.scenario.step.major if is_complete else None
         engine = self._before()
-        for _moment in engine.play():
-            if engine.is_between_steps:
+        for moment in engine.play():
+            if engine.is_between_steps and moment.step.major != left:
                 break
         self._where()
 
@@ -208,6 +211,8 @@ def one_document(text: str) -> Any:
         raise ScenarioError(f"this is not YAML: {error}") from error
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise ScenarioError("an operation is an object: {step: 4, doneOperation: {}}")
+    for twice in documents[0].duplicates:
+        raise ScenarioError(f"the key {twice.key!r} is given twice, at column {twice.column}")
     return documents[0].value
 
 

@@ -22,7 +22,7 @@ from kubescene.running import (
     without_status,
 )
 from kubescene.scenario.checking import object_faults
-from kubescene.scenario.controllers import check_controllers, check_schedulers
+from kubescene.scenario.controllers import check_schedulers, missing_controllers
 from kubescene.scenario.faults import find_faults
 from kubescene.scenario.listing import operations_of
 from kubescene.scenario.operation_faults import OPTIONS
@@ -91,7 +91,10 @@ def examine(
     spec = normalised(file.scenario, file.folder)
     faults += expectation_errors(spec, brought.measures)
     faults += [fault.error for fault in object_faults(spec, registered)]
-    scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
+    try:
+        scheduler = cluster_options(file.scenario, None, request.scheduler).scheduler
+    except ScenarioError as error:
+        return [*faults, error, *controller_errors(spec, registered)], [], None
     faults += controller_errors(spec, registered, scheduler)
     if strict:
         faults += [each.error for each in unsimulated(spec, Cast.of(spec, registered, scheduler))]
@@ -154,8 +157,9 @@ def controller_errors(
 ) -> list[ScenarioError]:
     """What is wrong with who plays; the scheduler is left out if it cannot be read."""
     profiles = () if scheduler is None else scheduler.profiles
+    if errors := list(missing_controllers(spec, registered)):
+        return errors
     try:
-        check_controllers(spec, registered)
         check_schedulers(spec, registered, (each.scheduler_name for each in profiles))
     except ScenarioError as error:
         return [error]

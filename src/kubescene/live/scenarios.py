@@ -78,6 +78,8 @@ class LiveScenarios:
         """Offer the kind, and end what another server has left under way."""
         cluster, registry = self._cluster, self._cluster.registry
         self._tracks_fields = registry.track_fields
+        if registry.track_fields:
+            registry.always_tracked = frozenset({SCENARIO})  # also while one of them is played
         if registry.custom.of(SCENARIO) is None and SCENARIO in cluster.scheme:
             cluster.scheme.unregister(SCENARIO)
         cluster.store.subscribe(self._heard, (SCENARIOS,), goes_with_fork=False)
@@ -116,6 +118,21 @@ class LiveScenarios:
             self._cluster.take_back()
             self._cluster.guard(OpenGate())
             self._cluster.registry.track_fields = self._tracks_fields
+
+    def check_import(self, document: JsonObject) -> None:
+        """Refuse a list (403) that would put another Scenario in the place of the one under way.
+
+        What is imported goes past admission: neither its spec nor its status would be that of the
+        scenario which is played.
+        """
+        run, items = self._current, document.get("items")
+        if run is None or not isinstance(items, list):
+            return
+        if any(isinstance(each, dict) and is_scenario(each, run.name) for each in items):
+            raise ForbiddenError(
+                f'scenario "{run.name}" is {run.phase} and cannot be replaced by an import: '
+                "wait until it ends or delete it"
+            )
 
     # -- playing -------------------------------------------------------------------------------
 
@@ -267,9 +284,9 @@ class LiveScenarios:
         is_gone = change.type is ChangeType.DELETED
         if is_gone:
             self.finished.forget(record.uid)
-        if run is None or run.uid != record.uid:
+        if run is None or run.name != record.name:
             self._news(is_told=self._is_writing)
-        elif is_gone or record.deleting:
+        elif is_gone or record.deleting or record.uid != run.uid:
             self._is_gone = True
             self._news()
         elif not run.scenario.is_mine(record):
@@ -294,6 +311,13 @@ def short_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def is_scenario(obj: JsonObject, name: str) -> bool:
+    """Whether an object, whatever is wrong with it, is the Scenario of that name."""
+    kind, metadata = (obj.get("apiVersion"), obj.get("kind")), obj.get("metadata")
+    is_named = isinstance(metadata, dict) and metadata.get("name") == name
+    return is_named and kind == (SCENARIO.api_version, SCENARIO.kind)
 
 
 def timeline_of(status: JsonObject) -> bytes:

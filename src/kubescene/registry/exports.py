@@ -7,10 +7,10 @@ the world as they are, placed pods and status included: it is checked as a whole
 written, and bypasses admission, which has happened where the objects come from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Role
 from kubescene.api.options import DeleteOptions
 from kubescene.api.reading import ReadingError, read_json
 from kubescene.api.records import Record
@@ -162,8 +162,12 @@ def _forget(registry: Registry, record: Record) -> None:
 
 
 def _put(
-    registry: Registry, actor: Actor, checked: Iterable[tuple[ResourceType, JsonObject]]
+    registry: Registry, actor: Actor, checked: Sequence[tuple[ResourceType, JsonObject]]
 ) -> Iterator[str]:
+    if registry.role_of(actor) is Role.USER:
+        # Whom a scenario turns away has written nothing; asking for a user moves no step.
+        for resource_type, obj in checked:
+            registry.gate.before_write(actor, resource_type, "", obj["metadata"]["name"])
     for resource_type, obj in checked:
         yield restore(registry, actor, resource_type, obj).name
 

@@ -16,7 +16,7 @@ from kubescene.api.fields import strict_error
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.parts import Predecessor, Sections
+from kubescene.api.parts import Composite, Predecessor, Sections
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
@@ -62,7 +62,8 @@ class Registry:
     """All verbs over one store; ``scales`` and ``evictions`` hold those of two subresources.
 
     ``track_fields`` says whether every write is noted in ``managedFields``. Off, which is the
-    default because it costs time and space, only applies are (design note 0012).
+    default because it costs time and space, only applies are, and writes of the kinds in
+    ``always_tracked`` (design note 0012).
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Registry:
         self.scales = Scales(self)
         self.evictions = Evictions(self)
         self.track_fields = False
+        self.always_tracked: frozenset[GroupVersionKind] = frozenset()
         self._bindings = binding.Bindings(store)
         self._molds = Molds(store, admission)
         self._reports = Reports(admission)
@@ -159,7 +161,7 @@ class Registry:
         if resource_type.gvk == BINDING:
             return self._bind_named(actor, obj, namespace, options)
         request = WriteRequest(actor, "create", resource_type, options=options, body=obj)
-        if self.track_fields:
+        if self._tracks(resource_type):
             body = self._ownership.created(body, self._served(obj), request.manager)
         return self._create(request, body, namespace)
 
@@ -336,7 +338,7 @@ class Registry:
         if new is old:
             return current
         if options.dry_run:
-            return self._unstored(resource_type, new)
+            return self._unstored(resource_type, new, current)
         self.gate.before_write(actor, resource_type, "", name)
         record = self.store.update(resource_type.group_resource, new)
         if not current.deleting:
@@ -442,12 +444,13 @@ class Registry:
         options, subresource = request.options, request.subresource
         application = Application(config, served, options.field_manager, options.force, subresource)
         current = self.store.get(served.group_resource, namespace, name)
+        is_tracked = self._tracks(request.resource_type)
 
         def accept(obj: JsonObject) -> JsonObject:
             return decoding.accepted(obj, served, self.custom)
 
         def change(old: JsonObject | None) -> JsonObject:
-            new = self._ownership.applied(application, old, accept, tracked=self.track_fields)
+            new = self._ownership.applied(application, old, accept, tracked=is_tracked)
             if current is not None:
                 check_precondition(request.resource_type, current, new["metadata"])
             return new
@@ -486,7 +489,7 @@ class Registry:
                 self.tell(request, current, current)
             return current
         if options.dry_run:
-            return self._unstored(resource_type, new)
+            return self._unstored(resource_type, new, current)
         return self._store_changed(request, current, new)
 
     def _is_quick(self, new: JsonObject, old: JsonObject, resource_type: ResourceType) -> bool:
@@ -563,11 +566,15 @@ class Registry:
             new = with_part(new, "metadata", {**new["metadata"], "generation": generation})
         return new
 
+    def _tracks(self, resource_type: ResourceType) -> bool:
+        always = self.always_tracked
+        return self.track_fields or (bool(always) and resource_type.gvk in always)
+
     def _owned(
         self, request: WriteRequest, new: JsonObject, old: JsonObject, served: ResourceType
     ) -> JsonObject:
         """A change with the owners that it leads to: those of before if nobody tracks fields."""
-        if self.track_fields:
+        if self._tracks(request.resource_type):
             through = request.owned_through
             return self._ownership.updated(new, old, served, request.manager, through)
         if "managedFields" in old["metadata"] and not new["metadata"].get("managedFields"):
@@ -600,9 +607,14 @@ class Registry:
         self.consequences.removed(record)
         return record
 
-    def _unstored(self, resource_type: ResourceType, obj: JsonObject) -> Record:
-        copy = versioned(self.stored(obj, resource_type), self.store.revision)
-        return make_record(resource_type.group_resource, copy, self.store.revision)
+    def _unstored(
+        self, resource_type: ResourceType, obj: JsonObject, current: Record | None = None
+    ) -> Record:
+        """What a dry run would have stored, in place of ``current``."""
+        revision, before = self.store.revision, None if current is None else current.payload
+        copy = versioned(self.stored(obj, resource_type), revision)
+        payload = before.succeed(copy, revision) if isinstance(before, Composite) else None
+        return make_record(resource_type.group_resource, copy, revision, payload)
 
     def _served(self, obj: JsonObject) -> ResourceType:
         return self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))

@@ -14,6 +14,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from os.path import realpath
 from pathlib import Path
 from typing import BinaryIO
 
@@ -181,9 +182,9 @@ def summary_file(summary: Summary) -> bytes:
 
 def refuse_to_overwrite(inputs: Iterable[Path], out: Path) -> None:
     """Raise `ConfigurationError` if the results would take the place of what is read."""
-    written = {(out / name).resolve() for name in FILES}
+    written = {realpath(out / name) for name in FILES}
     for file in inputs:
-        if file.resolve() in written:
+        if realpath(file) in written:
             raise ConfigurationError(
                 f"the results would overwrite {file}, which is read: choose another --out"
             )

@@ -1,6 +1,6 @@
 """Whether those exist whom a scenario wants to see play."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
@@ -11,6 +11,12 @@ SCHEDULER = "kube-scheduler"
 
 def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
     """Raise `ScenarioError` for a controller that nobody knows, or if none is simulated."""
+    for error in missing_controllers(spec, registered):
+        raise error
+
+
+def missing_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> Iterator[ScenarioError]:
+    """All that is wrong with the names of who plays."""
     known = spec.known_controllers(registered)
     listed = f"registered are: {', '.join(known)}"
     simulated, before = "simulationControllers.enabled", "presimulationControllers"
@@ -20,19 +26,16 @@ def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
         f"{before}.disabled": sorted(spec.disabled - {"*"}),
     }
     if not named[simulated]:
-        raise ScenarioError(
-            f"at least one controller is needed; {listed}",
-            where=f"spec.controllers.{simulated}",
-            path=("spec", "controllers", *simulated.split(".")),
-        )
+        yield _misnamed(simulated, f"at least one controller is needed; {listed}")
     for field, names in named.items():
         for name in names:
             if name not in known:
-                raise ScenarioError(
-                    f"no controller is named {name!r}; {listed}",
-                    where=f"spec.controllers.{field}",
-                    path=("spec", "controllers", *field.split(".")),
-                )
+                yield _misnamed(field, f"no controller is named {name!r}; {listed}")
+
+
+def _misnamed(field: str, message: str) -> ScenarioError:
+    path = ("spec", "controllers", *field.split("."))
+    return ScenarioError(message, where=f"spec.controllers.{field}", path=path)
 
 
 def check_schedulers(spec: ScenarioSpec, registered: Iterable[str], ours: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ controller will make again. That is left out, and who converts is told what and 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,19 +152,19 @@ def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) ->
             continue
         _check_form(obj, number)
         given.append(obj)
-    present = {(str(obj.get("kind")), _metadata(obj).get("name")) for obj in given}
-    kept = []
+    present = {(str(obj.get("kind")), *_place(obj)) for obj in given}
+    kept: dict[tuple[str, ...], JsonObject] = {}
     for obj in given:
-        if why := _why_not(obj, present):
+        if why := _why_not(obj, present) or _is_repeated(obj, kept, placed=placed):
             conversion.left_out[str(obj.get("kind")), why] += 1
         else:
-            kept.append(cleaned(obj, placed=placed))
-    kept = [*_missing_namespaces(kept), *kept]
+            kept[_identity(obj, len(kept))] = cleaned(obj, placed=placed)
+    created = [*_missing_namespaces(kept.values()), *kept.values()]
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
-    kept.sort(key=lambda obj: ranks.get(obj["kind"], len(ranks)))
+    created.sort(key=lambda obj: ranks.get(obj["kind"], len(ranks)))
     operations: list[JsonObject] = [
         {"step": 2 if obj["kind"] in WORKLOADS else 1, "createOperation": {"object": obj}}
-        for obj in kept
+        for obj in created
     ]
     operations.sort(key=lambda operation: operation["step"])
     operations.append({"step": 2, "doneOperation": {}})
@@ -175,6 +175,30 @@ def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) ->
         "spec": {"operations": operations},
     }
     return conversion
+
+
+def _is_repeated(obj: JsonObject, kept: Mapping[Any, JsonObject], *, placed: bool) -> str:
+    """Why an object is left out that came before; one that is another then is a fault."""
+    before = kept.get(_identity(obj, len(kept)))
+    if before is None:
+        return ""
+    if before != cleaned(obj, placed=placed):
+        namespace, name = _place(obj)
+        named = f"{obj['kind']} {namespace + '/' if namespace else ''}{name}"
+        raise ScenarioError("it is given twice, and not the same: keep one of them", where=named)
+    return "it is given twice"
+
+
+def _identity(obj: JsonObject, number: int) -> tuple[str, ...]:
+    """What no two objects share; one whose name is yet to be made up is always another."""
+    place = _place(obj)
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return (group, obj["kind"], *(place if place[1] else ("", "", str(number))))
+
+
+def _place(obj: JsonObject) -> tuple[str, str]:
+    metadata = _metadata(obj)
+    return metadata.get("namespace") or "", metadata.get("name") or ""
 
 
 def cleaned(obj: JsonObject, *, placed: bool) -> JsonObject:
@@ -198,11 +222,13 @@ def cleaned(obj: JsonObject, *, placed: bool) -> JsonObject:
     return result
 
 
-def _why_not(obj: JsonObject, present: set[tuple[Any, Any]]) -> str:
+def _why_not(obj: JsonObject, present: set[tuple[str, str, str]]) -> str:
     """Why an object is left out; empty if it is not."""
     kind, metadata = obj.get("kind"), _metadata(obj)
     if not isinstance(kind, str) or not obj.get("apiVersion"):
         return "it has no apiVersion and kind"
+    if kind == "List":
+        return "its items are not a list"
     if kind in LEFT_OUT:
         return LEFT_OUT[kind]
     name = metadata.get("name")
@@ -221,13 +247,13 @@ def _why_not(obj: JsonObject, present: set[tuple[Any, Any]]) -> str:
         if (
             owner.get("controller")
             and makes_again
-            and (owner["kind"], owner.get("name")) in present
+            and (owner["kind"], metadata.get("namespace") or "", owner.get("name")) in present
         ):
             return "its controller makes it again"
     return ""
 
 
-def _missing_namespaces(objects: Iterable[JsonObject]) -> Iterator[JsonObject]:
+def _missing_namespaces(objects: Collection[JsonObject]) -> Iterator[JsonObject]:
     known = set(SYSTEM_NAMESPACES)
     known |= {_metadata(obj).get("name", "") for obj in objects if obj["kind"] == "Namespace"}
     for obj in objects:

@@ -6,7 +6,7 @@ changed as long, since they are looked at in the end. A new operation of a step 
 accepted and ignored, as KEP-140 says: ``status.ignoredOperations`` names it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kubescene.scenario.phases import ScenarioPhase
@@ -54,12 +54,13 @@ def ignored_operations(
 
 
 def complaints_about(
-    old: JsonObject, new: JsonObject, after: ScenarioSpec, started: Iterable[Operation]
+    old: JsonObject, new: JsonObject, after: ScenarioSpec, started: Collection[Operation]
 ) -> list[Complaint]:
     """What an edit of a scenario that is under way may not change.
 
-    ``old`` and ``new`` are the two specs, ``after`` is the new one, read. Operations without an id
-    are known by their place in the list: others have to follow them.
+    ``old`` and ``new`` are the two specs, ``after`` is the new one, read. ``started`` are the
+    operations that were begun, in that order. Operations without an id are known by their place
+    in the list: others have to follow them.
     """
     found = [
         Complaint(name, f"{name} cannot be changed once the scenario has started")
@@ -73,7 +74,22 @@ def complaints_about(
             found.append(Complaint(field, f"{_named(operation)} cannot be removed"))
         elif not is_same(operation, found_now):
             found.append(Complaint(field, f"{_named(operation)} cannot be changed"))
+    if not found and (step := _rearranged(after, started)) is not None:
+        why = f"the operations of step {step} have started: their order cannot be changed"
+        found.append(Complaint(field, why))
     return found
+
+
+def _rearranged(after: ScenarioSpec, started: Iterable[Operation]) -> int | None:
+    """The first step whose operations now stand in another order than they were played in."""
+    places = {each.id: place for place, each in enumerate(after.operations)}
+    last: dict[int, int] = {}
+    for operation in started:
+        place = places[operation.id]
+        if place < last.get(operation.step, place):
+            return operation.step
+        last[operation.step] = place
+    return None
 
 
 def is_same(operation: Operation, other: Operation) -> bool:

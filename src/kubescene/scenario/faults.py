@@ -19,7 +19,7 @@ from kubescene.scenario.fitting import fits, scenario_shape
 from kubescene.scenario.listing import OperationList, assigned_ids, operations_of
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.operation_faults import BODIES, OPTIONS, operation_faults
-from kubescene.scenario.simulation import parse_simulation
+from kubescene.scenario.simulation import parse_simulation, simulation_faults
 from kubescene.scenario.strictness import Fault, Step, misfits, spelled
 from kubescene.timeline.facts import GENERATED_ID
 
@@ -129,8 +129,9 @@ def _spec_faults(
     if not any(path[:2] == ("spec", "simulation") for path in malformed):
         try:
             start = parse_simulation(spec.get("simulation")).start or start
-        except ScenarioError as error:
-            yield Fault(error.path or ("spec", "simulation"), error.message)
+        except ScenarioError:
+            for error in simulation_faults(spec["simulation"]):
+                yield Fault(error.path or ("spec", "simulation"), error.message)
     if not any(path[:2] == ("spec", "controllers") for path in malformed):
         yield from controller_faults(spec)
     sound = []

@@ -49,12 +49,16 @@ def read_file(path: str | Path) -> bytes:
     file = Path(path)
     try:
         size = file.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise ScenarioError(
-                f"the file has {size} bytes, more than the {MAX_FILE_BYTES} that are read",
-                where=str(file),
-            )
-        return file.read_bytes()
+        if size <= MAX_FILE_BYTES:
+            with file.open("rb") as opened:
+                # Pipes and devices have no size, and perhaps no end.
+                text = opened.read(MAX_FILE_BYTES + 1)
+            if (size := len(text)) <= MAX_FILE_BYTES:
+                return text
+        raise ScenarioError(
+            f"the file has {size} bytes or more, more than the {MAX_FILE_BYTES} that are read",
+            where=str(file),
+        )
     except FileNotFoundError:
         raise ScenarioError("there is no such file", where=str(file)) from None
     except OSError as error:

@@ -4,7 +4,7 @@ A scenario may come from somebody else, so it reads nothing outside its own fold
 path, no way up, no link that leads out, no device, nothing of unbounded size.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -36,6 +36,14 @@ class ScenarioFolder(Struct, frozen=True):
             raise ScenarioError(f"{name} cannot be read: {error.strerror}") from error
         return _checked(list(flattened(documents)), name)
 
+    def holds(self, name: str) -> bool:
+        """Whether a name leads to somewhere inside, be there a file or not."""
+        try:
+            self._inside(name)
+        except ScenarioError:
+            return False
+        return True
+
     def _inside(self, name: str) -> Path:
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or "\0" in name:
@@ -49,15 +57,32 @@ class ScenarioFolder(Struct, frozen=True):
         return file
 
 
-def flattened(documents: list[Any]) -> Iterator[Any]:
+def flattened(documents: Iterable[Any]) -> Iterator[Any]:
     """Objects in order, those of lists (``kind: List``, ``PodList`` ...) one by one."""
     for document in documents:
-        kind = document.get("kind") if isinstance(document, Mapping) else None
-        items = document.get("items") if isinstance(document, Mapping) else None
-        if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
-            yield from flattened(items)
+        if is_list(document):
+            yield from flattened(typed_items(document))
         else:
             yield document
+
+
+def is_list(document: Any) -> bool:
+    """Whether a document is a list of the API: these have items, and no name."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("items"), list):
+        return False
+    kind, metadata = document.get("kind"), document.get("metadata")
+    is_named = isinstance(metadata, Mapping) and bool(metadata.get("name"))
+    return isinstance(kind, str) and kind.endswith("List") and not is_named
+
+
+def typed_items(listed: Mapping[str, Any]) -> Iterator[Any]:
+    """The items of a list; in a ``PodList``, as an API server sends it, nobody says he is a Pod."""
+    kind = listed["kind"].removesuffix("List")
+    for item in listed["items"]:
+        if kind and isinstance(item, Mapping) and not ("kind" in item or "apiVersion" in item):
+            yield {"apiVersion": listed.get("apiVersion"), "kind": kind, **item}
+        else:
+            yield item
 
 
 def _checked(objects: list[Any], name: str) -> tuple[JsonObject, ...]:

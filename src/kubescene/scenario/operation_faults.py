@@ -21,6 +21,8 @@ BODIES = {
     "advanceOperation": "Advance",
 }
 """The field that makes an operation what it is, and its type in the KEP's drafts."""
+DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition", f"scenarios.{SCENARIO.group}")
+"""The object that makes Scenarios a kind: its group, kind and name."""
 OPTIONS = ("createOptions", "patchOptions", "deleteOptions")
 
 
@@ -140,11 +142,17 @@ _CHECKS = {
 def _target_faults(body: JsonObject) -> Iterator[Fault]:
     if is_scenario(body["typeMeta"]):
         yield Fault(("typeMeta",), "a scenario cannot create, change or delete Scenarios")
+    elif (*_group_kind(body["typeMeta"]), body["objectMeta"]["name"]) == DEFINITION:
+        # With it all Scenarios would go, the one that is played among them.
+        yield Fault(("objectMeta",), "a scenario cannot change or delete the kind Scenario")
 
 
 def is_scenario(obj: Mapping[str, Any]) -> bool:
-    group = str(obj["apiVersion"]).partition("/")[0]
-    return (group, obj["kind"]) == (SCENARIO.group, SCENARIO.kind)
+    return _group_kind(obj) == (SCENARIO.group, SCENARIO.kind)
+
+
+def _group_kind(obj: Mapping[str, Any]) -> tuple[str, str]:
+    return str(obj["apiVersion"]).partition("/")[0], obj["kind"]
 
 
 def _option_faults(body: JsonObject, name: str) -> Iterator[Fault]:

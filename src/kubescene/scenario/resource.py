@@ -143,9 +143,8 @@ class ScenarioResource(ToldStatus):
         return self._current() or replaced(last, last.revision, self._payload, self.phase)
 
     def header(self) -> JsonObject:
-        """The object without its timeline, however long that is."""
-        result = {"simulatorVersion": __version__}
-        return {**self.object, "status": {**self._status(), "scenarioResult": result}}
+        """The object without its timeline, however long that is, and who wrote which field when."""
+        return headed(self.object, self._status())
 
     def _take_over(self, record: Record) -> None:
         """Go on from a record that somebody else wrote."""
@@ -198,6 +197,13 @@ class ScenarioPayload(Composite):
         metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
         author = (tail_of(metadata), spec_of(obj.get("spec") or {}))
         return ScenarioPayload((self[0], str(revision).encode(), *author, *self[4:]))
+
+
+def headed(scenario: JsonObject, status: JsonObject) -> JsonObject:
+    """A Scenario as results show it: no timeline, and nothing of who wrote a field and when."""
+    metadata = {k: v for k, v in scenario["metadata"].items() if k != "managedFields"}
+    result = {"simulatorVersion": __version__}
+    return {**scenario, "metadata": metadata, "status": {**status, "scenarioResult": result}}
 
 
 def tail_of(metadata: JsonObject) -> bytes:

@@ -1,6 +1,6 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -73,6 +73,20 @@ def parse_simulation(value: Any) -> Simulation:
     )
 
 
+def simulation_faults(value: Any) -> Iterator[ScenarioError]:
+    """All that is wrong with ``spec.simulation``: each member is read by itself."""
+    given = value if isinstance(value, Mapping) else {}
+    delays = given.get("kubelet")
+    parts: list[Any] = [{name: part} for name, part in given.items() if name != "kubelet"]
+    if isinstance(delays, Mapping):
+        parts += ({"kubelet": {name: delay}} for name, delay in delays.items())
+    for part in parts:
+        try:
+            parse_simulation(part)
+        except ScenarioError as error:
+            yield error
+
+
 def check_members(given: Any, allowed: Collection[str], where: str) -> Mapping[str, Any]:
     """An object that has no other members than these; a misspelt one is named."""
     if given is None:
@@ -107,9 +121,8 @@ def _start(value: Any) -> int | None:
     try:
         return parse_time(str(value))
     except ValueError as error:
-        raise ScenarioError(
-            f"startTime: {error}", where=WHERE, path=("spec", "simulation", "startTime")
-        ) from error
+        where = f"{WHERE}.startTime"
+        raise ScenarioError(str(error), where=where, path=tuple(where.split("."))) from error
 
 
 def _explain(value: Any) -> Explain:
@@ -144,8 +157,5 @@ def _delay(given: Mapping[str, Any], name: str) -> int:
     try:
         return parse_duration(value if isinstance(value, str) else repr(value))
     except ValueError as error:
-        raise ScenarioError(
-            f"{name}: {error}",
-            where=f"{WHERE}.kubelet",
-            path=("spec", "simulation", "kubelet", name),
-        ) from error
+        where = f"{WHERE}.kubelet.{name}"
+        raise ScenarioError(str(error), where=where, path=tuple(where.split("."))) from error

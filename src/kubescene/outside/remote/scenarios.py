@@ -24,7 +24,7 @@ from kubescene.client import ObjectRef
 from kubescene.errors import ApiError, ScenarioGoneError
 from kubescene.outside.remote.cluster import RemoteCluster
 from kubescene.outside.remote.link import Announcement
-from kubescene.scenario.resource import ToldStatus
+from kubescene.scenario.resource import ToldStatus, headed
 from kubescene.types import JsonObject
 from kubescene.version import __version__
 
@@ -84,9 +84,8 @@ class RemoteScenario(ToldStatus):
         return bool(metadata.get("generation") == self._metadata.get("generation"))
 
     def header(self) -> JsonObject:
-        """The object without its timeline."""
-        result = {"simulatorVersion": __version__}
-        return {**self.object, "status": {**self._status(), "scenarioResult": result}}
+        """The object without its timeline, and who wrote which field when."""
+        return headed(self.object, self._status())
 
     def write(self) -> None:
         """Make the status visible; raises `ScenarioGoneError` if the object was deleted."""
