@@ -99,7 +99,7 @@ class Two(AutoscalerPlugin):
 
     def horizontal_recommendation(self, request):
         if request.time_nanos > 60 * 10**9 and FAIL:
-            raise RuntimeError("my last words")
+            raise RuntimeError("my last words\\x1b[2J")
         return HorizontalRecommendationResponse(2, "always two")
 """
 
@@ -117,8 +117,10 @@ def test_an_autoscaler_of_the_users_own(tmp_path: Path, fails: bool) -> None:
         return
     assert done.returncode == 1
     assert (
-        "'two.example.com' at HorizontalRecommendation: RuntimeError: my last words" in done.stderr
+        "'two.example.com' at HorizontalRecommendation: RuntimeError: my last words\\u001b[2J\n"
+        in done.stderr
     )
+    assert "\x1b" not in done.stderr + done.stdout
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["phase"] == "Failed"
 
 

@@ -38,9 +38,9 @@ def comes(true: Callable[[], bool]) -> bool:
     return any(true() or Event().wait(0.1) for _ in range(300))
 
 
-def started_by(words: Sequence[str]) -> "tuple[subprocess.Popen[str], int]":
+def started_by(words: Sequence[str], script: str = STARTS) -> "tuple[subprocess.Popen[str], int]":
     parent = subprocess.Popen(
-        [sys.executable, "-c", STARTS, *words], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, *words], stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
     return parent, int(parent.stdout.readline())
@@ -60,6 +60,19 @@ def test_a_program_goes_when_who_started_it_is_killed(words: Sequence[str]) -> N
     with parent:
         parent.kill()
     assert comes(lambda: not exists(group))
+
+
+def test_what_a_program_has_of_its_own_goes_with_it(tmp_path: Path) -> None:
+    own = tmp_path / "its \n own"
+    own.mkdir()
+    (own / "socket").touch()
+    script = STARTS.replace("{})", f"{{}}, directory={str(own)!r})")
+    parent, group = started_by(["sleep", "600"], script)
+    with parent:
+        parent.kill()
+    assert comes(lambda: not own.exists())
+    assert not exists(group)
+    assert tmp_path.exists()
 
 
 def test_a_program_outlives_the_thread_that_started_it() -> None:

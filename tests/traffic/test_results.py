@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from kubescene.autoscalers import (
+    HorizontalRecommendationRequest,
+    HorizontalRecommendationResponse,
+)
 from kubescene.clock import MINUTE, SECOND
 from kubescene.errors import TrafficError
 from kubescene.reports.plots import axis, highest, plot
@@ -234,6 +238,24 @@ def test_a_terminal_shows_phase_plot_measures_and_reasons() -> None:
         assert part in text
     for part in ("p99", "replica-hours", "SLO", "1 → 3", "30s", "time to scale"):
         assert part in text
+
+
+def test_a_terminal_shows_what_an_autoscaler_says_as_it_says_it() -> None:
+    """Brackets are no styles, a cause may be anything that JSON has, and nobody steers it."""
+
+    class Bracketed(Scripted):
+        def horizontal_recommendation(
+            self, request: HorizontalRecommendationRequest
+        ) -> HorizontalRecommendationResponse:
+            return HorizontalRecommendationResponse(
+                3, "queue[web] is [/long] :fire:\x1b[31m", {"error": ["busy"]}
+            )
+
+    result = run(spec(), [Bracketed({0: 1})])
+    shown = StringIO()
+    print_result(result, Console(file=shown, width=90, no_color=True))
+    assert "queue[web] is [/long] :fire:\\u001b[31m" in shown.getvalue()
+    assert "first at 15s: ['busy']" in shown.getvalue()
 
 
 def test_a_terminal_tells_of_metrics_that_failed() -> None:

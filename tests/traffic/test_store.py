@@ -145,6 +145,17 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path, make: object, told: 
     assert str(tmp_path / "runs.db") in str(caught.value)
 
 
+def test_a_full_disk_is_said_and_what_was_kept_stays(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.db")
+    first, second = kept(store), store.begin(RUN)
+    store._database.execute("PRAGMA max_page_count = 1")  # no page more than there are
+    with pytest.raises(RunStoreError, match=r"runs.db: .*database or disk is full"):
+        store.end(second, run(as_run(TrafficSpec(seed=4))))
+    assert (store.get(first).phase, store.get(second).phase) == ("Succeeded", "Running")
+    store._database.execute("PRAGMA max_page_count = 1000000")
+    assert kept(store) == second + 1
+
+
 def test_a_damaged_row_is_said(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "runs.db")
     kept(store)

@@ -82,7 +82,9 @@ def main() -> None:
     try:
         app()
     except KubesceneError as error:
-        sys.stderr.write(f"kubescene: {error}\n")
+        from kubescene.cli.files import complain  # the path of those who need it
+
+        complain([str(error)], "kubescene: ")
         raise SystemExit(RUN_FAILED if isinstance(error, RecorderError) else BAD_INPUT) from None
     except OSError as error:
         sys.stderr.write(f"kubescene: {error.filename or 'the output'}: {error.strerror}\n")

@@ -64,5 +64,12 @@ def one_line(text: str) -> str:
 
 
 def complain(lines: Iterable[str], prefix: str = "") -> None:
-    """Write lines to standard error."""
-    sys.stderr.writelines(f"{prefix}{line}\n" for line in lines)
+    """Write lines to standard error. What others say in them does not steer a terminal."""
+    for line in lines:
+        sys.stderr.write(f"{prefix}{line if line.isprintable() else _visible(line)}\n")
+
+
+def _visible(line: str) -> str:
+    from kubescene.markup import visible  # seldom needed
+
+    return visible(line)

@@ -59,7 +59,9 @@ class Supervisor:
         place = Place(server_of(document), kubeconfig, self._write)
         words = prepared(words_of(command), declared, place)
         try:
-            process = Process(words, {"KUBECONFIG": str(kubeconfig)})
+            process = Process(
+                words, {"KUBECONFIG": str(kubeconfig)}, directory=str(self._directory)
+            )
         except ValueError as error:
             raise ConfigurationError(f"{name}: {words[0]!r} cannot be started: {error}") from error
         self._processes[name] = process

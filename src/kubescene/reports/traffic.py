@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kubescene.clock import SECOND, WallClock, format_duration
+from kubescene.markup import visible
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.words import counted
 from kubescene.traffic import Decision, Progress, SizeDecision, TrafficResult
@@ -49,10 +50,10 @@ def sections(result: TrafficResult, width: int) -> Iterable[RenderableType]:
 
 def headline(result: TrafficResult) -> Text:
     phase = Text(result.phase, style=PHASE_STYLES[result.phase])
-    told = Text.assemble((result.name, "bold"), "  ", phase)
+    told = Text.assemble((visible(result.name), "bold"), "  ", phase)
     told.append(f"  {format_duration(result.end)} simulated, {result.spec.mode} mode", style="dim")
     if result.message:
-        told.append(f"\n{result.message}", style="red")
+        told.append(f"\n{visible(result.message)}", style="red")
     return told
 
 
@@ -147,7 +148,7 @@ def decisions_table(changes: list[Decision]) -> Table:
     for each in changes[:DECISIONS_SHOWN]:
         moved = f"{each.before} → {each.after}"
         reason = each.reason.removeprefix(f"{each.before} -> {each.after}: ")
-        table.add_row(format_duration(each.time // SECOND * SECOND), moved, reason)
+        table.add_row(format_duration(each.time // SECOND * SECOND), moved, words(reason))
     return table
 
 
@@ -155,8 +156,13 @@ def sizes_table(moved: list[SizeDecision]) -> Table:
     table = titled("Sizes", len(moved))
     for each in moved[:DECISIONS_SHOWN]:
         count = counted(len(each.evicted) + len(each.resized), "replica")
-        table.add_row(format_duration(each.time // SECOND * SECOND), count, each.reason)
+        table.add_row(format_duration(each.time // SECOND * SECOND), count, words(each.reason))
     return table
+
+
+def words(reason: str) -> Text:
+    """What an autoscaler says, as it says it: brackets are no styles."""
+    return Text(visible(reason))
 
 
 def failing_note(failing: list[Decision], passes: int) -> Text:
@@ -164,7 +170,7 @@ def failing_note(failing: list[Decision], passes: int) -> Text:
     first = failing[0]
     at, cause = format_duration(first.time // SECOND * SECOND), first.details["error"]
     told = f"Metrics failed in {len(failing)} of {counted(passes, 'decision')}, first at {at}"
-    return Text(f"\n{told}: {cause.rpartition(': ')[2]}", style="yellow")
+    return Text(f"\n{told}: {visible(str(cause).rpartition(': ')[2])}", style="yellow")
 
 
 def titled(name: str, count: int) -> Table:

@@ -30,8 +30,12 @@ class Process:
         *,
         first_line: "SimpleQueue[bytes] | None" = None,
         longest: int = 4096,
+        directory: str = "",
     ) -> None:
-        """``first_line`` gets the first line that it prints, at most ``longest`` bytes."""
+        """``first_line`` gets the first line that it prints, at most ``longest`` bytes.
+
+        ``directory`` is removed if nobody of us is left to do it.
+        """
         self.words = LastWords()
         self._unswept = Lock()
         self._warden = Warden()
@@ -40,7 +44,7 @@ class Process:
         except BaseException:
             self._warden.dismiss()
             raise
-        self._warden.watch(self._process.pid)
+        self._warden.watch(self._process.pid, directory)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self.drains = [

@@ -14,12 +14,20 @@ GRACE_S = 2.0
 
 
 def watch(pipe: int) -> None:
-    """Wait for the end of the pipe, and end the process group that it named."""
-    group, _, over = read_all(pipe).partition(b"\n")
-    if group and not over:
+    """Wait for the end of the pipe, and end the process group that it named.
+
+    What is left in its directory, such as sockets, goes with it.
+    """
+    named, _, over = read_all(pipe).partition(b"\0\n")
+    if named and not over:
+        group, _, directory = named.partition(b" ")
         end(int(group), signal.SIGTERM)
         select.select([], [], [], GRACE_S)
         end(int(group), signal.SIGKILL)
+        if directory:
+            import shutil  # seldom needed, and then there is time
+
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def read_all(pipe: int) -> bytes:

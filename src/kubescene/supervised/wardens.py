@@ -1,12 +1,13 @@
 """A process that ends a program when Kubescene is gone, however that came about.
 
 Nobody can act after a ``kill -9``: so somebody else has to be there. The warden reads a pipe whose
-other end Kubescene alone holds. First comes the process group to end, at last a word that it is
-over; a pipe that ends without that word means that Kubescene is no more. (The kernel can end a
-child with its parent, but on Linux only, with the *thread* that started it, and without those
-that the child has started.)
+other end Kubescene alone holds. First come the process group to end and a directory to remove, at
+last a word that it is over; a pipe that ends without that word means that Kubescene is no more.
+(The kernel can end a child with its parent, but on Linux only, with the *thread* that started it,
+and without those that the child has started.)
 """
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -34,9 +35,9 @@ class Warden:
         except OSError as error:
             raise ValueError(f"nobody can be set to watch it: {error}") from error
 
-    def watch(self, group: int) -> None:
-        """End this process group when we are gone."""
-        self._send(b"%d\n" % group)
+    def watch(self, group: int, directory: str = "") -> None:
+        """End this process group when we are gone, and remove what is its own."""
+        self._send(b"%d %b\0\n" % (group, os.fsencode(directory)))
 
     def dismiss(self) -> None:
         """There is nothing to end any more."""

@@ -85,7 +85,13 @@ class Child:
         surroundings = environment(self._directory)
         try:
             words = words_of(self.name)
-            return Process(words, surroundings, first_line=self._first, longest=LONGEST_LINE)
+            return Process(
+                words,
+                surroundings,
+                first_line=self._first,
+                longest=LONGEST_LINE,
+                directory=self._directory,
+            )
         except ValueError as error:
             raise AutoscalerError(
                 f"the command cannot be started: {error}", autoscaler=self.name, call=START
