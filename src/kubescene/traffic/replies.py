@@ -4,18 +4,18 @@ A run of a million requests has a reply of hundreds of megabytes. Rows are made 
 thousand at a time, and whoever sends them needs no more than one piece in memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import orjson
 
 from kubescene.traffic.entities import Kind
 from kubescene.traffic.records import FAILED, Outcome
 from kubescene.traffic.results import TrafficResult
+from kubescene.traffic.row_texts import Texts, laid, numbers
 from kubescene.traffic.run_requests import UNIFORM
 from kubescene.traffic.series import (
     PROCESSING,
@@ -38,35 +38,19 @@ STOCKS = (
     (PROCESSING, Kind.REQUEST),
 )
 """Of which levels are told, in order of their names."""
-LEVELS = 4096
-"""Of lower levels the text is kept: there are few of them, and each occurs often."""
-NEXT = b'},{"occurs_at":'
+RESPONSE = ("arrived_at", "completed_at", "response_time")
+SECOND = ("second", "requests")
 ROWS_AT_ONCE = 4096
 """As many rows as fit the caches of a CPU, with what they are made of."""
 _json = msgspec.json.Encoder()
 
 
-class _Row(msgspec.Struct, frozen=True, gc=False):
-    """A row of a series, as it is written."""
-
-
-class Response(_Row, frozen=True, gc=False):
-    arrived_at: int
-    completed_at: int
-    response_time: int
-
-
-class Tally(_Row, frozen=True, gc=False):
-    """``stock_name`` is the text of the name, and of ``kind_stocked`` behind it."""
+class Tally(msgspec.Struct, frozen=True, gc=False):
+    """A row as it is written. ``stock_name`` is its text, and that of ``kind_stocked`` behind."""
 
     occurs_at: int
     stock_name: msgspec.Raw
     tally: int
-
-
-class Second(_Row, frozen=True, gc=False):
-    second: int
-    requests: int
 
 
 def reply(result: TrafficResult) -> Iterator[Piece]:
@@ -75,8 +59,8 @@ def reply(result: TrafficResult) -> Iterator[Piece]:
     name = UNIFORM if pattern is Pattern.UNIFORM else pattern.value
     yield b'{"ran_for":%d,"traffic_pattern":%s' % (result.end, msgspec.json.encode(name))
     yield from _series("tally_lines", _tallies(result))
-    yield from _series("response_times", _rows(Response, response_columns(result)))
-    yield from _series("requests_per_second", _rows(Second, arrivals_by_second(result)))
+    yield from _series("response_times", _rows(RESPONSE, response_columns(result)))
+    yield from _series("requests_per_second", _rows(SECOND, arrivals_by_second(result)))
     cpu = [each._asdict() for each in cpu_utilizations(result)]
     yield b',"cpu_utilizations":' + _json.encode(cpu) + b"}\n"
 
@@ -106,31 +90,22 @@ def _tallies_of_columns(result: TrafficResult) -> Iterator[Piece]:
     order = np.argsort(times, kind="stable")
     for first in range(0, len(order), ROWS_AT_ONCE):
         here = order[first : first + ROWS_AT_ONCE]
-        shown = tallies[here]
-        write = _low_tallies if shown.max() < LEVELS else _high_tallies
-        yield write(times[here], stock[here], shown)
+        yield _tallies_text(times[here], stock[here], tallies[here])
 
 
-def _low_tallies(times: Column, stock: Column, tallies: Column) -> Piece:
-    """Instants with texts that are ready between them."""
-    pieces = [b'{"occurs_at":'] * (2 * len(times) + 1)
-    pieces[1::2] = orjson.dumps(times, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    pieces[2::2] = _levels()[stock * np.int64(LEVELS) + tallies].tolist()
-    pieces[-1] = pieces[-1].removesuffix(NEXT[1:])
-    return b"".join(pieces)
-
-
-def _high_tallies(times: Column, stock: Column, tallies: Column) -> Piece:
-    names = map([_stock(*each) for each in STOCKS].__getitem__, stock.tolist())
-    return _encoded(list(map(Tally, times.tolist(), names, tallies.tolist())))
+def _tallies_text(times: Column, stock: Column, tallies: Column) -> Piece:
+    opening, between = b'{"occurs_at":', b'},{"occurs_at":'
+    pieces = (
+        numbers(times, b',"stock_name":'),
+        _stocks().chosen(stock),
+        numbers(tallies, between),
+    )
+    return laid(opening, pieces)[: 1 - len(between)]
 
 
 @cache
-def _levels() -> Column:
-    """What stands behind an instant, up to the next one: by stock, then by level."""
-    stocks = [b',"stock_name":%s,"tally":' % bytes(_stock(*each)) for each in STOCKS]
-    texts = [b"%s%d%s" % (stock, level, NEXT) for stock in stocks for level in range(LEVELS)]
-    return np.array(texts, dtype=object)
+def _stocks() -> Texts:
+    return Texts([bytes(_stock(*each)) + b',"tally":' for each in STOCKS])
 
 
 @cache
@@ -144,20 +119,21 @@ def _counted(lines: Iterable[Any], name: str) -> tuple[Column, Column]:
     return table[:, 0], table[:, 1]
 
 
-def _rows(row: Callable[..., _Row], columns: Sequence[Column]) -> Iterator[Piece]:
+def _rows(names: Sequence[str], columns: Sequence[Column]) -> Iterator[Piece]:
+    """Rows of numbers, with the names of their columns."""
+    keys = [b'"%s":' % name.encode() for name in names]
+    between = b"},{" + keys[0]
+    after = [*(b"," + key for key in keys[1:]), between]
     for first in range(0, len(columns[0]), ROWS_AT_ONCE):
-        here = slice(first, first + ROWS_AT_ONCE)
-        yield _encoded(list(map(row, *(column[here].tolist() for column in columns))))
+        here = [column[first : first + ROWS_AT_ONCE] for column in columns]
+        pieces = list(map(numbers, here, after))
+        yield laid(between[2:], pieces)[: 1 - len(between)]
 
 
-def _parts(rows: Iterator[_Row]) -> Iterator[Piece]:
-    while part := list(islice(rows, ROWS_AT_ONCE)):
-        yield _encoded(part)
-
-
-def _encoded(rows: list[_Row]) -> Piece:
+def _parts(rows: Iterator[Tally]) -> Iterator[Piece]:
     """Rows as text, without the brackets around them."""
-    return memoryview(_json.encode(rows))[1:-1]
+    while part := list(islice(rows, ROWS_AT_ONCE)):
+        yield memoryview(_json.encode(part))[1:-1]
 
 
 def _series(name: str, parts: Iterable[Piece]) -> Iterator[Piece]:
