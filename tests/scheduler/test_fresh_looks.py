@@ -14,10 +14,10 @@ from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.fresh_looks import FreshLook
-from kubescene.scheduler.paired_amounts import PairedAmounts
+from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs
+from kubescene.scheduler.paired_looks import MOST_CHANGES
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.row_results import FEW_OUTDATED
 from kubescene.scheduler.search import StartIndex
 from kubescene.scheduler.summed_scores import CommonColumns
 from kubescene.testing.builders import make_node, make_pod
@@ -111,10 +111,10 @@ def test_results_are_kept_once_a_class_has_seen_all_nodes(looked: list[FreshLook
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
     assert len(looked) == 3  # 3 * 144 > 300
-    assert len(cycle_of(stage).routines._kept) == 1
+    assert len(cycle_of(stage).routines._looks._kept) == 1
 
 
-@pytest.mark.parametrize(("others", "looks"), [(FEW_OUTDATED - 1, 0), (FEW_OUTDATED, 1)])
+@pytest.mark.parametrize(("others", "looks"), [(MOST_CHANGES - 1, 0), (MOST_CHANGES, 1)])
 def test_a_class_that_comes_back_late_is_seldom_seen_again(
     looked: list[FreshLook], others: int, looks: int
 ) -> None:
@@ -158,19 +158,24 @@ def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshLook]) -> N
 def test_a_pod_that_fits_nowhere_has_each_node_judged_once(
     looked: list[FreshLook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged = 0
-    judge = NodeResourcesFit.filter_nodes
+    judged = {"filter_nodes": 0, "judge_pairs": 0}
 
-    def counted(self: NodeResourcesFit, *arguments: Any) -> Any:
-        nonlocal judged
-        judged += arguments[-1].size
-        return judge(self, *arguments)
+    def counting(method: str) -> Any:
+        judge = getattr(NodeResourcesFit, method)
 
-    monkeypatch.setattr(NodeResourcesFit, "filter_nodes", counted)
+        def counted(self: NodeResourcesFit, *arguments: Any) -> Any:
+            rows = arguments[-1]
+            judged[method] += rows.balance.size if isinstance(rows, Pairs) else rows.size
+            return judge(self, *arguments)
+
+        return counted
+
+    for method in judged:
+        monkeypatch.setattr(NodeResourcesFit, method, counting(method))
     stage = world()
     stage.place(make_pod("large").cpu("64"))
     assert looked
-    assert judged == NODES
+    assert judged == {"filter_nodes": 0, "judge_pairs": NODES}
     message = stage.attempts.made[-1].message
     assert message.startswith("0/300 nodes are available: 300 Insufficient cpu.")
 
@@ -186,5 +191,5 @@ def test_a_copy_of_the_world_has_its_own_picture_of_the_nodes() -> None:
     stage.place(make_pod("q").cpu("2"))
     assert mine.is_exact()
     assert other.is_exact()
-    assert sum(mine.requested[0::2]) == 3000
-    assert sum(other.requested[0::2]) == 1000
+    assert sum(mine.all().requested[0]) == 3000
+    assert sum(other.all().requested[0]) == 1000

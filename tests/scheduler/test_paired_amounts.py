@@ -11,7 +11,6 @@ from kubescene.scheduler import CycleState
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.paired_amounts import (
     LARGEST,
-    AskedPairs,
     PairedAmounts,
     Pairs,
     balance_of,
@@ -125,11 +124,8 @@ def compare(table: Table, pod: Any, rows: Any, pairs: Pairs) -> None:
     state, nodes, of_class = CycleState(), table.nodes, pod.pod_class
     assert FIT.judges_pairs(of_class)
     codes = FIT.filter_nodes(state, pod, nodes, rows)
-    passes = FIT.passes_pairs(of_class, pairs)
-    if passes:
-        assert not codes.any()
-    elif pod.requests.get(CPU) and pod.requests.get(MEMORY):
-        assert codes.any()
+    judged = FIT.judge_pairs(of_class, pairs)
+    assert codes.tolist() == (np.zeros_like(codes) if judged is None else judged).tolist()
     assert FIT.rates_pairs(of_class)
     wanted = FIT.score_nodes(state, pod, nodes, rows).tolist()
     assert FIT.score_pairs(of_class, pairs).tolist() == wanted
@@ -153,8 +149,8 @@ def test_quotients_of_the_largest_amounts_are_rounded_down_as_integers_are() -> 
 
 def test_a_balance_is_the_same_for_one_node_and_for_many() -> None:
     random = Stream(7)
-    shares = np.array([random.below(1 << 30) / (1 << 30) for _ in range(2000)])
-    pairs = zip(shares[0::2].tolist(), shares[1::2].tolist(), strict=True)
+    shares = np.array([random.below(1 << 30) / (1 << 30) for _ in range(2000)]).reshape(2, -1)
+    pairs = zip(*shares.tolist(), strict=True)
     assert balances(shares).tolist() == [balance_of(*each) for each in pairs]
 
 
@@ -202,7 +198,7 @@ def test_a_node_with_no_memory_or_too_much_ends_the_picture_until_it_changes(mem
     assert not PairedAmounts(table.nodes).is_exact()
     table.set_node(make_node("b").cpu("1").memory(str(LARGEST)).build())
     assert picture.is_exact()
-    assert picture.offered.tolist()[3] == LARGEST
+    assert picture.all().offered.tolist() == [[1000, 1000], [1 << 30, LARGEST]]
 
 
 def test_pods_that_request_too_much_end_the_picture_until_they_leave() -> None:
@@ -214,12 +210,4 @@ def test_pods_that_request_too_much_end_the_picture_until_they_leave() -> None:
     assert not PairedAmounts(table.nodes).is_exact()
     table.nodes.remove_pod(pod, "a")
     assert picture.is_exact()
-    assert picture.requested.tolist() == [0, 0]
-
-
-def test_what_a_pod_asks_for_is_repeated_as_often_as_needed() -> None:
-    asked = AskedPairs()
-    assert asked.pairs(1, 2, 4).tolist() == [1, 2, 1, 2]
-    assert asked.pairs(1, 2, 6).tolist() == [1, 2, 1, 2, 1, 2]
-    assert asked.pairs(3, 2, 2).tolist() == [3, 2]
-    assert asked.pairs(1, 2, 2).tolist() == [1, 2]
+    assert picture.all().requested.tolist() == [[0], [0]]

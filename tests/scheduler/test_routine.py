@@ -28,6 +28,7 @@ from scheduler.staging import NODE, Stage
 from scheduler.tables import PODS
 
 NODES = 150
+STORAGE = "ephemeral-storage"
 TOLERATION = {"key": "t", "operator": "Exists", "effect": "NoSchedule"}
 
 
@@ -53,6 +54,7 @@ class Life:
     def node(self, name: str) -> ObjectBuilder:
         node = make_node(name).cpu(self.one("1", "2", "4")).memory(self.one("4Gi", "16Gi"))
         node = node.pods(self.one("2", "9")).labels({"disk": self.one("ssd", "hdd")})
+        node = node.capacity(STORAGE, self.one("1Gi", "9Gi"))
         if self.perhaps(10):
             node = node.taint("t", effect=self.one(*self.taints))
         return node
@@ -61,6 +63,7 @@ class Life:
         """Pods that differ in their requests, and in what they ask of a node."""
         kinds = [make_pod("kind").cpu(cpu).memory("512Mi") for cpu in ("100m", "1", "3")]
         kinds += [make_pod("kind").cpu("100m").select(disk="ssd"), make_pod("kind")]
+        kinds += [make_pod("kind").cpu(cpu).request(STORAGE, "1Gi") for cpu in ("100m", "1")]
         built: list[JsonObject] = [each.build() for each in kinds]
         tolerant = make_pod("kind").cpu("1").build()
         tolerant["spec"]["tolerations"] = [TOLERATION]
@@ -228,15 +231,22 @@ def probe_named(world: Stage, name: str, nominated: str = "") -> PodInfo:
     return PodInfo.read(make_record(PODS, pod, 1), pod, world.scheduler._classes)
 
 
-def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many_nodes() -> None:
+@pytest.mark.parametrize("more", [{}, {STORAGE: "1Gi"}])
+def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many_nodes(
+    more: dict[str, str],
+) -> None:
+    """Of a class that is looked up by cpu and memory alone, and of one that is not."""
     life = Life(0, taints=("NoSchedule",))
-    pod = probe(life, make_pod("p").cpu("100m").build())
+    asked = make_pod("p").cpu("100m")
+    for resource, amount in more.items():
+        asked = asked.request(resource, amount)
+    pod = probe(life, asked.build())
     routines = life.world.scheduler.cycle_of(pod.scheduler_name).routines
     for _ in range(3):
         decision = routines.decide(pod, Explain.FULL)
     assert decision is not None
-    routine, state = routines._kept[pod.pod_class], decision.state
-    shared, count = routine.common, decision.feasible
+    shared = routines._kept[pod.pod_class].common if more else routines._common
+    state, count = decision.state, decision.feasible
     assert shared is not None
     assert shared.fits(state, count)
     assert not shared.fits(state, count - 1)

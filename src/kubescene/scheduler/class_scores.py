@@ -48,10 +48,8 @@ class ScoreSplit:
         self.is_small = MAX_NODE_SCORE * sum(each.weight for each in active) < SMALL
         """Whether totals are so small that `pick_small` may choose."""
         self.blind = tuple(each for each in normalized if each.is_blind and each.normalizes_alone)
-        self.paired = tuple(
-            (np.float64(each.weight), each.paired) for each in plain if each.paired is not None
-        )
-        """Those that rate `Pairs`, with their weights."""
+        self.paired = tuple(each for each in plain if each.paired is not None)
+        """Those that rate `Pairs`."""
 
     @property
     def rates_by_pairs(self) -> bool:

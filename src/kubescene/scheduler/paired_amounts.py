@@ -1,9 +1,9 @@
-"""Cpu and memory of all nodes as floating-point numbers, those of a node side by side.
+"""Cpu and memory of all nodes as floating-point numbers, in a form that serves both at once.
 
-Pods of a class that is seldom seen have a whole window of nodes judged and rated. That takes few
-operations if one serves cpu and memory alike and the window is one piece of memory. So there is a
-second picture of the `NodeTable`: cpu of row 0, memory of row 0, cpu of row 1, and so on. It is
-brought up to date when somebody looks, by the rows that have changed.
+Many nodes are judged and rated for a pod by few operations if one of them serves cpu and memory
+alike. So there is a second picture of the `NodeTable`: a line for cpu and a line for memory of what
+nodes offer, of what is requested, and of what is unused. It is brought up to date when somebody
+looks, by the rows that have changed.
 
 All amounts up to `LARGEST` are integers that a float holds, and so is a hundred times each of them.
 A quotient q of such numbers, at most 100, keeps its distance of 1/divisor from the next integer,
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
-from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Rows
+from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Codes, Rows
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, NodeTable
 from kubescene.scheduler.pods import PodClass
@@ -25,7 +25,8 @@ from kubescene.scheduler.row_results import Window
 Floats = NDArray[np.float64]
 
 LARGEST = 1 << 46
-_RESOURCES = (CPU, MEMORY)
+PAIRED = (CPU, MEMORY)
+"""The resources of the two lines."""
 _MANY_ROWS = 64
 """So many rows are brought up to date faster with all others."""
 # NumPy takes its own scalars faster than those of Python.
@@ -35,11 +36,11 @@ FULL = np.float64(MAX_NODE_SCORE)
 
 
 class Pairs(NamedTuple):
-    """Some rows of the picture. All but ``full`` and ``balance`` hold two numbers per row.
+    """Some rows of the picture. The first three have a line for cpu and one for memory.
 
-    ``unused`` is what scoring counts as free, see `NodeTable.nonzero_cpu`. ``full`` says which
-    nodes run as many pods as they may; None if none of all nodes does. ``balance`` is that of cpu
-    and memory as they are used now, see `balance_of`.
+    ``unused`` is what scoring counts as free, see `NodeTable.nonzero_cpu`. ``balance`` is that of
+    cpu and memory as they are used now, see `balance_of`. ``full`` says which nodes run as many
+    pods as they may; None if none of all nodes does.
     """
 
     offered: Floats
@@ -47,52 +48,37 @@ class Pairs(NamedTuple):
     unused: Floats
     balance: Floats
     full: NDArray[np.bool_] | None
-    asked: "AskedPairs"
 
     def first(self, count: int) -> "Pairs":
         """Those of the first rows."""
         if count == self.balance.size:
             return self
-        both, full = slice(2 * count), self.full
+        offered, requested, unused, balance, full = self
         return Pairs(
-            self.offered[both],
-            self.requested[both],
-            self.unused[both],
-            self.balance[:count],
+            offered[:, :count],
+            requested[:, :count],
+            unused[:, :count],
+            balance[:count],
             full if full is None else full[:count],
-            self.asked,
         )
 
-    def with_pod(self, cpu: int, memory: int) -> Floats:
-        """What is requested if a pod comes that asks for so much."""
-        return self.requested + self.asked.pairs(cpu, memory, self.requested.size)
 
-    def left_by_pod(self, cpu: int, memory: int) -> Floats:
-        """What is unused then; negative where the pod is too large."""
-        return self.unused - self.asked.pairs(cpu, memory, self.unused.size)
+def requested_by(pod_class: PodClass) -> Floats:
+    """What a pod requests, in a form that is added to two lines."""
+    return pod_class.compiled(_requested)
 
 
-class AskedPairs:
-    """What pods ask for, repeated for many rows. The last answer is kept: alike pods come in rows.
+def counted_by(pod_class: PodClass) -> Floats:
+    """What scoring counts as requested, likewise."""
+    return pod_class.compiled(_counted)
 
-    Nobody may change it.
-    """
 
-    __slots__ = ("_known", "_pairs")
+def _requested(pod_class: PodClass) -> Floats:
+    return np.array([[float(pod_class.requests.get(name, 0))] for name in PAIRED])
 
-    def __init__(self) -> None:
-        self._known = (0, 0)
-        self._pairs: Floats = np.zeros(0)
 
-    def pairs(self, cpu: int, memory: int, size: int) -> Floats:
-        """``cpu`` and ``memory`` in turn, ``size`` numbers in all."""
-        if self._known != (cpu, memory) or self._pairs.size < size:
-            self._known = (cpu, memory)
-            if self._pairs.size < size:
-                self._pairs = np.empty(size)
-            self._pairs[0::2] = cpu
-            self._pairs[1::2] = memory
-        return self._pairs[:size]
+def _counted(pod_class: PodClass) -> Floats:
+    return np.array([[float(pod_class.scoring_requests.get(name, 0))] for name in PAIRED])
 
 
 class PairedFilter(Protocol):
@@ -100,8 +86,8 @@ class PairedFilter(Protocol):
 
     def judges_pairs(self, pod_class: PodClass) -> bool: ...
 
-    def passes_pairs(self, pod_class: PodClass, pairs: Pairs) -> bool:
-        """Whether all rows pass. No answer but yes is final."""
+    def judge_pairs(self, pod_class: PodClass, pairs: Pairs) -> Codes | None:
+        """The codes of ``filter_nodes``; None if it is plain to see that all rows pass."""
         ...
 
 
@@ -124,42 +110,37 @@ class PairedAmounts:
         self._odd: set[int] = set()
         """Rows of which an amount is too large, or that lack cpu or memory."""
         self._crowded = 0
-        self._asked = AskedPairs()
         self._draw(0)
 
     def _draw(self, count: int) -> None:
-        self.offered: Floats = np.ones(2 * count)
-        self.requested: Floats = np.zeros(2 * count)
-        self.unused: Floats = np.zeros(2 * count)
-        self.balance: Floats = np.zeros(count)
-        self.full: NDArray[np.bool_] = np.zeros(count, dtype=np.bool_)
+        self._amounts: Floats = np.zeros((3, 2, count))
+        self._amounts[0] = 1
+        self._balance: Floats = np.zeros(count)
+        self._full: NDArray[np.bool_] = np.zeros(count, dtype=np.bool_)
 
     def is_exact(self) -> bool:
         """Whether it may be used, now: every node has cpu and memory, and none too much."""
         self._sync()
         return not self._odd
 
-    def of(self, rows: Rows, window: Window | None) -> Pairs:
-        """Some rows, to be read at once; ``window`` is said if they are one."""
-        crowded, part = self._crowded, None if window is None else window.part
+    def all(self) -> Pairs:
+        """All rows, to be read at once."""
+        offered, requested, unused = self._amounts
+        full = self._full if self._crowded else None
+        return Pairs(offered, requested, unused, self._balance, full)
+
+    def of(self, rows: Rows, window: Window | None = None) -> Pairs:
+        """Some rows, likewise; ``window`` is said if they are one."""
+        part, full = None if window is None else window.part, None
         if part is None:
-            return Pairs(
-                _taken(self.offered, rows),
-                _taken(self.requested, rows),
-                _taken(self.unused, rows),
-                self.balance.take(rows),
-                self.full.take(rows) if crowded else None,
-                self._asked,
-            )
-        pairs = slice(2 * part.start, 2 * part.stop)
-        return Pairs(
-            self.offered[pairs],
-            self.requested[pairs],
-            self.unused[pairs],
-            self.balance[part],
-            self.full[part] if crowded else None,
-            self._asked,
-        )
+            offered, requested, unused = self._amounts.take(rows, axis=2)
+            if self._crowded:
+                full = self._full.take(rows)
+            return Pairs(offered, requested, unused, self._balance.take(rows), full)
+        offered, requested, unused = self._amounts[:, :, part]
+        if self._crowded:
+            full = self._full[part]
+        return Pairs(offered, requested, unused, self._balance[part], full)
 
     def _sync(self) -> None:
         nodes = self._nodes
@@ -174,7 +155,7 @@ class PairedAmounts:
             self._show(row, nodes.infos[row])
 
     def _show(self, row: int, info: NodeInfo) -> None:
-        allocatable, requested, at = info.allocatable, info.requested, 2 * row
+        allocatable, requested = info.allocatable, info.requested
         cpu, memory = allocatable.get(CPU, 0), allocatable.get(MEMORY, 0)
         used_cpu, used_memory = requested[CPU], requested[MEMORY]
         largest = max(cpu, memory, used_cpu, used_memory, info.nonzero_cpu, info.nonzero_memory)
@@ -182,13 +163,15 @@ class PairedAmounts:
             self._odd.add(row)
             return
         self._odd.discard(row)
-        self.offered[at], self.offered[at + 1] = cpu, memory
-        self.requested[at], self.requested[at + 1] = used_cpu, used_memory
-        self.unused[at], self.unused[at + 1] = cpu - info.nonzero_cpu, memory - info.nonzero_memory
-        self.balance[row] = balance_of(min(used_cpu / cpu, 1.0), min(used_memory / memory, 1.0))
+        amounts = self._amounts
+        amounts[0, 0, row], amounts[0, 1, row] = cpu, memory
+        amounts[1, 0, row], amounts[1, 1, row] = used_cpu, used_memory
+        amounts[2, 0, row] = cpu - info.nonzero_cpu
+        amounts[2, 1, row] = memory - info.nonzero_memory
+        self._balance[row] = balance_of(min(used_cpu / cpu, 1.0), min(used_memory / memory, 1.0))
         is_full = requested[PODS] >= allocatable[PODS]
-        if is_full != self.full[row]:
-            self.full[row] = is_full
+        if is_full != self._full[row]:
+            self._full[row] = is_full
             self._crowded += 1 if is_full else -1
 
     def _show_all(self) -> None:
@@ -196,16 +179,16 @@ class PairedAmounts:
         self._draw(len(nodes))
         nonzero = (nodes.nonzero_cpu, nodes.nonzero_memory)
         odd = np.zeros(len(nodes), dtype=np.bool_)
-        for at, (resource, counted) in enumerate(zip(_RESOURCES, nonzero, strict=True)):
+        for line, (resource, counted) in enumerate(zip(PAIRED, nonzero, strict=True)):
             offered, used = nodes.allocatable(resource), nodes.requested(resource)
             odd |= _is_odd(offered, used, counted)
-            self.offered[at::2] = np.maximum(offered, 1)
-            self.requested[at::2] = used
-            self.unused[at::2] = offered - counted
-        shares = self.requested / self.offered
-        self.balance[:] = balances(np.minimum(shares, ONE, out=shares))
-        self.full[:] = nodes.requested(PODS) >= nodes.allocatable(PODS)
-        self._crowded = int(np.count_nonzero(self.full))
+            self._amounts[0, line] = np.maximum(offered, 1)
+            self._amounts[1, line] = used
+            self._amounts[2, line] = offered - counted
+        shares = self._amounts[1] / self._amounts[0]
+        self._balance[:] = balances(np.minimum(shares, ONE, out=shares))
+        self._full[:] = nodes.requested(PODS) >= nodes.allocatable(PODS)
+        self._crowded = int(np.count_nonzero(self._full))
         self._odd = set(odd.nonzero()[0].tolist())
 
 
@@ -216,18 +199,14 @@ def _is_odd(offered: Column, used: Column, counted: Column) -> NDArray[np.bool_]
     return found
 
 
-def _taken(column: Floats, rows: Rows) -> Floats:
-    return column.reshape(-1, 2).take(rows, axis=0).reshape(-1)
-
-
 def balance_of(first: float, second: float) -> int:
     """100 if two shares are equal, less the more they differ. [SC-4]"""
     return int((1 - abs((first - second) / 2)) * MAX_NODE_SCORE)
 
 
 def balances(shares: Floats) -> Floats:
-    """The same for pairs of shares: the same operations in the same order."""
-    spread = shares[0::2] - shares[1::2]
+    """The same for two lines of shares: the same operations in the same order."""
+    spread: Floats = shares[0] - shares[1]
     spread *= HALF
     np.abs(spread, out=spread)
     np.subtract(ONE, spread, out=spread)

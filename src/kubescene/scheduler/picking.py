@@ -3,12 +3,16 @@
 That is the first in *pre-order* of the binary tree that a heap lays over the list of nodes.
 """
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.clock import Stream
 from kubescene.scheduler.interfaces import Scores
 from kubescene.scheduler.normalizing import highest
+
+Totals = TypeVar("Totals", int, Scores)
 
 _LEVELS = 32
 _KEY_BITS = 39
@@ -25,9 +29,17 @@ def pick(totals: Scores) -> int:
 
 def pick_small(totals: Scores) -> int:
     """The same for totals that are at least 0 and less than `SMALL`, faster."""
-    ranked = totals << _KEY_BITS
-    ranked -= pre_order(totals.size)[: totals.size]
-    return int(ranked.argmax())
+    return pick_ranked(ranked(totals))
+
+
+def ranked(totals: Totals) -> Totals:
+    """Totals, or one, in the form that `pick_ranked` wants: with room for what breaks ties."""
+    return totals << _KEY_BITS
+
+
+def pick_ranked(totals: Scores) -> int:
+    """The same for those who keep their totals `ranked`."""
+    return int((totals - pre_order(totals.size)[: totals.size]).argmax())
 
 
 def pick_any(totals: Scores, rated: NDArray[np.bool_], random: Stream) -> int:

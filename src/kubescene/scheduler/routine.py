@@ -20,14 +20,14 @@ from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.explanations import explain_choice
-from kubescene.scheduler.fresh_looks import FreshLook, FreshLooks
 from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.paired_looks import Look, PairedLooks
 from kubescene.scheduler.picking import pick, pick_small
 from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
-from kubescene.scheduler.search import Found, Judge, nodes_to_find, search
+from kubescene.scheduler.search import Found, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.summed_scores import CommonColumns, Told
 from kubescene.scheduler.verdicts import entries_kept
@@ -48,16 +48,14 @@ class Routines:
         self._cycle = cycle
         self._nodes: NodeTable = cycle.nodes
         self._shared = SharedVerdicts(framework)
-        self._looks = FreshLooks(cycle.filters, self._shared)
+        self._looks = PairedLooks(cycle.filters, self._shared)
         self._kept: OrderedDict[PodClass, Routine] = OrderedDict()
         self._possible = bool(
             cycle.extenders.is_empty and framework.scores and not framework.unprepared.scoring
         )
         self._wanted = (0, 0)
-        self._last: Routine | None = None
-        """Who decided about the last pod: mostly the next one is of the same class."""
         self._common: CommonColumns | None = None
-        """What the last explanations of fresh looks had in common."""
+        """What the last explanations of looks had in common."""
 
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         """Find a node for a pod, or None if it takes a whole cycle to do so or to say why not."""
@@ -72,11 +70,11 @@ class Routines:
         if course.filters is None:
             return None
         explains = explain is not None and explain.wanted(failed=False, nodes=len(nodes.infos))
-        routine = self._last
         try:
-            if routine is None or routine.pod_class is not pod.pod_class:
-                return self._turn_to(course, pod, explains=explains)
-            return self._take(course, self._fitting(course, pod, routine), pod, explains=explains)
+            look = self._looks.begin(course, pod)
+            if look is not None:
+                return self._take_by(look, course, pod, explains=explains)
+            return self._take(course, self._fitting(course, pod), pod, explains=explains)
         except (PluginError, ScoringError):
             # The whole cycle will come to the same and say whose fault it is.
             return None
@@ -117,61 +115,56 @@ class Routines:
         alone = self._cycle.batch.signs(pod, concern)
         return Course(concern, filters if usual and own and not alone else None, scores)
 
-    def _turn_to(self, course: Course, pod: PodInfo, *, explains: bool) -> Decision | None:
-        """Decide after pods of another class: by what is kept, unless that is far behind."""
-        routine, self._last = self._kept.get(pod.pod_class), None
-        if routine is None or not routine.follows(self._nodes):
-            look = self._looks.begin(course, pod)
-            if look is not None:
-                return self._take_anew(course, look, pod, explains=explains)
-        self._last = routine = self._fitting(course, pod, routine)
-        self._kept.move_to_end(pod.pod_class)
-        return self._take(course, routine, pod, explains=explains)
-
-    def _fitting(self, course: Course, pod: PodInfo, routine: Routine | None) -> Routine:
+    def _fitting(self, course: Course, pod: PodInfo) -> Routine:
         """What is kept of the class, if need be from now on."""
-        if routine is not None and routine.fits(course):
-            return routine
-        assert course.filters is not None
-        kept, by_spec = self._kept, course.filters.by_spec
-        spec = self._shared.of(by_spec, pod) if by_spec else None
-        self._last = kept[pod.pod_class] = Routine(self._cycle, course, pod, spec)
+        kept = self._kept
+        routine = kept.get(pod.pod_class)
+        if routine is None or not routine.fits(course):
+            assert course.filters is not None
+            by_spec = course.filters.by_spec
+            spec = self._shared.of(by_spec, pod) if by_spec else None
+            routine = kept[pod.pod_class] = Routine(self._cycle, course, pod, spec)
+            while len(kept) > entries_kept(self._nodes):
+                kept.popitem(last=False)
         kept.move_to_end(pod.pod_class)
-        while len(kept) > entries_kept(self._nodes):
-            kept.popitem(last=False)
-        return self._last
+        return routine
 
-    def _take_anew(
-        self, course: Course, look: FreshLook, pod: PodInfo, *, explains: bool
+    def _take_by(
+        self, look: Look, course: Course, pod: PodInfo, *, explains: bool
     ) -> Decision | None:
-        found = self._search(look, len(self._nodes.infos))
-        look.visits.saw(found.rows.size)
+        """Decide about a pod that asks for cpu and memory alone."""
+        found = look.search(self._cycle.candidates(None), *self._bounds())
         feasible = found.feasible.size
         if not feasible:
             # The whole cycle need not judge them again.
             assert course.filters is not None
             self._cycle.filters.keep(pod, course.filters, found.rows, found.verdicts)
             return None
-        best = pick_small(look.sums(found, explains=explains)) if feasible > 1 else 0
-        decision = self._decided(course, look.state, found, best)
+        best = look.best(found, explains=explains) if feasible > 1 else 0
+        state = course.state()
+        decision = self._decided(course, state, found, best)
         if explains:
-            told = self._told_anew(course, look, pod, feasible) if feasible > 1 else None
+            told = None
+            if feasible > 1:
+                told = self._common_to(course, state, pod, feasible).with_own(look.plain(found))
             decision.explanation = self._explanation(look, found, told, best)
         return decision
 
-    def _told_anew(self, course: Course, look: FreshLook, pod: PodInfo, count: int) -> Told:
-        """What a fresh look has summed up."""
-        state, common = look.state, self._common
+    def _common_to(
+        self, course: Course, state: CycleState, pod: PodInfo, count: int
+    ) -> CommonColumns:
+        """What such pods are told of so many nodes, whatever these are."""
+        common = self._common
         if common is None or not common.fits(state, count):
             assert course.scores is not None
             columns = self._cycle.scores.unrated(state, pod, course.scores, count)
             common = self._common = CommonColumns(columns, course.scores, state, count)
-        return common.with_own(look.plain)
+        return common
 
     def _take(
         self, course: Course, routine: Routine, pod: PodInfo, *, explains: bool
     ) -> Decision | None:
-        found = self._search(routine, len(self._nodes.infos))
+        found = search(routine, self._cycle.candidates(None), *self._bounds(), every=True)
         feasible, state = found.feasible.size, course.state()
         if not feasible or routine.judged.errors:
             return None
@@ -197,16 +190,16 @@ class Routines:
         name, outcome = nodes.names[found.feasible.item(best)], course.concern.pre_filtered[0]
         return Decision(state, name, examined, found.feasible.size, pre_filter=outcome)
 
-    def _search(self, judge: Judge, count: int) -> Found:
-        cycle = self._cycle
+    def _bounds(self) -> tuple[int, int]:
+        """Where a search starts, and how many nodes are enough."""
+        cycle, count = self._cycle, len(self._nodes.infos)
         if self._wanted[0] != count:
             percentage = cycle.framework.profile.percentage_of_nodes_to_score
             self._wanted = (count, nodes_to_find(count, percentage))
-        start, wanted = cycle.start.index % count, self._wanted[1]
-        return search(judge, cycle.candidates(None), start, wanted, every=True)
+        return cycle.start.index % count, self._wanted[1]
 
     def _explanation(
-        self, judge: Routine | FreshLook, found: Found, told: Scored | Told | None, best: int
+        self, judge: Routine | Look, found: Found, told: Scored | Told | None, best: int
     ) -> Explanation:
         names, chosen = self._nodes.names, found.feasible.item(best)
         return explain_choice(names, found, judge.filtering, told, chosen)

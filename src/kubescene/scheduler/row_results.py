@@ -80,10 +80,6 @@ class RowResults:
         self._outdated = None
         self._hopeless = 0
 
-    def follows(self, nodes: NodeTable) -> bool:
-        """Whether little has changed since these results were asked for."""
-        return nodes.changes - self._position <= FEW_OUTDATED
-
     def outdated(self, nodes: NodeTable, rows: Rows, window: Window | None) -> list[int] | Rows:
         """Those of the rows that are out of date. ``window`` is said if they are one."""
         if window is not None:

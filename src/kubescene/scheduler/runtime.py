@@ -272,7 +272,7 @@ class Framework:
             None if text else self._inner(name, "filter", point),
             None if text or not is_ours(plugin) else getattr(plugin, "filter_code", None),
             is_ours(plugin),
-            plugin if is_ours(plugin) and implements(plugin, "passes_pairs") else None,
+            plugin if is_ours(plugin) and implements(plugin, "judge_pairs") else None,
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:

@@ -144,7 +144,6 @@ class FilterSplit:
         "is_ours",
         "names",
         "others",
-        "paired",
         "per_node",
         "sees_amounts",
     )
@@ -161,8 +160,6 @@ class FilterSplit:
         self.others = tuple(each for each in active if not each.per_node)
         self.is_ours = all(each.is_ours for each in active)
         self.by_spec, self.by_pods = self._by_what_they_see()
-        self.paired = tuple(each.paired for each in self.by_pods if each.paired is not None)
-        """Those of ``by_pods`` that judge `Pairs`."""
 
     def _by_what_they_see(self) -> tuple[tuple[FilterExtension, ...], tuple[FilterExtension, ...]]:
         """First those that see no pods on a node, as long as these are the first ones anyway."""
@@ -447,4 +444,9 @@ def packed(extension: FilterExtension, codes: Codes) -> Codes:
             plugin=extension.name,
             extension_point="Filter",
         )
+    return placed(extension, codes)
+
+
+def placed(extension: FilterExtension, codes: Codes) -> Codes:
+    """The same for codes that are known to be some."""
     return codes | (extension.position << _SHIFT)

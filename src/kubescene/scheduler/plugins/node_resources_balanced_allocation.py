@@ -37,6 +37,7 @@ from kubescene.scheduler.paired_amounts import (
     Pairs,
     balance_of,
     balances,
+    requested_by,
 )
 from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
 from kubescene.scheduler.signing import Part
@@ -113,8 +114,7 @@ class NodeResourcesBalancedAllocation(
         return {*self._resources} == {CPU, MEMORY} and 0 < max(asked) <= LARGEST
 
     def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
-        requests = pod_class.requests
-        shares = pairs.with_pod(requests.get(CPU, 0), requests.get(MEMORY, 0))
+        shares = pairs.requested + requested_by(pod_class)
         shares /= pairs.offered
         change = balances(np.minimum(shares, ONE, out=shares))
         change -= pairs.balance

@@ -49,7 +49,15 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.paired_amounts import FULL, LARGEST, Floats, Pairs
+from kubescene.scheduler.paired_amounts import (
+    FULL,
+    LARGEST,
+    PAIRED,
+    Floats,
+    Pairs,
+    counted_by,
+    requested_by,
+)
 from kubescene.scheduler.plugins.scoring_strategies import (
     LeastAllocated,
     ScoringStrategy,
@@ -62,7 +70,6 @@ from kubescene.types import ReadOnlyObject
 
 TOO_MANY_PODS = "Too many pods"
 _ORDER = (CPU, MEMORY, EPHEMERAL_STORAGE)
-_PAIRED = (CPU, MEMORY)
 _NOTHING = np.float64(0)
 _MOST_RESOURCES = 46
 _UNRESOLVABLE = 1 << _MOST_RESOURCES + 1
@@ -125,7 +132,7 @@ class NodeResourcesFit(
         self._ignoring = Memo(self._without_ignored)
         self._classes = classes or DeviceClasses()
         worth = dict(self._weights)
-        self._pair_weights = tuple(np.float64(worth.get(name, 0)) for name in _PAIRED)
+        self._pair_weights = tuple(np.float64(worth.get(name, 0)) for name in PAIRED)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -166,14 +173,19 @@ class NodeResourcesFit(
 
     def judges_pairs(self, pod_class: PodClass) -> bool:
         amounts = pod_class.compiled(_compile).amounts
-        return all(name in _PAIRED and amount <= LARGEST for name, amount in amounts)
+        return all(name in PAIRED and amount <= LARGEST for name, amount in amounts)
 
-    def passes_pairs(self, pod_class: PodClass, pairs: Pairs) -> bool:
-        requests = pod_class.requests
-        used = pairs.with_pod(requests.get(CPU, 0), requests.get(MEMORY, 0))
-        if np.count_nonzero(used > pairs.offered):
-            return False
-        return pairs.full is None or not np.count_nonzero(pairs.full)
+    def judge_pairs(self, pod_class: PodClass, pairs: Pairs) -> Codes | None:
+        short, full = pairs.requested + requested_by(pod_class) > pairs.offered, pairs.full
+        if not np.count_nonzero(short) and (full is None or not np.count_nonzero(full)):
+            return None
+        codes = np.zeros(short.shape[1], np.int64) if full is None else full.astype(np.int64)
+        for bit, (resource, amount) in enumerate(pod_class.compiled(_compile).amounts, 1):
+            line = PAIRED.index(resource)
+            rows = short[line].nonzero()[0]
+            codes[rows] |= 1 << bit
+            codes[rows[pairs.offered[line].take(rows) < amount]] |= _UNRESOLVABLE
+        return codes
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
         rejection = Code.UNRESOLVABLE if code & _UNRESOLVABLE else Code.UNSCHEDULABLE
@@ -226,19 +238,19 @@ class NodeResourcesFit(
 
     def rates_pairs(self, pod_class: PodClass) -> bool:
         names = sorted(name for name, _ in self._weights)
-        if type(self._strategy) is not LeastAllocated or names != sorted(_PAIRED):
+        if type(self._strategy) is not LeastAllocated or names != sorted(PAIRED):
             return False
-        return all(pod_class.scoring_requests.get(name, 0) <= LARGEST for name in _PAIRED)
+        return all(pod_class.scoring_requests.get(name, 0) <= LARGEST for name in PAIRED)
 
     def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
-        asked, (cpu, memory) = pod_class.scoring_requests, self._pair_weights
-        rated = pairs.left_by_pod(asked.get(CPU, 0), asked.get(MEMORY, 0))
+        cpu, memory = self._pair_weights
+        rated = pairs.unused - counted_by(pod_class)
         np.maximum(rated, _NOTHING, out=rated)
         rated *= FULL
         rated /= pairs.offered
         np.floor(rated, out=rated)
-        total: Floats = rated[0::2] * cpu
-        total += rated[1::2] if memory == 1 else rated[1::2] * memory
+        total: Floats = rated[0] if cpu == 1 else rated[0] * cpu
+        total += rated[1] if memory == 1 else rated[1] * memory
         total /= cpu + memory
         return np.floor(total, out=total)
 
