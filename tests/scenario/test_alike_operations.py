@@ -1,17 +1,27 @@
 """Alike objects are read once: nothing that is wrong with one of them gets lost by that."""
 
+from collections.abc import Iterator
 from copy import deepcopy
 from enum import IntEnum
 from typing import Any
+from unittest.mock import patch
 
+import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kubescene
+from kubescene.api.copies import own_copy
 from kubescene.api.kinds import SCENARIO
 from kubescene.errors import ScenarioError
 from kubescene.running import RunResult
-from kubescene.scenario import parse_spec
+from kubescene.scenario import parse_spec, taking
+from kubescene.scenario.alike import Likenesses
 from kubescene.scenario.faults import find_faults
+from kubescene.scenario.listing import OperationList
+from kubescene.scenario.loading import check_identity
+from kubescene.scenario.taking import taken_over
 from kubescene.testing import make_node
 from kubescene.timeline.lines import LineWriter
 from kubescene.types import JsonObject
@@ -241,3 +251,121 @@ def test_a_spec_is_read_from_the_same_parts_as_from_copies() -> None:
         first = shared["spec"]["operations"][3]["createOperation"]["object"]
         operation["createOperation"]["object"]["spec"] = first["spec"]
     assert parse_spec(shared) == parse_spec(deepcopy(apart))
+
+
+# -- whatever is strange, wherever it is: as if each operation were looked at by itself
+
+
+class Text(str):
+    __slots__ = ()
+
+
+STRANGE = [
+    *(None, "", "x", "p-1", "\ud800", "\u00e4", Text("p-3"), 0, 1, -1, True, Number.ONE, 1.0, 1.5),
+    *(2**31, 2**64, float("nan"), (), (1,), b"", 1j, object(), [], [None], {}, {"a": 1}, {1: 2}),
+]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inner: dict[Any, Any] = {}
+    if isinstance(value, dict | list):
+        inner = value if isinstance(value, dict) else dict(enumerate(value))
+    for name, each in inner.items():
+        yield (*path, name)
+        yield from places(each, (*path, name))
+
+
+PLACES = [("spec", "operations", 6, *path) for path in places(scenario()["spec"]["operations"][6])]
+
+
+def strange(path: tuple[Any, ...], value: Any, also: str) -> JsonObject:
+    """The scenario with something strange at a place, or beside it under another name."""
+    whole = scenario()
+    holder: Any = whole
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[also if also and isinstance(holder, dict) else path[-1]] = value
+    return whole
+
+
+def read(document: JsonObject) -> list[Any]:
+    """What is taken over and what is said of it, or what is said instead."""
+    try:
+        taken, listed = taken_over(document, "scenario")
+    except ScenarioError as error:
+        return [str(error)]
+    return told(taken, listed)
+
+
+def read_one_by_one(document: JsonObject) -> list[Any]:
+    with patch.object(Likenesses, "of", lambda self, obj: None):
+        try:
+            return told(check_identity(own_copy(document), "scenario"))
+        except ScenarioError as error:
+            return [str(error)]
+
+
+def told(taken: JsonObject, listed: OperationList | None = None) -> list[Any]:
+    faults = [repr(each) for each in find_faults(taken, None, listed)]
+    # In bytes 1, 1.0 and true are not the same.
+    text = orjson.dumps(taken)
+    if faults:
+        return [text, faults]
+    operations = parse_spec(taken, None, listed).operations
+    return [text, [orjson.dumps([each.id, each.path, each.step, each.body]) for each in operations]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(PLACES), st.sampled_from(STRANGE), st.sampled_from(["", "", "id", "x"]))
+def test_strange_things_are_seen_as_if_each_operation_were_read_by_itself(
+    path: tuple[Any, ...], value: Any, also: str
+) -> None:
+    given_one = strange(path, value, also)
+    assert read(given_one) == read_one_by_one(given_one)
+
+
+def test_what_is_taken_over_shares_nothing_with_what_was_given() -> None:
+    given_one = scenario()
+    taken, listed = taken_over(given_one, "scenario")
+    before = deepcopy(taken)
+    for operation in given_one["spec"]["operations"][:9]:
+        obj = operation["createOperation"]["object"]
+        obj["metadata"]["labels"] = {"other": "label"}
+        obj.setdefault("spec", {})["x"] = obj["kind"] = "changed"
+        operation["step"] = 9
+    assert taken == before == scenario()
+    assert listed is not None
+    assert listed.is_of(taken)
+
+
+def test_what_is_alike_is_held_once() -> None:
+    taken, _ = taken_over(scenario(), "scenario")
+    pods = [each["createOperation"]["object"] for each in taken["spec"]["operations"][3:9]]
+    assert len({id(each["spec"]) for each in pods}) == 1
+    assert len({id(each["metadata"]["labels"]) for each in pods}) == 1
+    assert [each["metadata"]["name"] for each in pods] == [f"p-{number}" for number in range(6)]
+
+
+def test_values_count_as_often_as_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "MAX_VALUES", 0)
+    taken, listed = taken_over(scenario(), "scenario")
+    assert taken == scenario()
+    assert listed is None
+    monkeypatch.setattr("kubescene.scenario.loading.MAX_VALUES", 100)
+    with pytest.raises(ScenarioError, match="values, more than 100"):
+        taken_over(scenario(), "scenario")
+
+
+def test_operations_of_a_sound_scenario_are_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[JsonObject] = []
+    of = Likenesses.of
+
+    def noted(self: Likenesses, obj: JsonObject) -> Any:
+        looked.append(obj)
+        return of(self, obj)
+
+    monkeypatch.setattr(Likenesses, "of", noted)
+    assert kubescene.run(scenario()).ok
+    assert len(looked) == 9
