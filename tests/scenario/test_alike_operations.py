@@ -261,7 +261,7 @@ class Text(str):
 
 
 STRANGE = [
-    *(None, "", "x", "p-1", "\ud800", "\u00e4", Text("p-3"), 0, 1, -1, True, Number.ONE, 1.0, 1.5),
+    *(None, "", "x", "p-1", "\ud800", "\u00e4", Text("p-3"), 0, 1, -1, True, 1.0, 1.5),
     *(2**31, 2**64, float("nan"), (), (1,), b"", 1j, object(), [], [None], {}, {"a": 1}, {1: 2}),
 ]
 
