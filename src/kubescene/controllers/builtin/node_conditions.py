@@ -41,9 +41,9 @@ class Zone(NamedTuple):
     zone: str
 
 
-def zone_of(node: JsonObject) -> Zone:
-    labels = node["metadata"].get("labels") or {}
-    return Zone(*(labels.get(old, labels.get(new, "")) for old, new in _ZONE_LABELS))
+def zone_of(labels: Mapping[str, str]) -> Zone:
+    """That of a node with these labels; a beta label that is present wins."""
+    return Zone(*[labels.get(old, labels.get(new, "")) for old, new in _ZONE_LABELS])
 
 
 def readiness(node: JsonObject) -> str:

@@ -10,10 +10,12 @@ stand-in writes once and a scenario may change.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
+from kubescene.api.parts import Sections
 from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
@@ -40,6 +42,7 @@ from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
+JUDGEMENTS_KEPT = 512
 REPORTER = "node-controller"
 ZONES = ObjectKey("*", "zones")
 """The turn of all nodes that wait for their taint; no namespace is called so."""
@@ -54,6 +57,7 @@ class NodeLifecycleReconciler:
     def __init__(self) -> None:
         self._zones = Zones()
         self._pods = PodsOnNodes()
+        self._judgements = Judgements()
         self._unreached: set[str] = set()
         self._told: set[str] = set()
         """Nodes whose silence is to be told of."""
@@ -68,13 +72,13 @@ class NodeLifecycleReconciler:
             self._unreached.discard(change.record.name)
             self._zones.remove(change.record.name)
             return (ZONES,)
-        return [*self._observe_node(change.record.name, change.object)]
+        return [*self._observe_node(change)]
 
-    def _observe_node(self, name: str, node: JsonObject) -> Iterator[ObjectKey]:
-        ready, zones = readiness(node), self._zones
-        health_changed = zones.put(name, zone_of(node), ready)
-        is_waiting = ready in READY_TAINTS and verdict_of(node) == ""
-        if settled_taints(node, "") is not None:
+    def _observe_node(self, change: Change) -> Iterator[ObjectKey]:
+        name, zones = change.record.name, self._zones
+        ready, is_waiting, is_settled = self._judgements.of(change)
+        health_changed = zones.put(name, zone_of(change.record.labels), ready)
+        if not is_settled:
             yield ObjectKey("", name)
         if zones.wait(name, is_waiting=is_waiting) or health_changed:
             yield ZONES
@@ -145,6 +149,42 @@ class NodeLifecycleReconciler:
         )
         ref = ObjectRef.to(pod)
         return Plan((Patch(ref, patch, PatchType.STRATEGIC, "status", notice=notice),))
+
+
+class Judgement(NamedTuple):
+    """What a node is to this controller."""
+
+    ready: str
+    """The status of its condition Ready."""
+    is_waiting: bool
+    """Whether it lacks the taint that drives pods away."""
+    is_settled: bool
+    """Whether it has all others that it should have at once."""
+
+
+class Judgements:
+    """Judgements by all that they depend on: spec and status, which alike nodes have in common."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, ...], Judgement] = {}
+
+    def of(self, change: Change) -> Judgement:
+        """That of a node that was just written."""
+        payload = change.record.payload
+        if not isinstance(payload, Sections):
+            return judged(change.object)
+        judgement = self._known.get(payload.members)
+        if judgement is None:
+            if len(self._known) >= JUDGEMENTS_KEPT:
+                self._known.clear()
+            judgement = self._known[payload.members] = judged(change.object)
+        return judgement
+
+
+def judged(node: JsonObject) -> Judgement:
+    ready = readiness(node)
+    is_waiting = ready in READY_TAINTS and verdict_of(node) == ""
+    return Judgement(ready, is_waiting, settled_taints(node, "") is None)
 
 
 def verdict_of(node: JsonObject) -> str:
