@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from kubescene.timeline.attempts import columns_encoded
-from kubescene.timeline.score_columns import PackedScores, ScoreColumn, SharedScores
+from kubescene.timeline.score_columns import (
+    PackedScores,
+    ScoreColumn,
+    SharedScores,
+    columns_encoded,
+)
 
 COUNT = 20
 OWN: Any = np.array([range(COUNT), [7] * COUNT], dtype=np.int8)
@@ -39,14 +44,24 @@ def test_what_is_listed_is_that_of_the_columns(begin: int, others: list[int], sh
     told = tuple(each.listed(begin, others) for each in whole)
     assert scores.listed(begin, others) == told
     assert scores.listed(begin, others) == told
+    assert scores.listed_text(begin, others) == msgspec.json.encode(told)
+
+
+def test_attempts_that_share_columns_have_scores_of_their_own() -> None:
+    scores, _ = packed(HUNDREDS)
+    shared, other = scores._shared, OWN[::-1].copy()
+    first = scores.text(), scores.listed_text(2, [17])
+    again = PackedScores(shared, other)
+    assert b'"Fit":{"weight":1,"raw":7}' in again.text()
+    assert b'"plugin":"Images","weight":2,"raw":[0,1,17]' in again.listed_text(2, [17])
+    assert (scores.text(), scores.listed_text(2, [17])) == first
 
 
 @pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
 def test_what_is_told_is_that_of_the_columns(shared: Any) -> None:
     scores, whole = packed(shared)
     told = {each.plugin: each.told() for each in whole}
-    assert columns_encoded(scores.told()) == columns_encoded(told)
-    assert list(scores.told()) == ["Taints", "Fit", "Images"]
+    assert scores.text() == columns_encoded(told)
 
 
 def test_columns_are_made_for_those_who_read_them() -> None:

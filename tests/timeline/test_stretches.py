@@ -10,40 +10,62 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubescene.timeline.compacting import runs
-from kubescene.timeline.stretches import Stretch
+from kubescene.timeline.stretches import Stretches
 
 
 @st.composite
-def stretches(draw: st.DrawFn) -> tuple[Stretch, list[int]]:
-    """One, and the same written out."""
+def searches(draw: st.DrawFn) -> list[int]:
+    """Indexes of a search that has left some out, in its order."""
     total = draw(st.integers(1, 30))
     start, size = draw(st.integers(0, total - 1)), draw(st.integers(1, total))
-    gaps = sorted(draw(st.sets(st.integers(0, size - 1))))
-    rows = [(start + place) % total for place in range(size) if place not in gaps]
-    return Stretch(start, size, total).without(gaps), rows
+    gaps = draw(st.sets(st.integers(0, size - 1)))
+    return [(start + place) % total for place in range(size) if place not in gaps]
 
 
-@given(stretches(), st.integers(0, 40))
-def test_it_is_the_sequence_that_it_stands_for(made: tuple[Stretch, list[int]], count: int) -> None:
-    stretch, rows = made
-    assert (list(stretch), len(stretch), stretch.tolist()) == (rows, len(rows), rows)
-    assert stretch.head(count) == rows[:count] == stretch[:count]
-    assert [stretch[at] for at in range(len(rows))] == rows
+def stretches(rows: list[int]) -> Stretches:
+    """The same in few words."""
+    pairs = [each if isinstance(each, list) else [each, each] for each in runs(rows)]
+    return Stretches(bound for pair in pairs for bound in pair)
 
 
-@given(stretches())
-def test_its_runs_are_those_of_the_indexes(made: tuple[Stretch, list[int]]) -> None:
-    stretch, rows = made
-    assert stretch.runs() == runs(stretch) == runs(rows)
+@given(searches(), st.integers(0, 40))
+def test_they_are_the_sequence_that_they_stand_for(rows: list[int], count: int) -> None:
+    told = stretches(rows)
+    assert (list(told), len(told), told.tolist()) == (rows, len(rows), rows)
+    assert told.head(count) == rows[:count] == told[:count]
+    assert [told[at] for at in range(len(rows))] == rows
 
 
-@given(stretches())
-def test_an_index_is_found_where_it_stands(made: tuple[Stretch, list[int]]) -> None:
-    stretch, rows = made
-    places = {index: place for place, index in enumerate(rows)}
-    assert [stretch.place_of(index) for index in range(30)][: max(rows, default=0) + 1] == [
-        places.get(index) for index in range(max(rows, default=0) + 1)
-    ]
+@given(searches())
+def test_their_runs_are_those_of_the_indexes(rows: list[int]) -> None:
+    told = stretches(rows)
+    assert told.runs() == runs(told) == runs(rows)
+
+
+@given(searches())
+def test_an_index_is_found_where_it_stands(rows: list[int]) -> None:
+    told, places = stretches(rows), {index: place for place, index in enumerate(rows)}
+    assert [told.place_of(index) for index in range(31)] == [*map(places.get, range(31))]
+
+
+@given(searches())
+def test_they_hold_what_they_stand_for(rows: list[int]) -> None:
+    told = stretches(rows)
+    assert [index for index in range(31) if index in told] == sorted(rows)
+
+
+@pytest.mark.parametrize(
+    ("start", "size", "told"),
+    [
+        (2, 3, [[2, 4]]),
+        (3, 1, [3]),
+        (3, 2, [[3, 4]]),
+        (3, 3, [[3, 4], 0]),
+        (2, 5, [[2, 4], [0, 1]]),
+    ],
+)
+def test_a_search_goes_on_with_the_first_index(start: int, size: int, told: list[object]) -> None:
+    assert Stretches.around(start, size, 5).runs() == told
 
 
 @given(st.lists(st.integers(0, 60), min_size=0, max_size=60))
@@ -56,4 +78,4 @@ def test_few_and_many_indexes_have_the_same_runs(indexes: list[int]) -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 def test_copies_tell_the_same(copied: "type[list[int]]") -> None:
-    assert list(copied(Stretch(3, 4, 6, [1]))) == [3, 5, 0]
+    assert list(copied(Stretches([3, 3, 5, 5, 0, 0]))) == [3, 5, 0]

@@ -97,15 +97,14 @@ class OutputDirectory(Instrument):
 
     def explain(self, pod: str, explained: Line) -> None:
         """The sink of the explanation recorder."""
-        line = bytes(explained)
+        line = bytes(explained) + b"\n"
         if pod:
             self._index.note(pod, EXPLANATIONS, self._explained, self._nodes)
         else:
             self._nodes = self._explained
         try:
             self._explanations.write(line)
-            self._explanations.write(b"\n")
-            self._explained += len(line) + 1
+            self._explained += len(line)
         except OSError as error:
             self._fault = error
             raise

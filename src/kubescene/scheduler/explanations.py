@@ -4,7 +4,7 @@
 PostFilter plugin or an explanation needs them in words.
 """
 
-from array import array
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,14 +21,14 @@ from kubescene.scheduler.summed_scores import Told
 from kubescene.scheduler.verdicts import Filtering
 from kubescene.timeline.attempts import Explanation, FilterGroup
 from kubescene.timeline.score_columns import ScoreColumn
-from kubescene.timeline.stretches import Stretch
+from kubescene.timeline.stretches import Stretches
 
 _FEW_GROUPS = 4
 """Most pods are refused for one or two reasons, which are found faster one by one."""
 _FEW_REFUSED = 48
 """So many rows are sorted faster by hand."""
-_FEW_GAPS = 128
-"""So many refused nodes are told faster, and in less room, by where they stand."""
+_MOST_STRETCHES = 256
+"""More of them are told faster, and in less room, node by node."""
 
 
 class Diagnosis:
@@ -293,36 +293,72 @@ def explain_choice(
     found: Found,
     filtering: Filtering,
     scored: Scored | Told | None,
-    chosen: int,
+    best: int,
 ) -> Explanation:
-    """The same as `explain_attempt` for a search among all nodes that has found some."""
-    rows = found.rows
-    examined = feasible = Stretch(rows.item(0), rows.size, len(nodes))
+    """The same as `explain_attempt` for a search among all nodes; the best of those found it is."""
+    rows, chosen = found.rows, found.feasible.item(best)
+    examined = feasible = Stretches.around(rows.item(0), rows.size, len(nodes))
     filters: tuple[FilterGroup, ...] = ()
     if rows is not found.feasible:
-        refused = found.verdicts.nonzero()[0]
-        if refused.size > _FEW_GAPS:
+        told = stretches_by_verdict(found, len(nodes))
+        if told is None:
             diagnosis = Diagnosis(nodes)
             diagnosis.examine(found, filtering)
             return explain_attempt(nodes, diagnosis, found, scored, chosen)
-        feasible = examined.without(refused.tolist())
-        filters = _few_groups(found, refused, filtering)
+        feasible = Stretches(told.pop(0))
+        filters = _told_groups(told, rows.item(0), filtering)
     if scored is None:
         return Explanation(nodes, examined, feasible, filters, filtering.plugins, chosen=chosen)
     totals: Any = scored.totals
-    columns = _columns(scored)
+    columns, plugins = _columns(scored), filtering.plugins
     return Explanation(
-        nodes, examined, feasible, filters, filtering.plugins, feasible, columns, totals, chosen
+        nodes, examined, feasible, filters, plugins, feasible, columns, totals, chosen, best
     )
 
 
-def _few_groups(found: Found, refused: Rows, filtering: Filtering) -> tuple[FilterGroup, ...]:
-    told = []
-    for verdict, rows in _alike(found.verdicts.take(refused), found.rows.take(refused)).items():
+def stretches_by_verdict(found: Found, total: int) -> dict[int, list[int]] | None:
+    """Where stretches of rows with one verdict begin and end, by verdict in order of the search.
+
+    None if there are too many of them.
+    """
+    rows, verdicts = found.rows, found.verdicts
+    start, size = rows.item(0), rows.size
+    changes = (verdicts[1:] != verdicts[:-1]).nonzero()[0]
+    if changes.size >= _MOST_STRETCHES:
+        return None
+    ends = [*changes.tolist(), size - 1]
+    if (last_row := total - 1 - start) < size and last_row not in ends:
+        insort(ends, last_row)
+    told: dict[int, list[int]] = {}
+    first = start
+    for verdict, last in zip(verdicts.take(ends).tolist(), rows.take(ends).tolist(), strict=True):
+        if verdict in told:
+            told[verdict] += (first, last)
+        else:
+            told[verdict] = [first, last]
+        first = (last + 1) % total
+    return told
+
+
+def _told_groups(
+    told: dict[int, list[int]], start: int, filtering: Filtering
+) -> tuple[FilterGroup, ...]:
+    groups = []
+    for verdict, bounds in told.items():
         status = filtering.describe(verdict)
-        nodes = array("i", sorted(rows))
-        told.append(FilterGroup(status.plugin, int(status.code), status.reasons, nodes))
-    return tuple(told)
+        nodes = Stretches(bounds if bounds[-1] >= start else _ascending(bounds, start))
+        groups.append(FilterGroup(status.plugin, int(status.code), status.reasons, nodes))
+    return tuple(groups)
+
+
+def _ascending(bounds: list[int], start: int) -> list[int]:
+    """Stretches of a search that began at ``start`` and went on with row 0, in order of rows."""
+    bounds = sorted(bounds)
+    at = bisect_left(bounds, start)
+    if 0 < at < len(bounds) and bounds[at - 1] + 1 == bounds[at] == start:
+        # It has come round to where it began.
+        del bounds[at - 1 : at + 1]
+    return bounds
 
 
 def explain_attempt(

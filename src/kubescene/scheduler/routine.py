@@ -201,8 +201,7 @@ class Routines:
     def _explanation(
         self, judge: Routine | Look, found: Found, told: Scored | Told | None, best: int
     ) -> Explanation:
-        names, chosen = self._nodes.names, found.feasible.item(best)
-        return explain_choice(names, found, judge.filtering, told, chosen)
+        return explain_choice(self._nodes.names, found, judge.filtering, told, best)
 
     def _rate(
         self, routine: Routine, state: CycleState, pod: PodInfo, found: Found, *, explains: bool

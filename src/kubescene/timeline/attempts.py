@@ -14,7 +14,7 @@ from msgspec import Struct
 from kubescene.actors import Actor
 from kubescene.api.records import Record
 from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
-from kubescene.timeline.score_columns import ScoreColumn, integers
+from kubescene.timeline.score_columns import ScoreColumn, columns_encoded
 
 
 class FilterGroup(Struct, frozen=True, gc=False):
@@ -46,6 +46,8 @@ class Explanation(Struct, frozen=True, gc=False):
     totals: Sequence[int] = ()
     chosen: int | None = None
     """The node that the pod got, if whoever explains knows where it stands in ``nodes``."""
+    chosen_row: int | None = None
+    """Where it stands in ``scored``, likewise."""
 
     def to_dict(self) -> dict[str, Any]:
         """Groups and columns over node indexes, all of them written out."""
@@ -150,8 +152,3 @@ class Preemption(msgspec.Struct, frozen=True):
     actor: Actor
     pod: Record
     preemptor: str
-
-
-def columns_encoded(row: dict[str, Any]) -> bytes:
-    """JSON of what may hold columns; arrays become text without becoming numbers first."""
-    return orjson.dumps(row, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)

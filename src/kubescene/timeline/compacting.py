@@ -8,9 +8,11 @@ follows from the rest is left out. Whatever is not of that kind is written out, 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import orjson
+
 from kubescene.timeline.attempts import Explanation, FilterGroup
 from kubescene.timeline.score_columns import PackedScores, ScoreColumn, integers
-from kubescene.timeline.stretches import Stretch
+from kubescene.timeline.stretches import Stretches
 
 Index: TypeAlias = int | tuple[int, int]
 """One index, or the first and the last of a run."""
@@ -45,15 +47,15 @@ def _group(group: FilterGroup) -> dict[str, Any]:
     }
 
 
-def _scores(columns: Sequence[ScoreColumn]) -> dict[str, Any]:
+def _scores(columns: Sequence[ScoreColumn]) -> Any:
     if isinstance(columns, PackedScores):
-        return columns.told()
+        return orjson.Fragment(columns.text())
     return {column.plugin: column.told() for column in columns}
 
 
 def runs(indexes: Sequence[int]) -> list[int | list[int]]:
     """Indexes in their order, each run of ascending neighbours as a pair."""
-    if isinstance(indexes, Stretch):
+    if isinstance(indexes, Stretches):
         return indexes.runs()
     if len(indexes) <= _FEW:
         return _few_runs(indexes)

@@ -81,17 +81,6 @@ class Fact(
         del reader
         return msgspec.json.decode(line, type=cls)
 
-    def envelope(self) -> dict[str, Any]:
-        """How every line begins."""
-        return {
-            "fact": type(self).__name__,
-            "id": self.id,
-            "step": [self.step.major, self.step.minor],
-            "time": self.time,
-            "actor": self.actor,
-            "role": self.role,
-        }
-
     def __copy__(self) -> Self:
         return self
 

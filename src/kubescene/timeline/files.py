@@ -38,15 +38,14 @@ class TimelineWriter:
         self._file = file
         self._lines = LineWriter()
         self.position = 0
-        self._write(msgspec.json.encode(header))
+        self._write(msgspec.json.encode(header) + b"\n")
 
     def write(self, fact: Fact) -> None:
-        self._write(self._lines.line(fact))
+        self._write(self._lines.line(fact) + b"\n")
 
     def _write(self, line: bytes) -> None:
         self._file.write(line)
-        self._file.write(b"\n")
-        self.position += len(line) + 1
+        self.position += len(line)
 
 
 class TimelineFile(TimelineLog):

@@ -2,12 +2,19 @@
 
 A line may refer to an earlier one by its position (the first fact is 0), so that an operation of
 ten thousand instances and the object behind a placement are written once.
+
+Lines that are written by the thousand are joined from parts, most of which are text already: the
+object as it is stored, and whatever the line before has said in the same words.
 """
 
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
+import orjson
 
+from kubescene.actors import Role
+from kubescene.clock import ScenarioStep
 from kubescene.timeline.facts import Fact, kind_of
 
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
@@ -21,11 +28,21 @@ class LineWriter:
     def __init__(self) -> None:
         self.position = 0
         self._places: dict[str, tuple[Any, int]] = {}
+        self._moment: tuple[ScenarioStep, int, str, Role] | None = None
+        self._when = b""
+        """What is said of that moment."""
 
     def line(self, fact: Fact) -> bytes:
         data = fact.to_line(self)
         self.position += 1
         return data
+
+    def begin(self, fact: Fact) -> list[bytes]:
+        """The first parts of a line, for those who join it: its envelope, still open."""
+        moment = (fact.step, fact.time, fact.actor, fact.role)
+        if moment != self._moment:
+            self._moment, self._when = moment, _when(*moment)
+        return [_opening(type(fact)), orjson.dumps(fact.id), self._when]
 
     def note(self, slot: str, value: Any) -> None:
         """The line being written is now the newest that holds something under this name."""
@@ -38,6 +55,18 @@ class LineWriter:
         """Where this very value stands, if the newest line with such a value has it."""
         held, position = self._places.get(slot, (None, 0))
         return position if held is value else None
+
+
+@cache
+def _opening(kind: type[Fact]) -> bytes:
+    """What stands before the id; there are few kinds."""
+    return b'{"fact":%b,"id":' % orjson.dumps(kind.__name__)
+
+
+def _when(step: ScenarioStep, time: int, actor: str, role: Role) -> bytes:
+    """What stands behind the id: mostly the same for several facts in a row."""
+    told = {"step": [*step], "time": time, "actor": actor, "role": role}
+    return b"," + orjson.dumps(told)[1:-1]
 
 
 class _Kind(msgspec.Struct, frozen=True):

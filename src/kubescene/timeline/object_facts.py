@@ -6,6 +6,7 @@ holds their operation.
 """
 
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -23,6 +24,7 @@ from kubescene.timeline.lines import LineReader, LineWriter
 
 OPERATION = "operation"
 OBJECT = "object"
+OBJECT_BEGINS = b',"object":'
 
 
 class ObjectState(Protocol):
@@ -72,20 +74,19 @@ class ObjectFact(Fact, frozen=True):
         }
 
     def to_line(self, writer: LineWriter) -> bytes:
-        line = self.envelope() | {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
-        if self.namespace:
-            line["namespace"] = self.namespace
-        line |= {"name": self.name, "uid": self.uid}
+        line = writer.begin(self)
+        name, uid = orjson.dumps(self.name), orjson.dumps(self.uid)
+        line += (_named(self.gvk, self.namespace), name, b',"uid":', uid)
         if self.subresource:
-            line["subresource"] = self.subresource
+            line += (b',"subresource":', orjson.dumps(self.subresource))
         if self.origin is not None:
-            line |= _asked(self.origin, writer)
-        return orjson.dumps(line | self._told(writer))
+            line += _asked(self.origin, writer)
+        line += self._told(writer)
+        return b"".join(line)
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
-        """What the kind adds to its line."""
-        del writer
-        return {}
+    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
+        """What the kind adds to its line, in parts, and its end."""
+        raise NotImplementedError
 
     @classmethod
     def from_line(cls, line: bytes, reader: LineReader) -> Self:
@@ -119,8 +120,9 @@ class ObjectCreated(ObjectFact, frozen=True):
     record: ObjectState
     body: bytes = b""
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
-        return _sent(self.body) | _held(self.record, writer)
+    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
+        writer.note(OBJECT, self.record)
+        return (*_sent(self.body), OBJECT_BEGINS, self.record.unversioned_data, b"}")
 
     @classmethod
     def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
@@ -132,9 +134,9 @@ class ObjectKept(ObjectFact, frozen=True):
 
     record: ObjectState
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
+    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
         del writer
-        return {OBJECT: orjson.Fragment(self.record.unversioned_data)}
+        return (OBJECT_BEGINS, self.record.unversioned_data, b"}")
 
     @classmethod
     def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
@@ -159,9 +161,10 @@ class ObjectPatched(ObjectFact, frozen=True):
         before, after = (orjson.loads(state.unversioned_data) for state in states)
         return orjson.dumps(diff_merge_patch(before, after))
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
-        kind = {"patchType": self.patch_type} if self.patch_type else {}
-        return _sent(self.patch) | kind | _held(self.record, writer)
+    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
+        writer.note(OBJECT, self.record)
+        begins = _typed(self.patch_type) if self.patch_type else OBJECT_BEGINS
+        return (*_sent(self.patch), begins, self.record.unversioned_data, b"}")
 
     @classmethod
     def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
@@ -177,9 +180,9 @@ class ObjectDeleted(ObjectFact, frozen=True):
 
     marked: bool = False
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
+    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
         del writer
-        return {"marked": True} if self.marked else {}
+        return (b',"marked":true}' if self.marked else b"}",)
 
     @classmethod
     def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
@@ -246,15 +249,31 @@ def state_of(data: bytes | msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
     return ToldState(bytes(data), pod.spec.node, deleting, pod.status.phase)
 
 
-def _asked(origin: OperationOrigin, writer: LineWriter) -> dict[str, Any]:
+@lru_cache(1024)
+def _named(gvk: GroupVersionKind, namespace: str) -> bytes:
+    """What stands before the name: the same for many objects."""
+    told = {"apiVersion": gvk.api_version, "kind": gvk.kind}
+    if namespace:
+        told["namespace"] = namespace
+    return b',%b,"name":' % orjson.dumps(told)[1:-1]
+
+
+@cache
+def _typed(patch_type: str) -> bytes:
+    """What stands between a patch and the object; there are few types."""
+    return b',"patchType":%b%b' % (orjson.dumps(patch_type), OBJECT_BEGINS)
+
+
+def _asked(origin: OperationOrigin, writer: LineWriter) -> tuple[bytes, ...]:
     """The operation; instances after the first refer to the line that has it."""
     if origin.index is None:
-        return {OPERATION: orjson.Fragment(origin.operation)}
+        return (b',"operation":', origin.operation)
+    index = b',"index":%d' % origin.index
     place = writer.place_of(OPERATION, origin.operation)
     if place is not None:
-        return {"operationOf": place, "index": origin.index}
+        return (b',"operationOf":%d' % place, index)
     writer.note(OPERATION, origin.operation)
-    return {OPERATION: orjson.Fragment(origin.operation), "index": origin.index}
+    return (b',"operation":', origin.operation, index)
 
 
 def _origin(line: ObjectLine, reader: LineReader) -> OperationOrigin | None:
@@ -268,13 +287,8 @@ def _origin(line: ObjectLine, reader: LineReader) -> OperationOrigin | None:
     return OperationOrigin(line.id, first.origin.operation, line.index)
 
 
-def _sent(data: bytes) -> dict[str, Any]:
-    return {"body": orjson.Fragment(data)} if data else {}
-
-
-def _held(record: ObjectState, writer: LineWriter) -> dict[str, Any]:
-    writer.note(OBJECT, record)
-    return {OBJECT: orjson.Fragment(record.unversioned_data)}
+def _sent(data: bytes) -> tuple[bytes, ...]:
+    return (b',"body":', data) if data else ()
 
 
 def sent_body(body: Any) -> bytes:

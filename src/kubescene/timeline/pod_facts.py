@@ -4,6 +4,7 @@ An attempt refers to the one before at the same pod, and to the object that the 
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -17,12 +18,17 @@ from kubescene.timeline.facts import Fact, ObjectKey
 from kubescene.timeline.lines import LineReader, LineWriter
 from kubescene.timeline.object_facts import (
     OBJECT,
+    OBJECT_BEGINS,
     ObjectCreated,
     ObjectPatched,
     ObjectState,
     state_of,
 )
+from kubescene.timeline.result_texts import result_of
 from kubescene.timeline.schedule_results import PutOff, ScheduleResult
+
+_SAID = ("message", "reason", "nominated", "plugins")
+"""Members of an attempt that are told where there is something to tell."""
 
 
 class PodFact(Fact, frozen=True):
@@ -40,25 +46,27 @@ class PodFact(Fact, frozen=True):
         return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
 
     def to_line(self, writer: LineWriter) -> bytes:
-        line = self.envelope() | {"namespace": self.namespace, "name": self.name, "uid": self.uid}
-        line["createdAt"] = list(self.created_at)
+        line = writer.begin(self)
+        namespace, name = orjson.dumps(self.namespace), orjson.dumps(self.name)
+        line += (b',"namespace":', namespace, b',"name":', name, b',"uid":', orjson.dumps(self.uid))
+        line.append(_step(b',"createdAt":', self.created_at))
         if self.bound_at is not None:
-            line["boundAt"] = list(self.bound_at)
+            line.append(_step(b',"boundAt":', self.bound_at))
         if self.node:
-            line["node"] = self.node
-        line |= self._told(writer)
+            line += (b',"node":', orjson.dumps(self.node))
+        line += self._told(writer)
         place = writer.place_of(OBJECT, self.record)
         if place is None:
             writer.note(OBJECT, self.record)
-            line[OBJECT] = orjson.Fragment(self.record.unversioned_data)
+            line += (OBJECT_BEGINS, self.record.unversioned_data, b"}")
         else:
-            line["objectOf"] = place
-        return orjson.dumps(line)
+            line.append(f',"objectOf":{place}}}'.encode())
+        return b"".join(line)
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
-        """What the kind adds to its line."""
+    def _told(self, writer: LineWriter) -> list[bytes]:
+        """What the kind adds to its line, in parts."""
         del writer
-        return {}
+        return []
 
     @classmethod
     def from_line(cls, line: bytes, reader: LineReader) -> Self:
@@ -103,33 +111,41 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     reason: str = ""
     nominated: str = ""
     plugins: tuple[str, ...] = ()
-    explained: ScheduleResult | PutOff | None = None
+    explained: ScheduleResult | PutOff | msgspec.Raw | None = None
     preemption: PreemptionRecord | None = None
     previous: "PodAttempt | None" = None
 
     @property
     def result(self) -> ScheduleResult | None:
         explained = self.explained
+        if isinstance(explained, msgspec.Raw):
+            return result_of(explained)
         return explained() if isinstance(explained, PutOff) else explained
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
-        line: dict[str, Any] = {"profile": self.profile, "attempt": self.attempt}
-        line |= {"evaluated": self.evaluated, "feasible": self.feasible}
-        for name in ("message", "reason", "nominated", "plugins"):
-            if value := getattr(self, name):
-                line[name] = value
-        if (result := self.result) is not None:
-            line["result"] = orjson.Fragment(msgspec.json.encode(result))
+    def _told(self, writer: LineWriter) -> list[bytes]:
+        counts = (
+            f',"attempt":{self.attempt},"evaluated":{self.evaluated},"feasible":{self.feasible}'
+        )
+        line = [b',"profile":', orjson.dumps(self.profile), counts.encode()]
+        if self.message or self.reason or self.nominated or self.plugins:
+            said = {name: value for name in _SAID if (value := getattr(self, name))}
+            line += (b",", orjson.dumps(said)[1:-1])
+        if self.explained is not None:
+            line += (b',"result":', self._result_text())
         if self.preemption is not None:
-            line["preemption"] = orjson.Fragment(msgspec.json.encode(self.preemption))
+            line += (b',"preemption":', msgspec.json.encode(self.preemption))
         slot = f"attempt/{self.uid}"
         if self.previous is not None:
-            line["previous"] = writer.place_of(slot, self.previous)
+            line += (b',"previous":', orjson.dumps(writer.place_of(slot, self.previous)))
         if self.ends_waiting:
             writer.forget(slot)
         else:
             writer.note(slot, self)
         return line
+
+    def _result_text(self) -> bytes | msgspec.Raw:
+        explained = self.explained
+        return explained if isinstance(explained, msgspec.Raw) else msgspec.json.encode(self.result)
 
     @classmethod
     def _seen(cls, line: "PodLine", reader: LineReader) -> dict[str, Any]:
@@ -164,9 +180,9 @@ class PodPreempted(PodFact, frozen=True, kw_only=True):
 
     preempted_by: str
 
-    def _told(self, writer: LineWriter) -> dict[str, Any]:
+    def _told(self, writer: LineWriter) -> list[bytes]:
         del writer
-        return {"preemptedBy": self.preempted_by}
+        return [b',"preemptedBy":', orjson.dumps(self.preempted_by)]
 
     @classmethod
     def _seen(cls, line: "PodLine", reader: LineReader) -> dict[str, Any]:
@@ -214,6 +230,11 @@ class PodLine(msgspec.Struct, frozen=True, rename="camel"):
     preempted_by: str = ""
     object: msgspec.Raw = msgspec.Raw()
     object_of: int | None = None
+
+
+@lru_cache(1024)
+def _step(name: bytes, step: ScenarioStep) -> bytes:
+    return name + orjson.dumps([*step])
 
 
 def _record(line: PodLine, reader: LineReader) -> ObjectState:

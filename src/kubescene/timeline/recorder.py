@@ -41,7 +41,8 @@ from kubescene.timeline.pod_facts import (
     PodUnscheduled,
 )
 from kubescene.timeline.pod_histories import PodHistories
-from kubescene.timeline.schedule_results import NODES_LISTED, PutOff, schedule_result
+from kubescene.timeline.result_texts import ResultTexts
+from kubescene.timeline.schedule_results import NODES_LISTED, PutOff
 from kubescene.timeline.significance import is_significant
 
 MERGE = PatchType.MERGE.value
@@ -50,6 +51,8 @@ PATCH = "patch"
 FINAL_PHASES = ("Succeeded", "Failed")
 
 RoleOf: TypeAlias = Callable[[Actor], Role]
+Cut: TypeAlias = type[PutOff] | ResultTexts
+"""Makes the bounded part of an explanation that a fact holds."""
 
 
 def own_role(actor: Actor) -> Role:
@@ -77,7 +80,7 @@ class TimelineRecorder(Instrument):
         self.step = ScenarioStep(0, 0)
         self._clock = clock
         self._role_of = role_of
-        self._cut = PutOff if puts_off else schedule_result
+        self._cut: Cut = PutOff if puts_off else ResultTexts()
         self._pods = PodHistories()
         self._leaving: dict[str, None] = {}
         """Pods, by uid, whose deletion was told and that are still there."""

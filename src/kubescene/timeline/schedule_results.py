@@ -12,7 +12,7 @@ import msgspec
 
 from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.score_columns import ListedScores, PackedScores, ScoreColumn, integers
-from kubescene.timeline.stretches import Stretch
+from kubescene.timeline.stretches import Stretches
 
 NODES_LISTED = 16
 
@@ -91,9 +91,41 @@ def ready(result: ScheduleResult) -> ScheduleResult:
     return result
 
 
+class Listing(msgspec.Struct, frozen=True, gc=False):
+    """Which nodes are listed, as indexes; ``passed`` are the first that passed, listed or not.
+
+    ``scored`` are the places of listed nodes with scores, which stand in the first ``begin`` rows
+    of the columns, and then in the rows ``others``.
+    """
+
+    listed: list[int]
+    passed: list[int]
+    refused: tuple[Rejection, ...]
+    scored: list[int]
+    begin: int
+    others: list[int]
+
+
 def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     """The bounded part of an explanation."""
-    names = explanation.nodes
+    told, name = listing(explanation, chosen), explanation.nodes.__getitem__
+    candidates = tuple(map(name, told.listed))
+    return ScheduleResult(
+        examined=len(explanation.examined),
+        feasible=len(explanation.feasible),
+        candidates=candidates,
+        filtered=candidates if told.passed == told.listed else tuple(map(name, told.passed)),
+        filter_plugins=explanation.filter_plugins,
+        rejections=told.refused,
+        scored=tuple(told.scored),
+        scores=_listed_scores(explanation.scores, told.begin, told.others),
+    )
+
+
+def listing(explanation: Explanation, chosen: str) -> Listing:
+    """What is listed of an explanation."""
+    if isinstance(explanation.scored, Stretches) and explanation.scored is explanation.feasible:
+        return _listing_of_search(explanation, chosen, explanation.scored)
     listed = listed_nodes(explanation, chosen)
     passed = _first(explanation.feasible)
     begin = _agreeing(listed, passed)
@@ -102,33 +134,61 @@ def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     if explanation.scored is not explanation.feasible:
         begin = _agreeing(listed, _first(explanation.scored))
     places, others = _scored_of(listed, begin, explanation.scored, refused)
-    candidates = tuple([names[index] for index in listed])
-    return ScheduleResult(
-        examined=len(explanation.examined),
-        feasible=len(explanation.feasible),
-        candidates=candidates,
-        filtered=candidates if passed == listed else tuple([names[index] for index in passed]),
-        filter_plugins=explanation.filter_plugins,
-        rejections=refused,
-        scored=tuple(places),
-        scores=_listed_scores(explanation.scores, begin, others),
-    )
+    return Listing(listed, passed, refused, places, begin, others)
+
+
+def _listing_of_search(explanation: Explanation, chosen: str, feasible: Stretches) -> Listing:
+    """The same of a search that nobody interfered with: all that pass are scored, in its order.
+
+    So listed nodes that were not refused stand in the first rows, but for a chosen one from afar.
+    """
+    first, passed = _first(explanation.examined), feasible.head(NODES_LISTED)
+    listed = _with_chosen(first, explanation, chosen)
+    scored, others, out = list(range(len(listed))), [], []
+    if listed is not first and (row := _chosen_row(explanation, feasible)) is not None:
+        others.append(row)
+    if first != passed:
+        pass_too = {*passed, *(listed[-1:] if others else ())}
+        out = [place for place in scored if listed[place] not in pass_too]
+        scored = [place for place in scored if place not in out]
+    refused = _refused(explanation, listed, out) if out else ()
+    return Listing(listed, passed, refused, scored, len(scored) - len(others), others)
+
+
+def _chosen_row(explanation: Explanation, feasible: Stretches) -> int | None:
+    row, chosen = explanation.chosen_row, explanation.chosen
+    return feasible.place_of(chosen) if row is None and chosen is not None else row
+
+
+def _refused(
+    explanation: Explanation, listed: Sequence[int], places: Sequence[int]
+) -> tuple[Rejection, ...]:
+    """Who refused the nodes listed at these places; each of them was refused once."""
+    found = []
+    for place in places:
+        index = listed[place]
+        group = next(each for each in explanation.filters if index in each.nodes)
+        found.append(Rejection(place, group.plugin, ", ".join(group.reasons)))
+    return tuple(found)
 
 
 def listed_nodes(explanation: Explanation, chosen: str) -> list[int]:
     """The first nodes examined, the chosen one always among them."""
-    listed = _first(explanation.examined)
-    if chosen:
-        known = explanation.chosen
-        chosen_index = explanation.nodes.index(chosen) if known is None else known
-        if chosen_index not in listed:
-            listed[-1] = chosen_index
-    return listed
+    return _with_chosen(_first(explanation.examined), explanation, chosen)
+
+
+def _with_chosen(first: list[int], explanation: Explanation, chosen: str) -> list[int]:
+    """The same list if the chosen node is in it."""
+    if not chosen:
+        return first
+    known = explanation.chosen
+    index = explanation.nodes.index(chosen) if known is None else known
+    return first if index in first else [*first[:-1], index]
 
 
 def _first(indexes: Sequence[int]) -> list[int]:
     """As many as are listed."""
-    if isinstance(indexes, Stretch):
+    if isinstance(indexes, Stretches):
         return indexes.head(NODES_LISTED)
     return integers(indexes[:NODES_LISTED])
 
@@ -145,6 +205,8 @@ def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[Rejecti
 
 def _places_in(ascending: Any, listed: Sequence[int]) -> list[int]:
     """Which of the listed indexes are among others, by their places."""
+    if isinstance(ascending, Stretches):
+        return [place for place, index in enumerate(listed) if index in ascending]
     if not len(ascending):
         return []
     if not hasattr(ascending, "searchsorted"):
@@ -189,7 +251,7 @@ def _scored_of(
 
 
 def _rows_with(scored: Any, index: int) -> list[int]:
-    if isinstance(scored, Stretch):
+    if isinstance(scored, Stretches):
         place = scored.place_of(index)
         return [] if place is None else [place]
     if not hasattr(scored, "nonzero"):

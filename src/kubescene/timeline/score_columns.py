@@ -9,7 +9,11 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
+import msgspec
+import orjson
 from msgspec import Struct
+
+from kubescene.timeline.forms import Form, blank
 
 
 class ListedScores(Struct, frozen=True, gc=False, rename="camel"):
@@ -73,6 +77,11 @@ def integers(column: Sequence[int]) -> list[int]:
     return [int(value) for value in column] if convert is None else convert()
 
 
+def columns_encoded(value: Any) -> bytes:
+    """JSON of what may hold columns; arrays become text without becoming numbers first."""
+    return orjson.dumps(value, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
 Line: TypeAlias = int | None
 """Which line of an attempt's own scores takes the place of a column; None if it is shared."""
 
@@ -80,13 +89,36 @@ Line: TypeAlias = int | None
 class SharedScores:
     """``columns`` in their order, as the first attempt had them."""
 
-    __slots__ = ("_even", "_listed", "columns", "told")
+    __slots__ = ("_even", "_form", "_listed", "_listed_forms", "columns", "told")
 
     def __init__(self, columns: Sequence[tuple[ScoreColumn, Line]]) -> None:
         self.columns = tuple(columns)
         self.told = tuple([each.told() if line is None else None for each, line in columns])
         self._even = all(each is None or _is_of_one_value(each) for each in self.told)
         self._listed: dict[int, tuple[ListedScores, ...]] = {}
+        self._listed_forms: dict[int, Form] = {}
+        self._form: Form | None = None
+
+    @property
+    def form(self) -> Form:
+        """What a line of the side file says, with a blank for each line of own scores."""
+        if self._form is None:
+            rows = zip(self.columns, self.told, strict=True)
+            told = {one.plugin: text or _own(one.weight, line) for (one, line), text in rows}
+            self._form = Form(columns_encoded(told))
+        return self._form
+
+    def listed_form(self, count: int) -> Form | None:
+        """What `listed` tells, likewise."""
+        found = self._listed_forms.get(count)
+        if found is None and (listed := self.listed(count)) is not None:
+            rows = map(msgspec.to_builtins, listed)
+            told = [
+                row if line is None else row | {"raw": blank(line), "normalized": blank(line)}
+                for row, (_, line) in zip(rows, self.columns, strict=True)
+            ]
+            found = self._listed_forms[count] = Form(orjson.dumps(told))
+        return found
 
     def listed(self, count: int) -> tuple[ListedScores, ...] | None:
         """The columns over so many nodes, as far as they are shared.
@@ -100,6 +132,11 @@ class SharedScores:
             columns = [each.listed(count, ()) for each, _ in self.columns]
             found = self._listed[count] = tuple(columns)
         return found
+
+
+def _own(weight: int, line: Line) -> dict[str, Any]:
+    assert line is not None
+    return {"weight": weight, "raw": blank(line)}
 
 
 def _is_of_one_value(told: dict[str, Any]) -> bool:
@@ -116,24 +153,23 @@ class PackedScores(Sequence[ScoreColumn]):
         self._shared = shared
         self._own = own
 
-    def told(self) -> dict[str, Any]:
+    def text(self) -> bytes:
         """What a line of the side file says, by plugin."""
-        shared, own = self._shared, self._own
-        return {
-            each.plugin: told or {"weight": each.weight, "raw": values(own[line])}
-            for told, (each, line) in zip(shared.told, shared.columns, strict=True)
-        }
+        return self._shared.form.filled([columns_encoded(values(line)) for line in self._own])
+
+    def listed_text(self, begin: int, others: Sequence[int]) -> bytes:
+        """The encoding of `listed`."""
+        form = self._shared.listed_form(begin + len(others))
+        if form is None:
+            return msgspec.json.encode(self.listed(begin, others))
+        return form.filled(list(map(orjson.dumps, self._listed_own(begin, others))))
 
     def listed(self, begin: int, others: Sequence[int]) -> tuple[ListedScores, ...]:
         """The first ``begin`` scores of each column, and some others."""
         shared = self._shared.listed(begin + len(others))
         if shared is None:
             return tuple([each.listed(begin, others) for each in self])
-        lines = self._own[:, :begin].tolist()
-        for row in others:
-            for number, line in enumerate(lines):
-                line.append(self._own.item(number, row))
-        own = list(map(tuple, lines))
+        own = list(map(tuple, self._listed_own(begin, others)))
         return tuple(
             [
                 each
@@ -142,6 +178,13 @@ class PackedScores(Sequence[ScoreColumn]):
                 for each, (_, line) in zip(shared, self._shared.columns, strict=True)
             ]
         )
+
+    def _listed_own(self, begin: int, others: Sequence[int]) -> list[list[int]]:
+        lines: list[list[int]] = self._own[:, :begin].tolist()
+        for row in others:
+            for number, line in enumerate(lines):
+                line.append(self._own.item(number, row))
+        return lines
 
     def __len__(self) -> int:
         return len(self._shared.columns)

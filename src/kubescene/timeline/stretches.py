@@ -1,76 +1,71 @@
 """Node indexes that stand next to each other, but for a few.
 
 A search examines nodes one after the other, from where the last one ended, and most of them pass.
-So an explanation needs to hold no more than where that was and which of them did not.
+So an explanation needs to hold no more than where stretches of such nodes begin and end.
 """
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
-
-_NO_GAPS = array("i")
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, overload
 
 
-class Stretch(Sequence[int]):
-    """``size`` of ``total`` indexes from ``start`` on, the last followed by 0.
+class Stretches(Sequence[int]):
+    """Indexes in their order, by the first and the last of each stretch of ascending neighbours.
 
-    Those that stand at ``gaps`` (counted from ``start``, ascending) are left out. Immutable.
+    Stretches do not touch, unless the search came to the last index and went on with 0. Immutable.
     """
 
-    __slots__ = ("_gaps", "_size", "_start", "_total")
+    __slots__ = ("_bounds",)
 
-    def __init__(self, start: int, size: int, total: int, gaps: Sequence[int] = ()) -> None:
-        self._start = start
-        self._size = size
-        self._total = total
-        self._gaps = array("i", gaps) if gaps else _NO_GAPS
+    def __init__(self, bounds: Iterable[int]) -> None:
+        """``bounds`` are first, last, first, last."""
+        self._bounds = array("i", bounds)
 
-    def without(self, gaps: Sequence[int]) -> "Stretch":
-        """The same with these gaps."""
-        return Stretch(self._start, self._size, self._total, gaps)
+    @classmethod
+    def around(cls, start: int, size: int, total: int) -> Self:
+        """``size`` of ``total`` indexes from ``start`` on, the last followed by 0."""
+        end = start + size
+        if end <= total:
+            return cls((start, end - 1))
+        return cls((start, total - 1, 0, end - total - 1))
+
+    def runs(self) -> list[int | list[int]]:
+        """Each stretch as a pair of the first and the last, or as its only index."""
+        pairs = self._pairs()
+        return [first if first == last else [first, last] for first, last in pairs]
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        bounds = iter(self._bounds)
+        return zip(bounds, bounds, strict=True)
 
     def head(self, count: int) -> list[int]:
         """The first indexes, not more than ``count``."""
-        start, total, gaps = self._start, self._total, self._gaps
-        if not gaps or gaps[0] >= count:
-            end = start + min(count, self._size)
-            if end <= total:
-                return list(range(start, end))
-            return [*range(start, total), *range(end - total)]
-        held = set(gaps)
-        places = range(min(self._size, count + len(held)))
-        return [(start + place) % total for place in places if place not in held][:count]
+        found: list[int] = []
+        for first, last in self._pairs():
+            found += range(first, min(last + 1, first + count - len(found)))
+            if len(found) == count:
+                break
+        return found
 
     def tolist(self) -> list[int]:
         """All of them."""
-        return self.head(self._size)
+        return self.head(len(self))
 
     def place_of(self, index: int) -> int | None:
         """Where an index stands among them; None if it does not."""
-        place, gaps = (index - self._start) % self._total, self._gaps
-        before = bisect_left(gaps, place)
-        is_gap = before < len(gaps) and gaps[before] == place
-        return None if is_gap or place >= self._size else place - before
+        before = 0
+        for first, last in self._pairs():
+            if first <= index <= last:
+                return before + index - first
+            before += last + 1 - first
+        return None
 
-    def runs(self) -> list[int | list[int]]:
-        """Each run of neighbours as a pair of the first and the last, or as its only index."""
-        found: list[int | list[int]] = []
-        start, total = self._start, self._total
-        begin = start
-        for gap in (*self._gaps, self._size):
-            end = start + gap
-            if begin < total < end:
-                found.append(_run(begin, total))
-                begin = total
-            if begin < end:
-                turn = total if begin >= total else 0
-                found.append(_run(begin - turn, end - turn))
-            begin = end + 1
-        return found
+    def __contains__(self, index: object) -> bool:
+        return any(first <= index <= last for first, last in self._pairs())  # type: ignore[operator]
 
     def __len__(self) -> int:
-        return self._size - len(self._gaps)
+        bounds = self._bounds
+        return sum(bounds[1::2]) - sum(bounds[::2]) + len(bounds) // 2
 
     @overload
     def __getitem__(self, at: int) -> int: ...
@@ -82,12 +77,8 @@ class Stretch(Sequence[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Stretch":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Stretches":
         return self
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.runs()}>"
-
-
-def _run(first: int, end: int) -> int | list[int]:
-    return first if first == end - 1 else [first, end - 1]
