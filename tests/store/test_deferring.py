@@ -26,7 +26,7 @@ class Counter:
         self.number += 1
         current = store.get(THINGS, "", "t")
         assert current is not None
-        return store.defer_payload(current, self.payload, phase="")
+        return store.defer_payload(current, self.payload, phase="") is not None
 
 
 def number(store: Store) -> int:
@@ -119,6 +119,43 @@ def test_two_objects_do_not_take_each_others_place() -> None:
     counter.change(store)
     assert store.defer_payload(record, lambda revision: b'{"n":0}', phase="")
     assert number(store) == 1
+
+
+def test_what_waits_may_have_another_phase_until_somebody_reads() -> None:
+    store = Store()
+    counter = Counter(store)
+    deferred = store.defer_payload(counter.record, counter.payload, phase="first")
+    assert deferred is not None
+    assert deferred.waits
+    deferred.phase = "second"
+    found = store.get(THINGS, "", "t")
+    assert found is not None
+    assert found.phase == "second"
+    assert not deferred.waits
+
+
+def test_what_was_deferred_before_waits_no_more() -> None:
+    store = Store()
+    counter = Counter(store)
+    first = store.defer_payload(counter.record, counter.payload, phase="first")
+    second = store.defer_payload(counter.record, counter.payload, phase="second")
+    assert first is not None
+    assert second is not None
+    assert (first.waits, second.waits) == (False, True)
+
+
+def test_the_copy_of_a_store_has_a_deferral_of_its_own() -> None:
+    store = Store()
+    counter = Counter(store)
+    deferred = store.defer_payload(counter.record, counter.payload, phase="first")
+    assert deferred is not None
+    twin, own = deepcopy((store, deferred))
+    own.phase = "second"
+    for each, phase in ((store, "first"), (twin, "second")):
+        found = each.get(THINGS, "", "t")
+        assert found is not None
+        assert found.phase == phase
+    assert (deferred.waits, own.waits) == (False, False)
 
 
 def test_who_takes_the_store_over_finds_nothing_undone() -> None:

@@ -54,18 +54,19 @@ def traits_of(change: Change) -> int:
             traits = _find(spec, status)
     else:
         traits = _found(*payload.members) if isinstance(payload, Sections) else _found(record.data)
-    if record.owner:
-        traits |= OWNED
-    if record.node:
-        traits |= PLACED
+    node = record.node
+    if node:
+        traits |= PLACED if previous is not None else PLACED | STRAY
     if record.deleting:
-        traits |= DELETING if record.node else DELETING | STRAY
+        traits |= DELETING if node else DELETING | STRAY
     if record.phase not in _LIVING:
         traits |= STRAY
     if change.type is not MODIFIED:
         traits |= COMES if change.type is ADDED else GOES
+    if record.owner:
+        traits |= OWNED
     if previous is None:
-        return traits | STRAY if record.node else traits
+        return traits
     if previous.owner:
         traits |= OWNED
     if not same_metadata(record, previous):

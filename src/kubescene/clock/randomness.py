@@ -109,6 +109,10 @@ class Stream:
         return batches.scaled_normals(batches.joined(kept, units[:missing]), mean, deviation)
 
 
+_VARIANTS = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+"""The digit of a UUID that says of which kind it is, by the one that is drawn."""
+
+
 class Streams:
     """Named, independent streams of one seed: one name, one stream."""
 
@@ -142,11 +146,9 @@ class Identities:
 
     def uid(self, kind: str, namespace: str, name: str) -> str:
         """A version-4-shaped UUID; the n-th object of the same name gets the n-th uid."""
-        digest = bytearray(self._digest("uid", kind, namespace, name))
-        digest[6] = digest[6] & 0x0F | 0x40
-        digest[8] = digest[8] & 0x3F | 0x80
-        text = digest.hex()
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        text = self._digest("uid", kind, namespace, name).hex()
+        variant = _VARIANTS[text[16]]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
     def name_suffix(self, kind: str, namespace: str, prefix: str) -> str:
         """Five characters for ``generateName``, from the alphabet that Kubernetes uses."""

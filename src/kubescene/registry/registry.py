@@ -254,7 +254,9 @@ class Registry:
             return self._unstored(resource_type, bound)
         self.gate.before_write(actor, resource_type, "binding", name)
         record = self.store.update(resource_type.group_resource, bound)
-        self._tell_bound(actor, resource_type, record, current, options)
+        body = {"spec": {"nodeName": node}}
+        request = WriteRequest(actor, "bind", resource_type, "binding", options, body, MERGE)
+        self.tell(request, record, current)
         return record
 
     def assign(
@@ -279,21 +281,10 @@ class Registry:
         """Give a node to a pod that gets nothing else and may have it."""
         self.gate.before_write(actor, resource_type, "binding", current.name)
         record = self._bindings.bind(current, node, format_time(self.clock.now()))
-        self._tell_bound(actor, resource_type, record, current, options)
+        body = {"spec": {"nodeName": node}}
+        request = WriteRequest(actor, "bind", resource_type, "binding", options, body, MERGE)
+        self.tell(request, record, current)
         return record
-
-    def _tell_bound(
-        self,
-        actor: Actor,
-        resource_type: ResourceType,
-        record: Record,
-        previous: Record,
-        options: WriteOptions,
-    ) -> None:
-        if self.instruments.object_written:
-            body, merge = {"spec": {"nodeName": record.node}}, MERGE
-            request = WriteRequest(actor, "bind", resource_type, "binding", options, body, merge)
-            self.tell(request, record, previous)
 
     def _bind_named(
         self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions

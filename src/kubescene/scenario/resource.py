@@ -24,7 +24,7 @@ from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.outside import OutsideStatus
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
-from kubescene.store.reading import replaced
+from kubescene.store.reading import Deferred, replaced
 from kubescene.timeline import Outcome
 from kubescene.types import JsonObject
 from kubescene.version import __version__
@@ -85,6 +85,7 @@ class ScenarioResource(ToldStatus):
     def __init__(self, store: Store, record: Record) -> None:
         super().__init__(record)
         self._store = store
+        self._deferred: Deferred | None = None
         self._author_spec: JsonObject = {}
         self._take_over(record)
 
@@ -108,17 +109,26 @@ class ScenarioResource(ToldStatus):
 
     def write(self) -> None:
         """Make the current status visible as a new revision, if anybody may be looking."""
-        record: Record = self._record
-        if self._store.defer_payload(record, self._payload, phase=self.phase):
-            return
+        deferred = self._deferred
+        if deferred is not None and deferred.waits:
+            deferred.phase = self.phase
+        elif not self._defer(self._record):
+            self._write()
+
+    def _write(self) -> None:
         current = self._current()
         if current is None:
             raise ScenarioGoneError(f"scenario {self.name!r} was deleted while it was played")
         if not self.is_mine(current):
             self._take_over(current)
-        if not self._store.defer_payload(current, self._payload, phase=self.phase):
+        if not self._defer(current):
             current = self._store.update_payload(current, self._payload, phase=self.phase)
         self._record = current
+
+    def _defer(self, record: Record) -> bool:
+        """Let the status be written when somebody reads it; False if somebody does already."""
+        self._deferred = self._store.defer_payload(record, self._payload, phase=self.phase)
+        return self._deferred is not None
 
     def _current(self) -> Record | None:
         """The stored object; None if it is gone, even if another one has its name."""

@@ -281,15 +281,16 @@ class NodeTable:
             self.remove_pod(old, node)
             self.add_pod(new, node)
             return
-        info = self._nodes[node]
+        info, ports = self._nodes[node], new.pod_class.host_ports
         info.replace(old, new)
-        if new.pod_class.host_ports:
-            self._ports.follow(node, new.pod_class.host_ports, info.ports)
-        if info.row == NO_ROW:
+        if ports:
+            self._ports.follow(node, ports, info.ports)
+        row = info.row
+        if row == NO_ROW:
             return
         self._version += 1
-        self.detail_versions[info.row] = self._version
-        if not self._matters(old, new, info.row):
+        self.detail_versions[row] = self._version
+        if not self._matters(old, new, row) and not ports:
             return
         self._touch(self.pod_versions, info.row)
         if self._log.followed:
@@ -298,12 +299,12 @@ class NodeTable:
     # -- inside ----------------------------------------------------------------------------
 
     def _matters(self, old: PodInfo, new: PodInfo, row: int) -> bool:
-        """Whether anybody may see a difference between two forms of a pod."""
-        if old.labels != new.labels or old.terminating != new.terminating:
+        """Whether anybody may see a difference between two forms of a pod without host ports."""
+        if old.labels is not new.labels and old.labels != new.labels:
             return True
-        if self.images.known and self.images.renew(row, int(self.versions[row])):
+        if old.terminating != new.terminating:
             return True
-        return bool(new.pod_class.host_ports)
+        return bool(self.images.known) and self.images.renew(row, int(self.versions[row]))
 
     def _mirror(self, info: NodeInfo, pod: PodInfo, kind: DeltaKind) -> None:
         if ports := pod.pod_class.host_ports:

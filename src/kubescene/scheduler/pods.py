@@ -327,6 +327,8 @@ class PodClasses:
         self._signatures: OrderedDict[tuple[Any, ...], PodSignature] = OrderedDict()
         self._specs: dict[bytes, PodSpec] = {}
         self._statuses: dict[bytes, PodStatus] = {}
+        self._models: dict[bytes, PodInfo] = {}
+        """The newest pod that was read with a spec, by the encoding of that."""
 
     def of(self, spec: ReadOnlyObject) -> PodClass:
         key = orjson.dumps(_relevant(spec))
@@ -399,6 +401,27 @@ class PodClasses:
         status = self._statuses[part] = PodStatus(status_of(part))
         return status
 
+    def model(self, record: Record) -> "PodInfo | None":
+        """A pod that differs from the one of a record in nothing but name, uid and node."""
+        payload = record.payload
+        if type(payload) is not PodSections:
+            return None
+        model = self._models.get(payload.members[0])
+        if model is None or model.namespace != record.namespace or model.labels != record.labels:
+            return None
+        known = model.record
+        assert isinstance(known.payload, PodSections)
+        is_same = known.payload.members[2] == payload.members[2] and known.owner == record.owner
+        return model if is_same and known.deleting is record.deleting else None
+
+    def keep(self, pod: "PodInfo") -> None:
+        """Remember a pod as it was read, if others may be like it."""
+        payload = pod.record.payload
+        if type(payload) is PodSections and not pod.spec.is_own:
+            if len(self._models) >= SPECS_KEPT:
+                self._models.clear()
+            self._models[payload.members[0]] = pod
+
     def signature(self, record: Record, spec: PodSpec) -> PodSignature:
         labels = record.labels
         key = (
@@ -464,15 +487,20 @@ class PodInfo(Struct, frozen=True, eq=False):
 
         ``before`` is the same pod as it was, if that is known.
         """
-        record, known = change.record, classes.known(change.record, before)
+        record = change.record
+        if before is None and (model := classes.model(record)) is not None:
+            key = f"{record.namespace}/{record.name}"
+            name, uid, node = record.name, record.uid, record.node
+            return replace(model, record=record, name=name, uid=uid, key=key, node=node)
+        known = classes.known(record, before)
         if known is None:
             return cls.read(record, change.object, classes)
         spec, status, nominated = known
         if before is not None and before.is_still(record, spec):
-            signature = before.signature
-        else:
-            signature = classes.signature(record, spec)
-        return cls._made(record, spec, status, nominated, signature)
+            return cls._made(record, spec, status, nominated, before.signature)
+        pod = cls._made(record, spec, status, nominated, classes.signature(record, spec))
+        classes.keep(pod)
+        return pod
 
     @classmethod
     def _made(

@@ -267,10 +267,11 @@ class SchedulingQueue:
         With ``highest_priority``, pods of a higher priority are not considered (Q-17); nor is the
         one of ``except_uid``.
         """
-        if not self._is_of_interest(event):
+        waiting, in_flight = self._unschedulable.entries, self._in_flight
+        if not (waiting or in_flight.positions) or not self._is_of_interest(event):
             return
-        self._in_flight.record(event, change)
-        if not self._unschedulable.entries:
+        in_flight.record(event, change)
+        if not waiting:
             return
         moves: list[tuple[QueuedPod, Strategy]] = []
         for rejection in self._unschedulable.rejections():
@@ -336,11 +337,12 @@ class SchedulingQueue:
         return any(each.plugin == entry.gated_by for each in interested)
 
     def _is_of_interest(self, event: ClusterEvent) -> bool:
+        """Whether any plugin has registered for an event."""
         known = self._wanted.get(event)
         if known is None:
             wanted = any(hints.interested(event) for hints in self._hints.values())
             known = self._wanted[event] = wanted
-        return known and self.is_listening
+        return known
 
     def _asked(self, rejection: Rejection, event: ClusterEvent) -> list[Interest]:
         """Those who turned pods away and want to hear of an event."""

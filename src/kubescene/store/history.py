@@ -112,8 +112,13 @@ class History:
         log.newest = record.revision
         if previous is not None:
             log.at_most += whole_size(previous.payload)
-            if log.at_most > self._most_bytes:
-                log.measure()
+        if len(log.changes) > self.window or log.at_most > self._most_bytes:
+            self._shorten(log)
+
+    def _shorten(self, log: Log) -> None:
+        """Forget the oldest changes while there are too many of them, or of their bytes."""
+        if log.at_most > self._most_bytes:
+            log.measure()
         while len(log.changes) > self.window or log.at_most > self._most_bytes:
             log.forget()
 

@@ -47,12 +47,13 @@ class Indexes:
     """All indexes of a store."""
 
     def __init__(self) -> None:
-        self._by_resource: dict[GroupResource, dict[str, Index]] = {}
+        self.kept: dict[GroupResource, dict[str, Index]] = {}
+        """By resource and name."""
 
     def add(
         self, resource: GroupResource, name: str, key: KeyFunction, records: Iterable[Record]
     ) -> None:
-        indexes = self._by_resource.setdefault(resource, {})
+        indexes = self.kept.setdefault(resource, {})
         if name not in indexes:
             index = indexes[name] = Index(key)
             for record in records:
@@ -60,17 +61,17 @@ class Indexes:
 
     def update(self, change: Change) -> None:
         record = change.record
-        if indexes := self._by_resource.get(record.resource):
+        if indexes := self.kept.get(record.resource):
             current = None if change.type is DELETED else record
             for index in indexes.values():
                 index.update(change.previous, current)
 
     def records(self, resource: GroupResource, name: str, key: str) -> list[Record]:
-        return self._by_resource[resource][name].records(key)
+        return self.kept[resource][name].records(key)
 
     def copied(self) -> "Indexes":
         """The same indexes of the same records, for another store."""
         copy = Indexes()
-        for resource, indexes in self._by_resource.items():
-            copy._by_resource[resource] = {name: it.copied() for name, it in indexes.items()}
+        for resource, indexes in self.kept.items():
+            copy.kept[resource] = {name: it.copied() for name, it in indexes.items()}
         return copy

@@ -26,8 +26,22 @@ SNAPSHOT_LOOKS = 3
 
 Records: TypeAlias = list[Record]
 Keys: TypeAlias = list[tuple[str, str]]
-Deferred: TypeAlias = tuple[Record, Callable[[int], Payload], str]
-"""A record, how to make the encoding that replaces its own, and its phase then."""
+
+
+class Deferred:
+    """A record, how to make the encoding that replaces its own, and its phase then.
+
+    Its owner may set another phase as long as it ``waits``, that is until somebody reads the
+    resource, or defers something else.
+    """
+
+    __slots__ = ("build", "phase", "record", "waits")
+
+    def __init__(self, record: Record, build: Callable[[int], Payload], phase: str) -> None:
+        self.record = record
+        self.build = build
+        self.phase = phase
+        self.waits = True
 
 
 class StoredObjects:
@@ -180,9 +194,10 @@ class StoredObjects:
         deferred = self._deferred.pop(resource, None)
         if deferred is None:
             return
-        record, build, phase = deferred
+        deferred.waits = False
+        record = deferred.record
         self._begun = revision = self._revision + 1
-        newest = replaced(record, revision, build, phase)
+        newest = replaced(record, revision, deferred.build, deferred.phase)
         self._objects[resource][record.key] = newest
         self._revision = revision
         change = Change(MODIFIED, newest, record, self)

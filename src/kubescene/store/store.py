@@ -22,7 +22,7 @@ from kubescene.api.traits import EVERYTHING, PODS
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW
 from kubescene.store.journals import Journal
-from kubescene.store.reading import StoredObjects, replaced
+from kubescene.store.reading import Deferred, StoredObjects, replaced
 from kubescene.store.subscriptions import Subscriber, Subscription, Subscriptions
 from kubescene.types import JsonObject
 
@@ -158,23 +158,27 @@ class Store(StoredObjects):
         replacement = replaced(current, self._revision + 1, build, phase)
         return self._commit(Change(MODIFIED, replacement, current, self))
 
-    def defer_payload(self, record: Record, build: Callable[[int], Payload], *, phase: str) -> bool:
+    def defer_payload(
+        self, record: Record, build: Callable[[int], Payload], *, phase: str
+    ) -> Deferred | None:
         """Like `update_payload`, but made only when somebody reads the resource.
 
         For the newest record of an object that changes far more often than anybody looks at it.
-        Refused (False) if the record is not the newest, or if somebody may be looking already: a
+        Refused (None) if the record is not the newest, or if somebody may be looking already: a
         subscriber of the resource, a journal, another thread.
         """
         resource = record.resource
         pending = self._deferred.get(resource)
-        if pending is None or pending[0] is not record:
+        if pending is not None and pending.record is record:
             # What was deferred once may be so again: whoever comes to look makes it at once.
+            pending.waits = False
+        else:
             served = self._journal is not None or self._owner is not None
             if served or self._subscriptions.follow(resource) or not self.is_newest(record):
-                return False
+                return None
             self._catch_up(resource)
-        self._deferred[resource] = (record, build, phase)
-        return True
+        deferred = self._deferred[resource] = Deferred(record, build, phase)
+        return deferred
 
     def remove(
         self, resource: GroupResource, namespace: str, name: str, *, expected: int | None = None
@@ -357,7 +361,8 @@ class Store(StoredObjects):
         self._revision = record.revision
         if decoded is not None:
             self._remember(record.revision, decoded)
-        self.indexes.update(change)
+        if resource in self.indexes.kept:
+            self.indexes.update(change)
         self.history.append(change)
         self._subscriptions.tell(change)
         return record
