@@ -24,6 +24,7 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import is_local
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.apiserver.traffic_pages import TrafficPages
+from kubescene.apiserver.warming import Warming
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.live import LiveScenarios
@@ -47,10 +48,16 @@ _log = logging.getLogger(__name__)
 class _Uvicorn(uvicorn.Server):
     """Tells when it listens, and ends the streams before it waits for connections to close."""
 
-    def __init__(self, config: uvicorn.Config, app: ApiServer) -> None:
+    def __init__(self, config: uvicorn.Config, app: ApiServer, *, warm: bool) -> None:
         super().__init__(config)
         self._app = app
+        self._warm = warm
+        self.warming = Warming(app.traffic.load, self.requests)
         self.listening = Event()
+
+    def requests(self) -> int:
+        """How many there were so far."""
+        return self.server_state.total_requests
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -69,6 +76,8 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self.listening.set()
+        if self._warm:
+            self.warming.watch()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.streams.close()
@@ -77,7 +86,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """One served cluster."""
+    """One served cluster. ``warm``: what simulates traffic is loaded while nobody asks for it."""
 
     def __init__(
         self,
@@ -90,6 +99,7 @@ class Server:
         allow_extenders: bool = False,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         traffic: TrafficPages | None = None,
+        warm: bool = False,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
         clocks = self.cluster.registry.clocks
@@ -115,7 +125,7 @@ class Server:
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self._uvicorn = _Uvicorn(_config(self.app), self.app)
+        self._uvicorn = _Uvicorn(_config(self.app), self.app, warm=warm)
         self._thread: Thread | None = None
 
     @property
@@ -136,6 +146,7 @@ class Server:
                 runner.run(self._uvicorn.serve(sockets=[self._socket]))
         finally:
             sys.setswitchinterval(interval)
+            self._uvicorn.warming.join()
             self.app.traffic.close()
             self._stop_engine()
             self._socket.close()

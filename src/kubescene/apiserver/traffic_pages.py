@@ -57,6 +57,12 @@ class TrafficPages:
             self._runs = TrafficRuns(self)
         return self._runs
 
+    def load(self) -> None:
+        """Load what simulates, and try it: the first run need not wait for that."""
+        from kubescene.apiserver.traffic_runs import rehearse
+
+        rehearse()
+
     def stop(self) -> None:
         """Let open runs end early."""
         if self._runs is not None:

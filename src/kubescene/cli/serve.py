@@ -81,6 +81,7 @@ def serve(
         allow_extenders=allow_extenders,
         results=results,
         traffic=pages,
+        warm=True,
     )
     server.stage.waiters = waiters
     typer.echo(f"Serving on {server.url}")

@@ -40,7 +40,7 @@ STOCKS = (
 """Of which levels are told, in order of their names."""
 RESPONSE = ("arrived_at", "completed_at", "response_time")
 SECOND = ("second", "requests")
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 2048
 """As many rows as fit the caches of a CPU, with what they are made of."""
 _json = msgspec.json.Encoder()
 

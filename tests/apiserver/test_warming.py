@@ -1,0 +1,46 @@
+"""What simulates traffic is loaded while nobody asks for anything, and not before."""
+
+import asyncio
+import subprocess
+import sys
+from threading import Event
+
+import pytest
+
+from kubescene.apiserver import warming
+from kubescene.apiserver.warming import Warming
+
+SERVED = """
+import sys, time
+from kubescene.apiserver import warming
+from kubescene.apiserver.server import Server
+warming.QUIET_S = 0.01
+with Server(port=0, controllers=False, warm={warm}) as server:
+    while {warm} and "kubescene.autoscalers.horizontal.plugin" not in sys.modules:
+        time.sleep(0.01)
+import threading
+assert threading.enumerate() == [threading.main_thread()]
+print("kubescene.traffic.replies" in sys.modules, server.app.traffic._runs)
+"""
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_server_loads_what_simulates_traffic_only_if_it_is_told_to(warm: bool) -> None:
+    code = SERVED.format(warm=warm)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{warm} None\n"
+
+
+def test_nothing_is_loaded_while_requests_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming, "QUIET_S", 0.0)
+    counted, loaded = iter([0, 3, 5, 5]), Event()
+
+    async def look() -> Warming:
+        watched = Warming(loaded.set, counted.__next__)
+        watched.watch()
+        while not loaded.is_set():
+            await asyncio.sleep(0)
+        return watched
+
+    asyncio.run(look()).join()
+    assert next(counted, None) is None
