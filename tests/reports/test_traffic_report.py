@@ -11,6 +11,8 @@ from browser import Browser, chromium
 from kubescene.reports.html.traffic import write_traffic_report
 from kubescene.reports.html.traffic.charts import Chart, Line, path
 from kubescene.reports.html.traffic.contents import percentiles
+from kubescene.reports.html.traffic.figures import figures_of
+from kubescene.reports.traffic import failures
 from kubescene.traffic import TrafficResult, TrafficSpec, run
 from kubescene.traffic.loading import spec_of
 
@@ -36,6 +38,32 @@ def result(name: str) -> TrafficResult:
 def drawn(points: list[tuple[float, float]], **line: object) -> str:
     chart = Chart("any", 10.0, ())
     return "".join(path(chart, Line("any", points, "info", **line), 1.0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("nothing", {"Failed": "no request ended", "95 %": "no request succeeded"}),
+        ("refused", {"Failed": "100.00 %", "Median": "no request succeeded"}),
+        ("one", {"Failed": "0.00 %", "Median": "response time"}),
+    ],
+)
+def test_what_there_is_none_of_is_not_shown_as_0(name: str, shown: dict[str, str]) -> None:
+    found = {each.name: each for each in figures_of(result(name))}
+    assert {each: found[each].note for each in shown} == shown
+    assert "Time to scale" not in found
+    assert (found["Median"].value == "–") == (name != "one")
+
+
+def test_the_share_that_failed_is_of_those_that_ended_as_in_a_terminal() -> None:
+    asked = {"traffic": {"pattern": "step", "step": {"rps": 20}}, "request": {"cpuTime": "1s"}}
+    told = run(spec_of(asked))
+    ended = told.summary.requests - told.summary.open
+    assert told.summary.open
+    assert told.summary.failed
+    [failed] = [each for each in figures_of(told) if each.name == "Failed"]
+    assert failed.note == f"{100 * told.summary.failed / ended:.2f} %"
+    assert failed.note in failures(told.summary)
 
 
 def test_a_line_is_not_drawn_where_nothing_is_known() -> None:

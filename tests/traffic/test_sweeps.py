@@ -105,6 +105,14 @@ def test_a_process_that_dies_is_the_outcome_of_its_run(tmp_path: Path) -> None:
     ] * 2
 
 
+def test_a_run_in_which_nobody_succeeds_has_no_response_times() -> None:
+    """None at all would look like very short ones."""
+    done = swept("--set", "spec.replicas.initial=0,1", "--set", "spec.autoscalers=[]")
+    nobody, somebody = (line.split() for line in done.stdout.splitlines()[1:])
+    assert nobody == ["0", "[]", "Succeeded", "1700", "1700", "3", "0", "0.000", "0.000", "0"]
+    assert len(somebody) == len(nobody) + 3
+
+
 def test_bad_arguments_are_bad_input() -> None:
     assert swept("--format", "xml").returncode == 2
     assert swept("--set", "nonsense").returncode == 2

@@ -69,7 +69,7 @@ def table_of(runs: Sequence[StoredRun]) -> str:
                 str(each.repeats or ""),
                 str(told.get("requests", "")),
                 str(told.get("failed", "")),
-                f"{told['responseP95S']:.3f}s" if told else "",
+                f"{told['responseP95S']:.3f}s" if told.get("succeeded") else "",
             ]
         )
     return aligned(rows, left=(1, 2, 4))

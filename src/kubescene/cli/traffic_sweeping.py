@@ -31,6 +31,7 @@ COLUMNS = {
     "flapping": "FLAPS",
 }
 """The measures that a table shows; csv and json have all."""
+RESPONSES = ("responseP50S", "responseP95S", "responseP99S")
 
 
 def sweep_traffic(
@@ -87,6 +88,8 @@ def _table(found: Sequence[Outcome]) -> None:
     rows = [[*names, "PHASE", *COLUMNS.values()]]
     for each in found:
         measures = _measures(each)
+        if not measures.get("succeeded"):  # no time at all would look like a very short one
+            measures = {name: told for name, told in measures.items() if name not in RESPONSES}
         shown = (_shown(measures.get(name)) for name in COLUMNS)
         rows.append([*each.settings.values(), each.phase, *shown])
     sys.stdout.write(aligned(rows, left=[len(names)]))

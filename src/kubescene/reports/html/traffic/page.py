@@ -106,7 +106,7 @@ def decisions(result: TrafficResult) -> Markup | None:
     changed = contents.changes(result.decisions)
     shown = (decision(index, each) for index, each in changed[:MOST_TOLD])
     kept = len(result.decisions) - len(changed)
-    more = f"{kept:,} more left the number as it was." if kept else ""
+    more = f"{kept:,}{' more' if changed else ''} left the number as it was." if kept else ""
     if len(changed) > MOST_TOLD:
         more = f"{len(changed) - MOST_TOLD:,} later changes are in story.jsonl. {more}"
     return h("div", shown, h("p", more, class_="more") if more else None)
