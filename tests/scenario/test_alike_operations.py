@@ -132,6 +132,8 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ("step", True, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not True"),
     ("step", 2.5, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not 2.5"),
     ("step", -1, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not -1"),
+    ("step", 0, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not 0"),
+    ("step", 2**31, f"{NAMED}.step: must be a whole number from 1 to 2147483647, not 2147483648"),
     ("step", None, f"{NAMED}: needs step"),
     ("id", 7, f"{NAMED}.id: must be text, not 7"),
     ("id", "@x", f"{AT} (id '@x').id: id '@x' begins with @"),
