@@ -371,3 +371,10 @@ def test_operations_of_a_sound_scenario_are_looked_at_once(
     monkeypatch.setattr(Likenesses, "of", noted)
     assert kubescene.run(scenario()).ok
     assert len(looked) == 9
+
+
+def test_operations_that_were_looked_at_are_those_of_no_other_scenario() -> None:
+    taken, listed = taken_over(scenario(), "scenario")
+    fewer = {**taken, "spec": {"operations": taken["spec"]["operations"][:5]}}
+    assert len(parse_spec(taken, None, listed).operations) == 10
+    assert len(parse_spec(fewer, None, listed).operations) == 5
