@@ -305,7 +305,7 @@ def explain_choice(
             diagnosis = Diagnosis(nodes)
             diagnosis.examine(found, filtering)
             return explain_attempt(nodes, diagnosis, found, scored, chosen)
-        feasible = Stretches(told.pop(0))
+        feasible = Stretches(told.pop(0), found.feasible.size)
         filters = _told_groups(told, rows.item(0), filtering)
     if scored is None:
         return Explanation(nodes, examined, feasible, filters, filtering.plugins, chosen=chosen)
@@ -330,8 +330,8 @@ def stretches_by_verdict(found: Found, total: int) -> dict[int, list[int]] | Non
     if (last_row := total - 1 - start) < size and last_row not in ends:
         insort(ends, last_row)
     told: dict[int, list[int]] = {}
-    first = start
-    for verdict, last in zip(verdicts.take(ends).tolist(), rows.take(ends).tolist(), strict=True):
+    at, first = np.array(ends), start
+    for verdict, last in zip(verdicts.take(at).tolist(), rows.take(at).tolist(), strict=True):
         if verdict in told:
             told[verdict] += (first, last)
         else:

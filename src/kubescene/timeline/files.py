@@ -37,13 +37,10 @@ class TimelineWriter:
     def __init__(self, file: BinaryIO, header: Header) -> None:
         self._file = file
         self._lines = LineWriter()
-        self.position = 0
-        self._write(msgspec.json.encode(header) + b"\n")
+        self.position = file.write(msgspec.json.encode(header) + b"\n")
 
     def write(self, fact: Fact) -> None:
-        self._write(self._lines.line(fact) + b"\n")
-
-    def _write(self, line: bytes) -> None:
+        line = self._lines.line(fact) + b"\n"
         self._file.write(line)
         self.position += len(line)
 

@@ -31,6 +31,9 @@ class LineWriter:
         self._moment: tuple[ScenarioStep, int, str, Role] | None = None
         self._when = b""
         """What is said of that moment."""
+        self._actor: tuple[str, Role] | None = None
+        self._who = b""
+        """What is said of that actor."""
 
     def line(self, fact: Fact) -> bytes:
         data = fact.to_line(self)
@@ -41,8 +44,15 @@ class LineWriter:
         """The first parts of a line, for those who join it: its envelope, still open."""
         moment = (fact.step, fact.time, fact.actor, fact.role)
         if moment != self._moment:
-            self._moment, self._when = moment, _when(*moment)
+            self._come_to(*moment)
         return [_opening(type(fact)), orjson.dumps(fact.id), self._when]
+
+    def _come_to(self, step: ScenarioStep, time: int, actor: str, role: Role) -> None:
+        if self._actor != (actor, role):
+            self._actor = (actor, role)
+            self._who = orjson.dumps({"actor": actor, "role": role})[1:-1]
+        self._moment = (step, time, actor, role)
+        self._when = f',"step":[{step[0]},{step[1]}],"time":{time},'.encode() + self._who
 
     def note(self, slot: str, value: Any) -> None:
         """The line being written is now the newest that holds something under this name."""
@@ -61,12 +71,6 @@ class LineWriter:
 def _opening(kind: type[Fact]) -> bytes:
     """What stands before the id; there are few kinds."""
     return b'{"fact":%b,"id":' % orjson.dumps(kind.__name__)
-
-
-def _when(step: ScenarioStep, time: int, actor: str, role: Role) -> bytes:
-    """What stands behind the id: mostly the same for several facts in a row."""
-    told = {"step": [*step], "time": time, "actor": actor, "role": role}
-    return b"," + orjson.dumps(told)[1:-1]
 
 
 class _Kind(msgspec.Struct, frozen=True):

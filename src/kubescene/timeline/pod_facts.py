@@ -134,14 +134,19 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
             line += (b',"result":', self._result_text())
         if self.preemption is not None:
             line += (b',"preemption":', msgspec.json.encode(self.preemption))
+        if self.previous is not None or not self.ends_waiting:
+            line += self._waited(writer)
+        return line
+
+    def _waited(self, writer: LineWriter) -> tuple[bytes, ...]:
+        """Where the attempt before stands; the next one may refer to this."""
         slot = f"attempt/{self.uid}"
-        if self.previous is not None:
-            line += (b',"previous":', orjson.dumps(writer.place_of(slot, self.previous)))
+        place = writer.place_of(slot, self.previous)
         if self.ends_waiting:
             writer.forget(slot)
         else:
             writer.note(slot, self)
-        return line
+        return () if self.previous is None else (b',"previous":', orjson.dumps(place))
 
     def _result_text(self) -> bytes | msgspec.Raw:
         explained = self.explained

@@ -142,7 +142,9 @@ def _listing_of_search(explanation: Explanation, chosen: str, feasible: Stretche
 
     So listed nodes that were not refused stand in the first rows, but for a chosen one from afar.
     """
-    first, passed = _first(explanation.examined), feasible.head(NODES_LISTED)
+    first = passed = _first(explanation.examined)
+    if feasible is not explanation.examined:
+        passed = feasible.head(NODES_LISTED)
     listed = _with_chosen(first, explanation, chosen)
     scored, others, out = list(range(len(listed))), [], []
     if listed is not first and (row := _chosen_row(explanation, feasible)) is not None:

@@ -82,6 +82,14 @@ def columns_encoded(value: Any) -> bytes:
     return orjson.dumps(value, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
+def _line_text(line: Any, text: bytes) -> bytes:
+    """What `values` leaves of a line of bytes whose numbers stand in a text."""
+    data: bytes = line.tobytes()
+    if data[0] == data[-1] and data == data[:1] * len(data):
+        return text.partition(b",")[0]
+    return b"[%b]" % text
+
+
 Line: TypeAlias = int | None
 """Which line of an attempt's own scores takes the place of a column; None if it is shared."""
 
@@ -155,7 +163,8 @@ class PackedScores(Sequence[ScoreColumn]):
 
     def text(self) -> bytes:
         """What a line of the side file says, by plugin."""
-        return self._shared.form.filled([columns_encoded(values(line)) for line in self._own])
+        texts = columns_encoded(self._own)[2:-2].split(b"],[")  # faster than line by line
+        return self._shared.form.filled(list(map(_line_text, self._own, texts)))
 
     def listed_text(self, begin: int, others: Sequence[int]) -> bytes:
         """The encoding of `listed`."""

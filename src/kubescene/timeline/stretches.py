@@ -15,19 +15,20 @@ class Stretches(Sequence[int]):
     Stretches do not touch, unless the search came to the last index and went on with 0. Immutable.
     """
 
-    __slots__ = ("_bounds",)
+    __slots__ = ("_bounds", "_size")
 
-    def __init__(self, bounds: Iterable[int]) -> None:
-        """``bounds`` are first, last, first, last."""
+    def __init__(self, bounds: Iterable[int], size: int | None = None) -> None:
+        """``bounds`` are first, last, first, last; ``size`` their number, if it is known."""
         self._bounds = array("i", bounds)
+        self._size = size
 
     @classmethod
     def around(cls, start: int, size: int, total: int) -> Self:
         """``size`` of ``total`` indexes from ``start`` on, the last followed by 0."""
         end = start + size
         if end <= total:
-            return cls((start, end - 1))
-        return cls((start, total - 1, 0, end - total - 1))
+            return cls((start, end - 1), size)
+        return cls((start, total - 1, 0, end - total - 1), size)
 
     def runs(self) -> list[int | list[int]]:
         """Each stretch as a pair of the first and the last, or as its only index."""
@@ -64,8 +65,10 @@ class Stretches(Sequence[int]):
         return any(first <= index <= last for first, last in self._pairs())  # type: ignore[operator]
 
     def __len__(self) -> int:
-        bounds = self._bounds
-        return sum(bounds[1::2]) - sum(bounds[::2]) + len(bounds) // 2
+        if self._size is None:
+            bounds = self._bounds
+            self._size = sum(bounds[1::2]) - sum(bounds[::2]) + len(bounds) // 2
+        return self._size
 
     @overload
     def __getitem__(self, at: int) -> int: ...
