@@ -9,12 +9,13 @@ import pytest
 from kubescene.api.records import make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
+from kubescene.scheduler import paired_looks
 from kubescene.scheduler.class_scores import ScoreSplit
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.fresh_looks import FreshLook
-from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs
+from kubescene.scheduler.paired_amounts import LARGEST, PairedAmounts, Pairs
 from kubescene.scheduler.paired_looks import MOST_CHANGES
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.pods import PodInfo
@@ -23,6 +24,7 @@ from kubescene.scheduler.summed_scores import CommonColumns
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from scheduler.staging import NODE, Stage
+from scheduler.tables import NODES as NODES_RESOURCE
 from scheduler.tables import PODS
 
 NODES = 300
@@ -107,10 +109,12 @@ def test_a_fresh_look_finds_the_node_of_a_whole_cycle(
     assert len(looked) > 500
 
 
-def test_results_are_kept_once_a_class_has_seen_all_nodes(looked: list[FreshLook]) -> None:
+def test_results_are_kept_once_a_class_has_seen_a_fourth_of_the_nodes(
+    looked: list[FreshLook],
+) -> None:
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
-    assert len(looked) == 3  # 3 * 144 > 300
+    assert len(looked) == 1  # 4 * 144 > 300
     assert len(cycle_of(stage).routines._looks._kept) == 1
 
 
@@ -125,6 +129,41 @@ def test_a_class_that_comes_back_late_is_seldom_seen_again(
     looked.clear()
     stage.place(make_pod("late").cpu("1"))
     assert len(looked) == looks
+
+
+def test_of_more_classes_than_can_be_kept_the_ones_last_used_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paired_looks, "entries_kept", lambda nodes: 3)
+    stage = world(cpu="3")
+    pods = [make_pod("p").cpu(f"{number}") for number in (1, 2, 1, 3, 2, 1, 3)]
+    for number in range(60):
+        pod = pods[number % 7].cpu(f"{1 + (number * number + number // 9) % 5 * 250}m")
+        assert decide(stage, probe(stage, pod)) is not None
+        stage.place({**pod.build(), "metadata": {"name": f"p{number}", "namespace": "default"}})
+    looks = cycle_of(stage).routines._looks
+    assert len(looks._kept) == 3
+    kept = [visits for visits in looks._visits.values() if visits.rows is not None]
+    assert {*map(id, kept)} == {*map(id, looks._kept.values())}
+
+
+@pytest.mark.parametrize("others", [0, 20])
+@pytest.mark.parametrize("memory", ["0", str(LARGEST + 1)])
+def test_nodes_without_memory_or_with_too_much_are_left_to_the_plugins(
+    memory: str, others: int
+) -> None:
+    """Whether few nodes have changed since the last pod of the class, or many."""
+    stage = world()
+    stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(4)))
+    looks, pod = cycle_of(stage).routines._looks, probe(stage, make_pod("p").cpu("1"))
+    assert len(looks._kept) == 1
+    for amount, kept in ((memory, 0), ("64Gi", 1)):
+        node = make_node("n7").cpu("32").memory(amount).pods("110").build()
+        stage.scheduler.nodes.set_node(make_record(NODES_RESOURCE, node, 1), node)
+        stage.place(*(make_pod(f"o{kept}-{n}").cpu(f"{n + 2}m") for n in range(others)))
+        for _ in range(3):
+            assert decide(stage, pod) is not None
+        assert (pod.pod_class in looks._kept) == bool(kept)
 
 
 def test_scores_that_node_objects_decide_are_kept(looked: list[FreshLook]) -> None:

@@ -126,12 +126,16 @@ def compare(table: Table, pod: Any, rows: Any, pairs: Pairs) -> None:
     codes = FIT.filter_nodes(state, pod, nodes, rows)
     judged = FIT.judge_pairs(of_class, pairs)
     assert codes.tolist() == (np.zeros_like(codes) if judged is None else judged).tolist()
+    infos = [nodes.infos[row] for row in rows.tolist()]
+    assert [FIT.judge_pair(of_class, info) for info in infos] == codes.tolist()
     assert FIT.rates_pairs(of_class)
     wanted = FIT.score_nodes(state, pod, nodes, rows).tolist()
     assert FIT.score_pairs(of_class, pairs).tolist() == wanted
+    assert [FIT.score_pair(of_class, info) for info in infos] == wanted
     if BALANCED.rates_pairs(of_class):
         wanted = BALANCED.score_nodes(state, pod, nodes, rows).tolist()
         assert BALANCED.score_pairs(of_class, pairs).tolist() == wanted
+        assert [BALANCED.score_pair(of_class, info) for info in infos] == wanted
         first = pairs.first(rows.size // 2)
         assert BALANCED.score_pairs(of_class, first).tolist() == wanted[: rows.size // 2]
 
@@ -163,6 +167,7 @@ def test_weights_of_cpu_and_memory_count() -> None:
         fit = NodeResourcesFit(weights)
         wanted = fit.score_nodes(CycleState(), pod, table.nodes, table.rows).tolist()
         assert fit.score_pairs(pod.pod_class, picture.of(table.rows, None)).tolist() == wanted
+        assert [fit.score_pair(pod.pod_class, table.nodes.infos[0])] == wanted
 
 
 def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:

@@ -1,5 +1,6 @@
 """The routine decision is the one that a whole cycle comes to, whatever has happened before."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from kubescene.scheduler import (
 )
 from kubescene.scheduler.cycle import Cycle
 from kubescene.scheduler.decisions import Decision
+from kubescene.scheduler.paired_rows import PairedRows
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.search import StartIndex
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
@@ -35,8 +37,10 @@ TOLERATION = {"key": "t", "operator": "Exists", "effect": "NoSchedule"}
 class Life:
     """A cluster large enough for a search that stops early, in which something always happens."""
 
-    def __init__(self, seed: int, *, taints: tuple[str, ...]) -> None:
+    def __init__(self, seed: int, *, taints: tuple[str, ...], moving: int = 100) -> None:
         self.taints = taints
+        self.moving = moving
+        """How often of a hundred times a node really comes or goes when it is its turn."""
         self.random = Stream(seed)
         self.world = Stage()
         self.nodes = [f"n{number}" for number in range(NODES)]
@@ -77,6 +81,8 @@ class Life:
 
     def happen(self) -> None:
         event = self.random.below(10)
+        if event < 2 and not self.perhaps(self.moving):
+            event = 9
         if event == 0 and len(self.nodes) > 100:
             self.nodes.remove(name := self.one(*self.nodes))
             self.world.delete(name, NODE)
@@ -110,7 +116,9 @@ def told(decision: Decision, start: int) -> dict[str, Any]:
         "scores": (len(why.scores), [each.plugin for each in why.scores[:2]]),
         "plugins": why.filter_plugins,
         "examined": list(why.examined),
-        "skipped": (decision.state.skipped_filters, decision.state.skipped_scores),
+        "skipped": decision.state.skipped_filters,
+        # If one node is left, a whole cycle asks no PreScore.
+        "unscored": decision.feasible > 1 and decision.state.skipped_scores,
     }
 
 
@@ -151,6 +159,34 @@ def test_the_routine_decision_is_that_of_a_whole_cycle(seed: int, taints: tuple[
             life.happen()
         made += sum(compare(life, life.one(*kinds)) for _ in range(2))
     assert made > 60
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_kept_of_a_class_follows_whatever_happens(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few nodes change between two pods of a class, some, or many; now and then all rows move."""
+    ways: Counter[str] = Counter()
+    for way in ("_renew_few", "_renew_many", "_fill"):
+        count_calls(monkeypatch, ways, way)
+    life = Life(seed, taints=("NoSchedule",), moving=3)
+    kinds = life.kinds()
+    for _ in range(70):
+        for _ in range(life.one(1, 2, 6, 14, 25, 60)):
+            life.happen()
+        for _ in range(life.one(1, 4)):
+            compare(life, life.one(*kinds))
+    assert min(ways[way] for way in ("_renew_few", "_renew_many", "_fill")) > 15
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], name: str) -> None:
+    method = getattr(PairedRows, name)
+
+    def counted(*arguments: Any) -> Any:
+        calls[name] += 1
+        return method(*arguments)
+
+    monkeypatch.setattr(PairedRows, name, counted)
 
 
 def test_a_pod_that_fits_nowhere_is_left_to_a_whole_cycle() -> None:

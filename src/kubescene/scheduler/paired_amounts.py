@@ -90,6 +90,10 @@ class PairedFilter(Protocol):
         """The codes of ``filter_nodes``; None if it is plain to see that all rows pass."""
         ...
 
+    def judge_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
+        """The code for one node."""
+        ...
+
 
 class PairedScore(Protocol):
     """A Score plugin that can rate by a picture, if ``rates_pairs`` says so of the class."""
@@ -98,6 +102,10 @@ class PairedScore(Protocol):
 
     def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
         """The scores of ``score_nodes``, to be written over."""
+        ...
+
+    def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
+        """The score of one node, which has cpu and memory."""
         ...
 
 
@@ -155,15 +163,13 @@ class PairedAmounts:
             self._show(row, nodes.infos[row])
 
     def _show(self, row: int, info: NodeInfo) -> None:
-        allocatable, requested = info.allocatable, info.requested
-        cpu, memory = allocatable.get(CPU, 0), allocatable.get(MEMORY, 0)
-        used_cpu, used_memory = requested[CPU], requested[MEMORY]
-        largest = max(cpu, memory, used_cpu, used_memory, info.nonzero_cpu, info.nonzero_memory)
-        if largest > LARGEST or not (cpu > 0 and memory > 0):
+        if is_odd(info):
             self._odd.add(row)
             return
         self._odd.discard(row)
-        amounts = self._amounts
+        allocatable, requested, amounts = info.allocatable, info.requested, self._amounts
+        cpu, memory = allocatable[CPU], allocatable[MEMORY]
+        used_cpu, used_memory = requested[CPU], requested[MEMORY]
         amounts[0, 0, row], amounts[0, 1, row] = cpu, memory
         amounts[1, 0, row], amounts[1, 1, row] = used_cpu, used_memory
         amounts[2, 0, row] = cpu - info.nonzero_cpu
@@ -181,7 +187,7 @@ class PairedAmounts:
         odd = np.zeros(len(nodes), dtype=np.bool_)
         for line, (resource, counted) in enumerate(zip(PAIRED, nonzero, strict=True)):
             offered, used = nodes.allocatable(resource), nodes.requested(resource)
-            odd |= _is_odd(offered, used, counted)
+            odd |= _are_odd(offered, used, counted)
             self._amounts[0, line] = np.maximum(offered, 1)
             self._amounts[1, line] = used
             self._amounts[2, line] = offered - counted
@@ -192,7 +198,17 @@ class PairedAmounts:
         self._odd = set(odd.nonzero()[0].tolist())
 
 
-def _is_odd(offered: Column, used: Column, counted: Column) -> NDArray[np.bool_]:
+def is_odd(info: NodeInfo) -> bool:
+    """Whether a node lacks cpu or memory, or an amount is too large for a picture."""
+    offered, used = info.allocatable, info.requested
+    cpu, memory = offered.get(CPU, 0), offered.get(MEMORY, 0)
+    if not (0 < cpu <= LARGEST and 0 < memory <= LARGEST):
+        return True
+    largest = max(used[CPU], used[MEMORY], info.nonzero_cpu, info.nonzero_memory)
+    return largest > LARGEST
+
+
+def _are_odd(offered: Column, used: Column, counted: Column) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = (
         (offered <= 0) | (offered > LARGEST) | (used > LARGEST) | (counted > LARGEST)
     )

@@ -6,30 +6,28 @@ and rated anew, few of them one by one, many at a time by the picture that all c
 down to reading.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.errors import KubesceneError
-from kubescene.scheduler.config import ExtensionPoint
-from kubescene.scheduler.guarding import failed
 from kubescene.scheduler.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.normalizing import highest
-from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs
+from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs, is_odd
 from kubescene.scheduler.paired_judging import judged, rated
 from kubescene.scheduler.picking import pick_ranked, ranked
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.pods import PodClass, PodInfo
 from kubescene.scheduler.routine_rows import Course
 from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.spec_verdicts import SpecVerdicts
-from kubescene.scheduler.verdicts import FilterChain, Filtering
+from kubescene.scheduler.verdicts import FilterChain, SettledFiltering, verdict_of
 
-FEW_ROWS = 4
+FEW_ROWS = 8
 """So many rows are judged and rated faster one by one."""
+SOME = 4
+"""If more than one row of so many has changed, all are judged and rated faster."""
 
 
 class PairedRows:
@@ -68,7 +66,7 @@ class PairedRows:
         self._state = course.state()
         self._filters = course.filters
         self._scores = course.scores
-        self.filtering = Filtering(chain, self._state, pod, course.filters, chain.unkept)
+        self.filtering = SettledFiltering(chain, self._state, pod, course.filters)
         self._fill()
 
     def _fill(self) -> None:
@@ -97,36 +95,53 @@ class PairedRows:
         self._spec.sync(nodes, self._state, self._pod)
         if self._spec.rates:
             return False
-        if len(changed) <= FEW_ROWS:
-            self._renew_few(changed)
-        elif self._picture.is_exact():
-            self._renew_many(np.array(changed, dtype=np.intp))
-        else:
+        if not self._renewed(changed):
             return False
         self._position = nodes.changes
         return True
 
+    def _renewed(self, rows: Sequence[int]) -> bool:
+        """Judge and rate these rows anew; False if an amount is odd."""
+        nodes = self._nodes
+        if len(rows) <= FEW_ROWS:
+            infos = nodes.infos
+            if any(is_odd(infos[row]) for row in rows):
+                return False
+            self._renew_few(rows)
+            return True
+        if not self._picture.is_exact():
+            return False
+        if SOME * len(rows) <= len(nodes):
+            self._renew_many(np.array(rows, dtype=np.intp))
+        else:
+            self._fill()
+        return True
+
     def _renew_few(self, rows: Iterable[int]) -> None:
-        known, infos = self._spec.codes, self._nodes.infos
+        known, infos, pod_class = self._spec.codes, self._nodes.infos, self._pod.pod_class
         for row in rows:
             verdict = 0 if known is None else known.item(row)
-            verdict = verdict or self.filtering.judge_row(row, self._filters.by_pods)
-            self._refused += (verdict != 0) - (self._verdicts.item(row) != 0)
-            self._verdicts[row] = verdict
+            verdict = verdict or self._verdict(pod_class, infos[row])
+            before = self._verdicts.item(row)
+            if verdict != before:
+                self._refused += (verdict != 0) - (before != 0)
+                self._verdicts[row] = verdict
             if not verdict:
-                self._rate(row, infos[row])
+                self._rate(pod_class, infos[row], row)
 
-    def _rate(self, row: int, info: NodeInfo) -> None:
-        total = 0
+    def _verdict(self, pod_class: PodClass, info: NodeInfo) -> int:
+        for extension in self._filters.by_pods:
+            assert extension.paired is not None
+            code = extension.paired.judge_pair(pod_class, info)
+            if code:
+                return verdict_of(extension, code)
+        return 0
+
+    def _rate(self, pod_class: PodClass, info: NodeInfo, row: int) -> None:
+        plain, total = self._plain, 0
         for line, extension in enumerate(self._scores.paired):
-            assert extension.inner is not None
-            try:
-                score = extension.inner(self._state, self._pod, info)
-            except KubesceneError:
-                raise
-            except Exception as error:
-                raise failed(error, extension.name, ExtensionPoint.SCORE) from error
-            self._plain[line, row] = score
+            assert extension.paired is not None
+            plain[line, row] = score = extension.paired.score_pair(pod_class, info)
             total += extension.weight * score
         self._ranked[row] = ranked(total)
 
@@ -150,19 +165,20 @@ class PairedRows:
     def search(self, ring: Rows, start: int, wanted: int) -> Found:
         """What `search.search` finds among all rows, read from what is kept."""
         count = len(self._verdicts)
-        window = Window(start, min(wanted + 1, count), count)
+        if not self._refused:
+            rows = ring[start : start + min(wanted, count)]
+            return Found(rows, self._verdicts[: rows.size], rows, Window(start, rows.size, count))
+        # More need not be examined, wherever those are that are refused.
+        window = Window(start, min(wanted + 1 + self._refused, count), count)
         rows = ring[start : start + window.size]
         verdicts = window.on(self._verdicts, rows)
-        if not self._refused or not highest(verdicts):
-            rows = rows[:wanted]
-            return Found(rows, verdicts[:wanted], rows, Window(start, rows.size, count))
-        rows = ring[start : start + count]
-        verdicts = Window(start, count, count).on(self._verdicts, rows)
         passing = (verdicts == 0).nonzero()[0]
         if passing.size > wanted:
             end = passing.item(wanted)
             rows, verdicts, passing = rows[:end], verdicts[:end], passing[:wanted]
-        return Found(rows, verdicts, rows if passing.size == rows.size else rows.take(passing))
+        if passing.size == rows.size:
+            return Found(rows, verdicts, rows, Window(start, rows.size, count))
+        return Found(rows, verdicts, rows.take(passing))
 
     def best(self, found: Found, *, explains: bool) -> int:
         """The position of the best of the feasible rows."""

@@ -372,7 +372,7 @@ class Filtering:
                 if extension.code is not None:
                     code = extension.code(self.state, self._pod, info)
                     if code:
-                        return extension.position << _SHIFT | code
+                        return verdict_of(extension, code)
                     continue
                 if extension.inner is not None:
                     status = extension.inner(self.state, self._pod, info)
@@ -393,6 +393,27 @@ class Filtering:
     ) -> Codes:
         """The same on many rows."""
         return judge_rows(self.state, self._pod, extensions, nodes, rows)
+
+
+class SettledFiltering(Filtering):
+    """Filter for all pods of a class, by plugins of our own that look at nothing but the node.
+
+    What their verdicts mean is the same for all of these pods, and told once.
+    """
+
+    __slots__ = ("_told",)
+
+    def __init__(
+        self, chain: FilterChain, state: CycleState, pod: PodInfo, split: FilterSplit
+    ) -> None:
+        super().__init__(chain, state, pod, split, chain.unkept)
+        self._told: dict[int, Status] = {}
+
+    def describe(self, verdict: int) -> Status:
+        told = self._told.get(verdict)
+        if told is None:
+            told = self._told[verdict] = super().describe(verdict)
+        return told
 
 
 def judge_rows(
@@ -450,3 +471,8 @@ def packed(extension: FilterExtension, codes: Codes) -> Codes:
 def placed(extension: FilterExtension, codes: Codes) -> Codes:
     """The same for codes that are known to be some."""
     return codes | (extension.position << _SHIFT)
+
+
+def verdict_of(extension: FilterExtension, code: int) -> int:
+    """The verdict that one code is."""
+    return extension.position << _SHIFT | code

@@ -122,6 +122,16 @@ class NodeResourcesBalancedAllocation(
         change *= HALF
         return np.floor(change, out=change)
 
+    def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
+        requests, offered, used = pod_class.requests, node.allocatable, node.requested
+        used_cpu, used_memory = used[CPU], used[MEMORY]
+        cpu, memory = float(offered[CPU]), float(offered[MEMORY])
+        before = balance_of(min(used_cpu / cpu, 1.0), min(used_memory / memory, 1.0))
+        used_cpu += requests.get(CPU, 0)
+        used_memory += requests.get(MEMORY, 0)
+        after = balance_of(min(used_cpu / cpu, 1.0), min(used_memory / memory, 1.0))
+        return _HALF + (_HALF + after - before) // 2
+
     def events_to_register(self) -> Sequence[EventRegistration]:
         return ()
 

@@ -27,6 +27,7 @@ from kubescene.scheduler import signing
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, WatchedClasses
 from kubescene.scheduler.interfaces import (
+    MAX_NODE_SCORE,
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -132,7 +133,8 @@ class NodeResourcesFit(
         self._ignoring = Memo(self._without_ignored)
         self._classes = classes or DeviceClasses()
         worth = dict(self._weights)
-        self._pair_weights = tuple(np.float64(worth.get(name, 0)) for name in PAIRED)
+        self._pair_shares = tuple(worth.get(name, 0) for name in PAIRED)
+        self._pair_weights = tuple(np.float64(weight) for weight in self._pair_shares)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -186,6 +188,17 @@ class NodeResourcesFit(
             codes[rows] |= 1 << bit
             codes[rows[pairs.offered[line].take(rows) < amount]] |= _UNRESOLVABLE
         return codes
+
+    def judge_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
+        requests, offered, used = pod_class.requests, node.allocatable, node.requested
+        cpu, memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
+        if (
+            (cpu <= offered[CPU] - used[CPU] or not cpu)
+            and (memory <= offered[MEMORY] - used[MEMORY] or not memory)
+            and used[PODS] < offered[PODS]
+        ):
+            return 0
+        return shortages(pod_class.compiled(_compile), offered, used, self._classes)
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
         rejection = Code.UNRESOLVABLE if code & _UNRESOLVABLE else Code.UNSCHEDULABLE
@@ -253,6 +266,16 @@ class NodeResourcesFit(
         total += rated[1] if memory == 1 else rated[1] * memory
         total /= cpu + memory
         return np.floor(total, out=total)
+
+    def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
+        asked, offered = pod_class.scoring_requests, node.allocatable
+        cpu, memory = offered[CPU], offered[MEMORY]
+        cpu_left = max(cpu - node.nonzero_cpu - asked.get(CPU, 0), 0)
+        memory_left = max(memory - node.nonzero_memory - asked.get(MEMORY, 0), 0)
+        of_cpu, of_memory = self._pair_shares
+        total = cpu_left * MAX_NODE_SCORE // cpu * of_cpu
+        total += memory_left * MAX_NODE_SCORE // memory * of_memory
+        return total // (of_cpu + of_memory)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)
