@@ -117,13 +117,18 @@ class ReconcilerController:
 
 def make(write: Write, client: Client) -> Record:
     """Carry out one planned write; returns the object's newest state."""
+    # Attributes are read one by one: to match a pattern of five takes four times as long.
+    if isinstance(write, Patch):
+        return client.patch(
+            write.ref,
+            write.patch,
+            patch_type=write.patch_type,
+            subresource=write.subresource,
+            options=write.options,
+        )
+    if isinstance(write, Create):
+        return client.create(write.obj, options=write.options)
     match write:
-        case Patch(ref, patch, patch_type, subresource, options=options):
-            return client.patch(
-                ref, patch, patch_type=patch_type, subresource=subresource, options=options
-            )
-        case Create(obj, options=options):
-            return client.create(obj, options=options)
         case Update(obj, subresource):
             return client.update(obj, subresource=subresource)
         case Scale(ref, replicas):
