@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from apiserver.http import PODS, Http
+from kubescene.apiserver import traffic_runs
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
-from kubescene.traffic import TrafficSpec, replies, run
+from kubescene.errors import RunStoreError
+from kubescene.traffic import TrafficResult, TrafficSpec, replies, run
 from kubescene.traffic.run_requests import FORM_PLUGINS, RunRequest, read_request, run_requested
+from kubescene.traffic.runs import simulated
 from kubescene.traffic.series import (
     cpu_utilizations,
     requests_per_second,
@@ -368,6 +371,69 @@ def test_a_store_that_others_hold_is_no_fault_of_the_client(
         assert f"{STORE_FILE}: others have been writing for more than" in reply.message
     assert client.post("/run", RAMP).status == 200
     assert [each["id"] for each in client.get("/runs").json["runs"]] == [2, 1]
+
+
+def test_in_a_file_a_run_is_kept_before_it_is_answered(client: Http, tmp_path: Path) -> None:
+    assert client.post("/run", RAMP).status == 200
+    store = RunStore(tmp_path / STORE_FILE)
+    assert (store.get(1).phase, store.result(1).requests.count) == ("Succeeded", 420)
+    store.close()
+
+
+def test_in_memory_the_history_waits_for_what_is_being_written(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, end = Event(), RunStore.end
+
+    def end_late(store: RunStore, id: int, result: TrafficResult) -> None:
+        gate.wait()
+        end(store, id, result)
+
+    monkeypatch.setattr(RunStore, "end", end_late)
+    answered = http.post("/run", RAMP)
+    assert answered.status == 200
+    with ThreadPoolExecutor(1) as other:
+        asked = other.submit(http.get, f"{answered.all('location')[0]}/series")
+        pause()
+        gate.set()
+    assert asked.result().body == answered.body
+    assert http.get("/runs").json["runs"][0]["phase"] == "Succeeded"
+
+
+def test_a_run_that_ended_after_its_client_had_left_is_kept_as_well(
+    server: Server, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, gone = Event(), Event()
+
+    def unstoppable(*run: Any, cancelled: object) -> TrafficResult:
+        begun.set()
+        gone.wait()
+        return simulated(*run)
+
+    monkeypatch.setattr(traffic_runs, "simulated", unstoppable)
+    monkeypatch.setattr(traffic_runs, "SHORT_S", 0)
+    body = json.dumps(RAMP).encode()
+    with socket.create_connection((server.host, server.port)) as leaving:
+        head = b"POST /run HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        leaving.sendall(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        begun.wait()
+    gone.set()
+    while (phase := http.get("/runs").json["runs"][0]["phase"]) == "Running":
+        pause()
+    assert phase == "Succeeded"
+
+
+def test_a_run_that_was_answered_and_cannot_be_kept_is_shown_as_failed(
+    http: Http, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(store: RunStore, id: int, result: TrafficResult) -> None:
+        raise RunStoreError("there is no room", source="the runs in memory")
+
+    monkeypatch.setattr(RunStore, "end", refuse)
+    place = http.post("/run", RAMP).all("location")[0]
+    told = http.get(place).json
+    assert (told["phase"], "there is no room" in told["message"]) == ("Failed", True)
+    assert "was answered and cannot be kept" in caplog.text
 
 
 def test_a_damaged_store_is_no_fault_of_the_client(client: Http, tmp_path: Path) -> None:

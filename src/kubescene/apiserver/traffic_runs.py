@@ -14,9 +14,11 @@ ones, those of installed packages, and those that the server was started with.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import Event
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -55,6 +57,7 @@ from kubescene.traffic.sources import arrivals_of
 from kubescene.traffic.spec import Mode
 from kubescene.traffic.store import RunStore
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 MAX_REQUEST = 1024 * 1024
@@ -62,6 +65,8 @@ MOST_LISTED = 500
 RETRY_AFTER_S = 2
 SHORT_S = 0.1
 """A run that takes no longer is not worth watching its client."""
+SHORT_REQUESTS = 10_000
+"""A run of no more is kept, in memory, while its answer is on its way."""
 PIECE = 1 << 20
 """Pieces of a reply are joined until they are as long as this."""
 
@@ -179,6 +184,7 @@ class TrafficRuns:
                 retry_after_s=RETRY_AFTER_S,
             )
         self._open.add(job)
+        request.afterwards.append(partial(self._answered, job))
         client = Client(request)
         try:
             id, first, rest = await self._unless_gone(job, client, work, job)
@@ -237,6 +243,7 @@ class TrafficRuns:
             used = self._offered.used_by(job.run)
             id = self.store.begin(job.run, used, repeats=job.repeats)
             result = self._played(job, id, arrivals)
+            self._keep(job, id, result)
         except RunStoreError as error:
             raise InternalError(str(error)) from error
         except TrafficError as error:
@@ -244,6 +251,31 @@ class TrafficRuns:
         if not result.ok:
             raise InternalError(f"run {id} {result.phase.lower()}: {result.message}", name=str(id))
         return replied(id, result)
+
+    def _keep(self, job: "Job", id: int, result: TrafficResult) -> None:
+        """In memory nothing can be lost: a short run waits until its answer is on its way."""
+        if self.store.path is not None or not result.ok or result.requests.count > SHORT_REQUESTS:
+            self.store.end(id, result)
+            return
+        job.unwritten.append((id, result))
+        if job.answered:
+            self._end(job)
+
+    def _answered(self, job: "Job") -> None:
+        """The answer is out, or nobody waits for it. Whoever reads from now on waits in the row."""
+        job.answered = True
+        if job.unwritten:
+            self._readers.submit(self._end, job)
+
+    def _end(self, job: "Job") -> None:
+        """Write down what is left to be: here, or in the thread that simulated it, but once."""
+        with suppress(IndexError):
+            id, result = job.unwritten.pop()
+            try:
+                self.store.end(id, result)
+            except RunStoreError as error:
+                _log.error("run %d was answered and cannot be kept: %s", id, error)
+                self.store.fail(id, f"it was answered and cannot be kept: {error}")
 
     def _told(self, job: "Job") -> "Reply":
         """In a thread: the answer of a run that was kept."""
@@ -258,13 +290,11 @@ class TrafficRuns:
     def _played(self, job: "Job", id: int, arrivals: Arrivals) -> TrafficResult:
         try:
             with self._offered.of(job.run) as offer:
-                result = simulated(job.run, arrivals, *offer, cancelled=job.cancelled.is_set)
+                return simulated(job.run, arrivals, *offer, cancelled=job.cancelled.is_set)
         except Exception as error:
             # Whatever it was, the history says so, and so does the answer.
             self.store.fail(id, str(error) or repr(error))
             raise
-        self.store.end(id, result)
-        return result
 
     def _arrivals(self, asked: TrafficRun) -> Arrivals:
         arrivals = arrivals_of(asked.spec)
@@ -295,6 +325,9 @@ class Job:
         self.asked = asked
         self.repeats = repeats
         self.cancelled = Event()
+        self.answered = False
+        self.unwritten: list[tuple[int, TrafficResult]] = []
+        """What is written down once it is answered: a single one, or nothing."""
 
 
 def read_body(body: bytes) -> RunRequest:

@@ -72,17 +72,18 @@ class SpacedArrivals:
         self._stream = stream
         self._level = 0
         self._mapped = 0
+        self._known_until = self._next_start()
+        """Every arrival before this instant is in the buffer, or was taken."""
         self._buffer: Integers = np.empty(0, dtype=np.int64)
 
     def take(self, until: int, most: int) -> Integers:
-        while len(self._buffer) <= most and self._known_until() < until:
+        while self._known_until < until and len(self._buffer) <= most:
             self._fill()
         count = min(int(self._buffer.searchsorted(until)), most)
         taken, self._buffer = self._buffer[:count], self._buffer[count:]
         return taken
 
-    def _known_until(self) -> int:
-        """Every arrival before this instant is in the buffer, or was taken."""
+    def _next_start(self) -> int:
         left = self._windows[self._mapped :]
         return int(left[0, 0]) if len(left) else NEVER
 
@@ -92,6 +93,7 @@ class SpacedArrivals:
         enough = int(np.searchsorted(np.cumsum(block[:, 2]), REQUESTS_AT_ONCE * ONE)) + 1
         block = block[:enough]
         self._mapped += len(block)
+        self._known_until = self._next_start()
         self._buffer = np.concatenate((self._buffer, self._map(block)))
 
     def _map(self, block: Integers) -> Integers:

@@ -26,6 +26,7 @@ from kubescene.traffic.stations import Station
 
 MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
+_OK, _TIMEOUT = np.uint8(Outcome.OK), np.uint8(Outcome.TIMEOUT)
 
 
 class Drain(NamedTuple):
@@ -280,16 +281,15 @@ class Flow:
         """Who left the CPU when becomes who is completed when, and how."""
         rows = np.array(served.rows, dtype=np.int64)
         completed = np.array(served.instants, dtype=np.int64)
-        outcome = np.empty(len(rows), dtype=np.uint8)
-        outcome[:] = Outcome.OK
         if self._io:
             deadlines = self.columns.arrived[rows] + self._service.timeout
             # Who was cancelled left at its deadline: with the wait it is past it, too.
             completed += self._io
-            outcome[completed > deadlines] = Outcome.TIMEOUT
+            outcome = np.where(completed > deadlines, _TIMEOUT, _OK)
             np.minimum(completed, deadlines, out=completed)
         else:
-            outcome[served.cancelled] = Outcome.TIMEOUT
+            outcome = np.full(len(rows), _OK)
+            outcome[served.cancelled] = _TIMEOUT
         self.columns.completed[rows] = completed
         self.columns.outcome[rows] = outcome
         return completed

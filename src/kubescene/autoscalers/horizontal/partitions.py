@@ -45,6 +45,8 @@ class Partition:
         self._pods: dict[str, ScaledPod] = {}
         self._stats: dict[str, dict[MetricType, Stat]] = {}
         self._metrics: dict[str, PodMetrics] = {}
+        self._unread: dict[str, None] = {}
+        """Pods with stats that nobody asked for yet, in order."""
         self._requests: dict[tuple[int, int], PodRequests] = {}
         self._replicas: int | None = None
 
@@ -54,7 +56,7 @@ class Partition:
             if known is not None:
                 raise ConfigurationError(f"pod {pod.name!r} exists already")
             self._pods[pod.name] = self._observed(pod, request.time)
-            self._measure(pod.name)
+            self._unread[pod.name] = None
         elif known is None:
             raise ConfigurationError(f"there is no pod {pod.name!r}")
         elif request.type is EventType.UPDATE:
@@ -63,6 +65,7 @@ class Partition:
             del self._pods[pod.name]
             self._stats.pop(pod.name, None)
             self._metrics.pop(pod.name, None)
+            self._unread.pop(pod.name, None)
 
     def _observed(self, pod: Pod, created: Nanoseconds) -> ScaledPod:
         launching = pod.state == PodState.LAUNCHING
@@ -97,7 +100,7 @@ class Partition:
             )
         self._stats.setdefault(stat.pod_name, {})[stat.type] = stat
         if stat.type != MetricType.CONCURRENT_REQUESTS_MILLIS:
-            self._measure(stat.pod_name)
+            self._unread[stat.pod_name] = None
 
     def recommend(self, now: Nanoseconds) -> Result:
         """One pass. The world does as recommended, so that is what the scale says next."""
@@ -113,7 +116,7 @@ class Partition:
     # -- metrics -----------------------------------------------------------------------------
 
     def _measure(self, pod: str) -> None:
-        """What metrics.k8s.io says of a pod from now on: made once per stat, asked for often."""
+        """What metrics.k8s.io says of a pod from now on."""
         stats = self._stats.get(pod) or {}
         cpu, memory = stats.get(MetricType.CPU_MILLIS), stats.get(MetricType.MEMORY_BYTES)
         usage = {} if cpu is None else {"cpu": cpu.value}
@@ -129,6 +132,10 @@ class Partition:
             self._metrics[pod] = item
 
     def resource_metrics(self) -> Iterable[PodMetrics]:
+        """Made when somebody asks: stats come more often than that."""
+        for pod in self._unread:
+            self._measure(pod)
+        self._unread.clear()
         return self._metrics.values()
 
     def concurrency(self) -> Iterable[PodValue]:
