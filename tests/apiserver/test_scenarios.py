@@ -474,6 +474,17 @@ def test_the_objects_of_a_deleted_scenario_stay(live: Http) -> None:
                 break
 
 
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+@pytest.mark.parametrize("is_done", [True, False], ids=["over", "paused"])
+def test_a_scenario_goes_at_once_whatever_its_deletion_policy(
+    live: Http, policy: str, is_done: bool
+) -> None:
+    """The garbage collector stands still: ``kubectl delete --cascade=foreground`` would hang."""
+    play(live, simple().done() if is_done else simple())
+    assert live.delete(f"{SCENARIOS}/s?propagationPolicy={policy}").status == 200
+    assert live.get(f"{SCENARIOS}/s").status == 404
+
+
 def test_a_deleted_paused_scenario_lets_others_in(live: Http) -> None:
     play(live, simple())
     assert live.post(CONFIG_MAPS, config_map("c")).status == 403
