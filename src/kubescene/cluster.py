@@ -58,7 +58,8 @@ from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
 from kubescene.registry.admission_plugins import default_chain
-from kubescene.registry.bootstrap import OWNED_BY_SERVER, bootstrap, survives_wipe
+from kubescene.registry.bootstrap import LASTING, SCENARIOS, bootstrap, survives_wipe
+from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.sources import SchedulerSource
@@ -168,6 +169,8 @@ class Cluster:
             options = replace(options, scheduler=scheduler_from(scheduler, options.scheduler))
         self.options = self._own_options = options
         self._next_options: ClusterOptions | None = None
+        self._lasting_before: frozenset[str] = frozenset()
+        self._of_scenario: frozenset[str] = frozenset()
         self.is_lent = False
         self.clock: LentClock | VirtualClock
         # The plain clock of a rehearsal is read too often to stand behind another.
@@ -442,6 +445,19 @@ class Cluster:
         self.streams.reset(self.options.seed)
         self._event_stamps.reset()
         self.registry.identities.reset(self.options.seed, kept=(SCENARIO.kind,))
+        self._lasting_before, self._of_scenario = self._lasting(), frozenset()
+
+    def note_lasting(self) -> None:
+        """A scenario has ended: the definitions, roles and webhooks that it made go with the rest.
+
+        Nobody else could make any while it was under way; those of others stay.
+        """
+        self._of_scenario = self._lasting() - self._lasting_before
+
+    def _lasting(self) -> frozenset[str]:
+        """The uids of what survives a wipe by its kind."""
+        store = self.store
+        return frozenset(record.uid for resource in LASTING for record in store.list(resource))
 
     def take_back(self) -> None:
         """Let the controllers go; time goes on from now at the world's own pace and settings."""
@@ -469,15 +485,18 @@ class Cluster:
     def _take_away(self, records: Iterable[Record]) -> None:
         for record in records:
             self.store.remove(record.resource, record.namespace, record.name)
+            if record.resource == DEFINITIONS:
+                self.registry.custom.uninstall(record.name)
 
     def _left_over(self) -> Iterator[Record]:
         """What a new scenario takes away, in order of creation."""
         store = self.store
         for resource in store.resources():
             records = store.in_order_of_creation(resource)
-            # These are not decoded: a Scenario may be large.
-            for record in () if resource in OWNED_BY_SERVER else records:
-                if not survives_wipe(resource, store.decoded(record)):
+            # Scenarios stay in any case, and are not decoded to see that: one may be large.
+            for record in () if resource == SCENARIOS else records:
+                is_made = record.uid in self._of_scenario
+                if not survives_wipe(resource, store.decoded(record), of_a_scenario=is_made):
                     yield record
 
     def count_objects(self) -> int:

@@ -167,6 +167,49 @@ def test_what_was_left_over_is_removed_except_what_is_kept(live: Http) -> None:
     assert {"default", "kube-system"} <= set(names(live, "/api/v1/namespaces"))
 
 
+def definition(plural: str) -> dict[str, Any]:
+    kind = plural.capitalize()
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.ex.com"},
+        "spec": {
+            "group": "ex.com",
+            "scope": "Cluster",
+            "names": {"plural": plural, "singular": plural, "kind": kind},
+            "versions": [version],
+        },
+    }
+
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def test_what_a_scenario_defines_is_not_there_for_the_next_one(live: Http) -> None:
+    """One that brings a definition can be played again, and gives the same as in a new server."""
+    assert live.post(DEFINITIONS, definition("theirs")).status == 201
+    own = {"apiVersion": "ex.com/v1", "kind": "Ours", "metadata": {"name": "o"}}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    results = []
+    for name in ("first", "second"):
+        scenario = ScenarioBuilder(name).create(definition("ours"))
+        scenario.create({**role, "metadata": {"name": "r"}}).next_step().create(own).done()
+        found = play(live, scenario)
+        assert found["phase"] == "Succeeded", found["message"]
+        assert names(live, "/apis/ex.com/v1/ours") == ["o"]
+        results.append(found["scenarioResult"])
+    assert results[0] == results[1]
+    live.post(DEFINITIONS, definition("later"))
+    missing = play(live, ScenarioBuilder("third").create(own).done())
+    assert 'no kind "Ours" is registered' in missing["message"]
+    kept = names(live, DEFINITIONS)
+    assert {"theirs.ex.com", "later.ex.com"} <= set(kept)
+    assert "ours.ex.com" not in kept
+    assert live.get("/apis/ex.com/v1/ours").status == 404
+
+
 def test_a_second_scenario_waits_until_the_first_ends(live: Http) -> None:
     play(live, simple("first"))
     create(live, simple("second").done())
@@ -429,6 +472,17 @@ def test_the_objects_of_a_deleted_scenario_stay(live: Http) -> None:
             event = pods.next()
             if event["type"] == "MODIFIED" and event["object"]["spec"].get("nodeName"):
                 break
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+@pytest.mark.parametrize("is_done", [True, False], ids=["over", "paused"])
+def test_a_scenario_goes_at_once_whatever_its_deletion_policy(
+    live: Http, policy: str, is_done: bool
+) -> None:
+    """The garbage collector stands still: ``kubectl delete --cascade=foreground`` would hang."""
+    play(live, simple().done() if is_done else simple())
+    assert live.delete(f"{SCENARIOS}/s?propagationPolicy={policy}").status == 200
+    assert live.get(f"{SCENARIOS}/s").status == 404
 
 
 def test_a_deleted_paused_scenario_lets_others_in(live: Http) -> None:

@@ -277,6 +277,26 @@ class TestUpdate:
         assert (reply.status, reply.message) == (400, complaint)
 
 
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "apply", "apply-anew"])
+def test_an_object_of_no_namespace_loses_the_one_that_it_brings(http: Http, verb: str) -> None:
+    """As upstream: charts give a namespace to whatever they hold."""
+    kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    body = {**kind, "metadata": {"name": "a", "labels": {"l": verb}, "namespace": "team"}}
+    if verb not in ("create", "apply-anew"):
+        http.post(path, {**kind, "metadata": {"name": "a"}})
+    reply = {
+        "create": lambda: http.post(path, body),
+        "update": lambda: http.put(f"{path}/a", body),
+        "patch": lambda: http.patch(f"{path}/a", body),
+        "apply": lambda: http.patch(f"{path}/a?fieldManager=m", body, "apply-patch+yaml"),
+        "apply-anew": lambda: http.patch(f"{path}/a?fieldManager=m", body, "apply-patch+yaml"),
+    }[verb]()
+    assert reply.status in (200, 201), reply.message
+    assert reply.json["metadata"]["labels"] == {"l": verb}
+    assert "namespace" not in reply.json["metadata"]
+
+
 class TestPatch:
     @pytest.mark.parametrize(
         ("kind", "patch"),

@@ -311,8 +311,9 @@ def check_name(obj: JsonObject, target: Target) -> None:
 
 
 def check_namespace(obj: JsonObject, target: Target) -> None:
+    """400 for another namespace; an object that belongs to none loses the one it brings."""
     own = obj["metadata"].get("namespace", "")
-    if own and own != target.namespace:
+    if own and target.namespace and own != target.namespace:
         raise BadRequestError(
             "the namespace of the provided object does not match the namespace sent on the request"
         )

@@ -208,6 +208,8 @@ class LiveScenarios:
         if not self._cluster.is_lent:
             # It failed before it touched anything.
             self._cluster.registry.track_fields = self._tracks_fields
+        else:
+            self._cluster.note_lasting()
         self._current = None
         self._left_at = self._cluster.revision
         self._news()

@@ -20,7 +20,8 @@ SYSTEM_PRIORITIES = {
     ),
 }
 
-OWNED_BY_SERVER = frozenset(
+SCENARIOS = GroupResource("simulation.kube-scheduler-simulator.x-k8s.io", "scenarios")
+LASTING = frozenset(
     {
         GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
         GroupResource("apiregistration.k8s.io", "apiservices"),
@@ -30,9 +31,9 @@ OWNED_BY_SERVER = frozenset(
         GroupResource("rbac.authorization.k8s.io", "rolebindings"),
         GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
         GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-        GroupResource("simulation.kube-scheduler-simulator.x-k8s.io", "scenarios"),
     }
 )
+"""What the API server works with: it survives a wipe, unless a scenario made it."""
 
 
 def bootstrap(registry: Registry) -> None:
@@ -43,14 +44,19 @@ def bootstrap(registry: Registry) -> None:
         registry.create(ENGINE, priority_class(name, value, description))
 
 
-def survives_wipe(resource: GroupResource, obj: JsonObject) -> bool:
-    """Whether a new scenario leaves this object alone."""
+def survives_wipe(resource: GroupResource, obj: JsonObject, *, of_a_scenario: bool = False) -> bool:
+    """Whether a new scenario leaves this object alone; one ``of_a_scenario`` was made by another.
+
+    What happens in a scenario must not depend on which ones were played before.
+    """
     metadata = obj["metadata"]
     name = metadata["name"]
     if (metadata.get("annotations") or {}).get(KEEP_ANNOTATION) == "true":
         return True
-    if resource in OWNED_BY_SERVER:
+    if resource == SCENARIOS:
         return True
+    if resource in LASTING:
+        return not of_a_scenario
     if resource == GroupResource("", "namespaces"):
         return name in SYSTEM_NAMESPACES
     if resource == GroupResource("", "serviceaccounts"):

@@ -7,6 +7,7 @@ timestamp and stays; the finalizer's owner or the kubelet finishes it. Everythin
 from collections.abc import Mapping
 from typing import Any
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import LAST_INSTANT, format_time, go_seconds
 from kubescene.registry.objects import with_metadata
@@ -58,8 +59,11 @@ def with_propagation(obj: JsonObject, policy: str) -> JsonObject:
     """The object with the finalizer that its deletion policy asks for.
 
     The policy that is given counts; else a finalizer the object has already; else the default of
-    its kind.
+    its kind. Nothing belongs to a Scenario, and the collector, who takes these finalizers away,
+    stands still in the world that one has left: it goes at once.
     """
+    if (obj.get("apiVersion"), obj.get("kind")) == (SCENARIO.api_version, SCENARIO.kind):
+        policy = "Background"
     finalizers = list(obj["metadata"].get("finalizers") or ())
     others = [it for it in finalizers if it not in PROPAGATION_FINALIZERS.values()]
     if not policy and len(others) == len(finalizers):

@@ -118,5 +118,7 @@ def updated_metadata(new: JsonObject, old: JsonObject) -> JsonObject:
             metadata.pop(field, None)
     if stored.get("namespace"):
         metadata.setdefault("namespace", stored["namespace"])
+    else:
+        metadata.pop("namespace", None)  # its kind has none, whatever a manifest says
     metadata["resourceVersion"] = stored["resourceVersion"]
     return new if metadata == new["metadata"] else with_part(new, "metadata", metadata)

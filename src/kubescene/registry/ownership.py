@@ -330,13 +330,17 @@ def differing(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]
     return before, after
 
 
-def check_target(config: JsonValue, namespace: str, name: str) -> JsonObject:
+def check_target(
+    config: JsonValue, namespace: str, name: str, *, namespaced: bool = True
+) -> JsonObject:
     """The configuration, named; 400 if it is for another object than the request."""
     if not isinstance(config, dict):
         raise BadRequestError("an apply patch must be an object")
     metadata = config.get("metadata") or {}
     if not isinstance(metadata, dict):
         return config
+    if not namespaced:
+        metadata = {key: value for key, value in metadata.items() if key != "namespace"}
     own_name, own_namespace = metadata.get("name") or name, metadata.get("namespace") or namespace
     if own_namespace != namespace:
         raise BadRequestError(

@@ -431,7 +431,7 @@ class Registry:
         self, request: WriteRequest, served: ResourceType, namespace: str, name: str
     ) -> Record:
         """Server-side apply: change the object, or create it."""
-        config = check_target(request.body, namespace, name)
+        config = check_target(request.body, namespace, name, namespaced=served.namespaced)
         options, subresource = request.options, request.subresource
         application = Application(config, served, options.field_manager, options.force, subresource)
         current = self.store.get(served.group_resource, namespace, name)
