@@ -91,6 +91,7 @@ NOT_JSON = [
     (f"{OBJECT}.spec.affinity", {1: "a"}, "spec.affinity is not text: put it in quotes"),
     (f"{OBJECT}.metadata.labels.app", "\ud800", "labels.app is not valid Unicode"),
     (f"{OBJECT}.metadata.name", b"p", "metadata.name is a bytes, which JSON cannot hold"),
+    (f"{OBJECT}.metadata.name", "\ud800", "metadata.name is not valid Unicode"),
 ]
 
 
@@ -349,13 +350,43 @@ def test_what_is_alike_is_held_once() -> None:
 
 
 def test_values_count_as_often_as_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "MAX_VALUES", 0)
-    taken, listed = taken_over(scenario(), "scenario")
-    assert taken == scenario()
-    assert listed is None
+    listed = OperationList.of(scenario())
+    most = len(orjson.dumps(listed.sampled(scenario()))) + listed.size
+    monkeypatch.setattr(taking, "MAX_VALUES", most)
+    assert taken_over(scenario(), "scenario")[1] is not None
+    monkeypatch.setattr(taking, "MAX_VALUES", most - 1)
+    assert taken_over(scenario(), "scenario") == (scenario(), None)
     monkeypatch.setattr("kubescene.scenario.loading.MAX_VALUES", 100)
     with pytest.raises(ScenarioError, match="values, more than 100"):
         taken_over(scenario(), "scenario")
+
+
+def test_operations_share_what_is_alike_wherever_they_are_read() -> None:
+    operations = parse_spec(scenario()).operations
+    first, second = (each.body["object"] for each in operations[3:5])
+    assert first["spec"] is second["spec"]
+    assert operations[3].likeness is operations[4].likeness is not None
+
+
+@pytest.mark.parametrize("said", [{"count": 2}, {"subresource": "status"}], ids=str)
+def test_instances_and_parts_of_objects_are_like_nothing(said: JsonObject) -> None:
+    whole = scenario()
+    whole["spec"]["operations"][3]["createOperation"] |= said
+    operations = parse_spec(whole).operations
+    assert operations[3].alike == ()
+    assert operations[4].likeness is not None
+
+
+def test_who_says_more_may_be_alike_and_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = scenario()
+    for operation in whole["spec"]["operations"][3:9]:
+        operation["createOperation"]["createOptions"] = {"fieldManager": "me"}
+    operations = parse_spec(whole).operations
+    assert len({id(each.alike[0]) for each in operations[3:9]}) == 1
+    assert {each.likeness for each in operations[3:9]} == {None}
+    fast = lines(kubescene.run(whole))
+    monkeypatch.setattr(Likenesses, "of", lambda self, obj: None)
+    assert lines(kubescene.run(whole)) == fast
 
 
 def test_operations_of_a_sound_scenario_are_looked_at_once(
