@@ -55,6 +55,7 @@ def test_attempts_that_share_columns_have_scores_of_their_own() -> None:
     assert b'"Fit":{"weight":1,"raw":7}' in again.text()
     assert b'"plugin":"Images","weight":2,"raw":[0,1,17]' in again.listed_text(2, [17])
     assert (scores.text(), scores.listed_text(2, [17])) == first
+    assert scores.listed_text(3, [17]) == msgspec.json.encode(scores.listed(3, [17]))
 
 
 @pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
