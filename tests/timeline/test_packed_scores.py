@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import orjson
 import pytest
 
 from kubescene.timeline.score_columns import (
@@ -55,6 +56,7 @@ def test_attempts_that_share_columns_have_scores_of_their_own() -> None:
     assert b'"Fit":{"weight":1,"raw":7}' in again.text()
     assert b'"plugin":"Images","weight":2,"raw":[0,1,17]' in again.listed_text(2, [17])
     assert (scores.text(), scores.listed_text(2, [17])) == first
+    assert scores.listed_text(3, [17]) == msgspec.json.encode(scores.listed(3, [17]))
 
 
 @pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
@@ -62,6 +64,13 @@ def test_what_is_told_is_that_of_the_columns(shared: Any) -> None:
     scores, whole = packed(shared)
     told = {each.plugin: each.told() for each in whole}
     assert scores.text() == columns_encoded(told)
+
+
+def test_a_line_whose_ends_agree_need_not_be_of_one_value() -> None:
+    scores, _ = packed(HUNDREDS)
+    own: Any = np.array([[5, 6, 5], [6, 6, 6]], dtype=np.int8)
+    told = orjson.loads(PackedScores(scores._shared, own).text())
+    assert (told["Fit"]["raw"], told["Images"]["raw"]) == ([5, 6, 5], 6)
 
 
 def test_columns_are_made_for_those_who_read_them() -> None:
