@@ -7,6 +7,7 @@ answer depends on the cluster, the plugin's ``concern_version`` says when it may
 """
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kubescene.scheduler.config import ExtensionPoint
@@ -22,6 +23,8 @@ class _Named(Protocol):
 
 
 E = TypeVar("E", bound=_Named)
+
+_version_of = attrgetter("concern_version")
 
 
 class Concern:
@@ -101,9 +104,7 @@ class Concerns:
         """One for each set of plugins: pods with claims are a signature each."""
 
     def of(self, signature: PodSignature) -> Concern:
-        version = 0
-        for plugin in self._versioned:
-            version += plugin.concern_version
+        version = sum(map(_version_of, self._versioned))
         if version != self._version:
             self._version = version
             self._known.clear()

@@ -271,10 +271,14 @@ def _grouped(found: Found, filtering: Filtering) -> list[tuple[Status, Rows]]:
 
 def _alike(verdicts: Codes, rows: Rows) -> dict[int, list[int]]:
     """Rows by verdict, in order of first appearance."""
-    alike: dict[int, list[int]] = {}
-    for verdict, row in zip(verdicts.tolist(), rows.tolist(), strict=True):
-        alike.setdefault(verdict, []).append(row)
-    return alike
+    told, where = verdicts.tolist(), rows.tolist()
+    distinct = dict.fromkeys(told)
+    if len(distinct) == 1:
+        return {told[0]: where}
+    return {
+        each: [row for row, verdict in zip(where, told, strict=True) if verdict == each]
+        for each in distinct
+    }
 
 
 def _filter_group(status: Status, rows: Rows) -> FilterGroup:

@@ -91,7 +91,7 @@ class PairedFilter(Protocol):
         ...
 
     def judge_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        """The code for one node."""
+        """The code for one node, which offers cpu and memory, whatever is requested there."""
         ...
 
 
@@ -105,7 +105,7 @@ class PairedScore(Protocol):
         ...
 
     def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        """The score of one node, which has cpu and memory."""
+        """The score of such a node."""
         ...
 
 
@@ -163,7 +163,7 @@ class PairedAmounts:
             self._show(row, nodes.infos[row])
 
     def _show(self, row: int, info: NodeInfo) -> None:
-        if is_odd(info):
+        if _is_odd(info):
             self._odd.add(row)
             return
         self._odd.discard(row)
@@ -198,7 +198,7 @@ class PairedAmounts:
         self._odd = set(odd.nonzero()[0].tolist())
 
 
-def is_odd(info: NodeInfo) -> bool:
+def _is_odd(info: NodeInfo) -> bool:
     """Whether a node lacks cpu or memory, or an amount is too large for a picture."""
     offered, used = info.allocatable, info.requested
     cpu, memory = offered.get(CPU, 0), offered.get(MEMORY, 0)

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from typing import TypeAlias
 
 from kubescene.scheduler.fresh_looks import FreshLook, Visits
-from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.paired_amounts import PairedAmounts
 from kubescene.scheduler.paired_judging import can_be_paired
 from kubescene.scheduler.paired_rows import PairedRows
@@ -34,6 +33,7 @@ class PairedLooks:
         self._nodes = nodes = chain.nodes
         self._shared = shared
         self._picture = nodes.shared(PairedAmounts)
+        self._most = (-1, 0)
         self._visits: OrderedDict[PodClass, Visits] = OrderedDict()
         self._kept: OrderedDict[PodClass, Visits] = OrderedDict()
         """Those of which results are kept, the ones first that were not used for long."""
@@ -44,7 +44,7 @@ class PairedLooks:
         spec, rows = visits.spec, visits.rows
         if spec is None:
             return None
-        most = most_changes(nodes)
+        most = self._most_changes()
         if rows is not None:
             if rows.follow(most):
                 self._kept.move_to_end(pod.pod_class)
@@ -57,6 +57,14 @@ class PairedLooks:
         if rare:
             return FreshLook(self._picture, self._chain, course, pod, visits=visits, spec=spec)
         return self._keep(course, pod, visits, spec)
+
+    def _most_changes(self) -> int:
+        """How many changes a class may be behind and still have its results kept."""
+        count, most = self._most
+        if count != len(self._nodes):
+            most = max(FEW_OUTDATED, min(entries_kept(self._nodes), MOST_CHANGES))
+            self._most = (len(self._nodes), most)
+        return most
 
     def _keep(self, course: Course, pod: PodInfo, visits: Visits, spec: SpecVerdicts) -> PairedRows:
         rows = visits.rows = PairedRows(self._picture, self._chain, course, pod, spec)
@@ -88,8 +96,3 @@ class PairedLooks:
         if filters is None or scores is None or not can_be_paired(filters, scores, pod.pod_class):
             return None
         return self._shared.of(filters.by_spec, pod, scores.blind)
-
-
-def most_changes(nodes: NodeTable) -> int:
-    """How many changes a class may be behind and still have its results kept."""
-    return max(FEW_OUTDATED, min(entries_kept(nodes), MOST_CHANGES))

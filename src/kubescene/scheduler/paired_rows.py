@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kubescene.scheduler.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs, is_odd
+from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs
 from kubescene.scheduler.paired_judging import judged, rated
 from kubescene.scheduler.picking import pick_ranked, ranked
 from kubescene.scheduler.pods import PodClass, PodInfo
@@ -24,7 +24,7 @@ from kubescene.scheduler.search import Found
 from kubescene.scheduler.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.verdicts import FilterChain, SettledFiltering, verdict_of
 
-FEW_ROWS = 8
+FEW_ROWS = 10
 """So many rows are judged and rated faster one by one."""
 SOME = 4
 """If more than one row of so many has changed, all are judged and rated faster."""
@@ -35,6 +35,7 @@ class PairedRows:
 
     __slots__ = (
         "_filters",
+        "_newest_spec",
         "_nodes",
         "_picture",
         "_plain",
@@ -72,7 +73,7 @@ class PairedRows:
     def _fill(self) -> None:
         """Judge and rate all nodes; the picture and the verdicts on node objects are up to date."""
         nodes, pairs = self._nodes, self._picture.all()
-        self._position = nodes.changes
+        self._position, self._newest_spec = nodes.changes, nodes.newest_spec
         verdicts = self._judged(pairs, self._spec.codes)
         self._verdicts: Codes = (
             np.zeros(len(nodes), dtype=np.int64) if verdicts is None else verdicts.copy()
@@ -92,26 +93,24 @@ class PairedRows:
         changed = nodes.changed_since(self._position)
         if changed is None or len(changed) > most:
             return False
-        self._spec.sync(nodes, self._state, self._pod)
-        if self._spec.rates:
-            return False
+        if self._newest_spec != nodes.newest_spec:
+            self._spec.sync(nodes, self._state, self._pod)
+            if self._spec.rates or not self._picture.is_exact():
+                return False
+            self._newest_spec = nodes.newest_spec
         if not self._renewed(changed):
             return False
         self._position = nodes.changes
         return True
 
     def _renewed(self, rows: Sequence[int]) -> bool:
-        """Judge and rate these rows anew; False if an amount is odd."""
-        nodes = self._nodes
+        """Judge and rate these rows anew; False if an amount is too large for the picture."""
         if len(rows) <= FEW_ROWS:
-            infos = nodes.infos
-            if any(is_odd(infos[row]) for row in rows):
-                return False
             self._renew_few(rows)
             return True
         if not self._picture.is_exact():
             return False
-        if SOME * len(rows) <= len(nodes):
+        if SOME * len(rows) <= len(self._nodes):
             self._renew_many(np.array(rows, dtype=np.intp))
         else:
             self._fill()

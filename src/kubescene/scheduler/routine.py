@@ -3,8 +3,8 @@
 Most pods are like many others. What PreFilter and PreScore say of them is known, no extender has to
 be asked, nobody is nominated, and all Filters that run are our own and read nothing but the node.
 Then a cycle comes down to this: judge and rate the rows that have changed since the last pod of the
-class, and take the best one of the next window; or look at that window anew, if pods of the class
-are rare (`fresh_looks`).
+class, and take the best one of the next window. For pods that ask for cpu and memory alone there is
+a faster way to do so, and one for classes that are rare (`paired_looks`).
 
 The outcome is that of `deciding.Deciding`, to which everything else is left, pods that fit nowhere
 included.
