@@ -101,8 +101,15 @@ REFUSED: dict[str, Any] = {
     "no spec": {"apiVersion": API_VERSION, "kind": "Scenario", "metadata": {"name": "bad"}},
     "bad name": scenario("Not A Name", {"operations": []}),
     "bad label": scenario("bad", {}) | {"metadata": {"name": "bad", "labels": {"a b": "c"}}},
-    "namespaced": scenario("bad", {}) | {"metadata": {"name": "bad", "namespace": "default"}},
 }
+
+
+def test_a_namespace_that_a_scenario_cannot_have_is_cleared(live: Http) -> None:
+    """As kube-apiserver does for every kind without namespaces."""
+    given = scenario("odd", {}) | {"metadata": {"name": "odd", "namespace": "default"}}
+    reply = create(live, given)
+    assert reply.status == 201
+    assert "namespace" not in reply.json["metadata"]
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -536,6 +536,12 @@ def test_who_wrote_a_scenario_is_known_also_while_one_is_played(live: Http) -> N
     assert ".spec.operations" in refused.message
 
 
+def test_the_write_that_wakes_the_world_has_an_owner(live: Http) -> None:
+    play(live, simple().done())
+    reply = live.post(CONFIG_MAPS, config_map("first", a="b"))
+    assert [entry["operation"] for entry in reply.json["metadata"]["managedFields"]] == ["Update"]
+
+
 def test_a_dry_run_shows_a_scenario_with_its_result(live: Http) -> None:
     """``kubectl diff`` would tell that the timeline goes."""
     play(live, simple())

@@ -1,5 +1,6 @@
 """Warnings for what nobody acts on: by the plugins and controllers that a run really has."""
 
+import json
 from typing import Any
 
 import pytest
@@ -133,3 +134,43 @@ def test_the_profile_of_a_plain_run_is_asked() -> None:
     cast = Cast.of(spec, ["deployment", "kube-scheduler"], SchedulerOptions())
     assert set(cast.controllers) == {"deployment", "kube-scheduler"}
     assert "NodeResourcesFit" in cast.plugins["default-scheduler"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "subresource", "warned"),
+    [
+        ({"status": {"phase": "Failed"}}, "", "the status of a Pod in a patch"),
+        ([{"op": "add", "path": "/status/phase", "value": "Failed"}], "", "the status of a Pod"),
+        ({"status": {"phase": "Failed"}}, "status", ""),
+        ({"spec": {}, "status": {}}, "status", "the spec of a Pod in a patch of its status"),
+        ([{"op": "remove", "path": "/metadata/labels"}], "", ""),
+        ({"spec": {"activeDeadlineSeconds": None}}, "", ""),
+    ],
+)
+def test_a_part_that_a_patch_cannot_reach_is_named(
+    patch: Any, subresource: str, warned: str
+) -> None:
+    """The API drops it in silence: a node that was to fail would live on."""
+    scenario = ScenarioBuilder("s").create(make_pod("p")).build()
+    body = {
+        "typeMeta": {"apiVersion": "v1", "kind": "Pod"},
+        "objectMeta": {"name": "p"},
+        "patch": json.dumps(patch),
+        "patchType": "json" if isinstance(patch, list) else "merge",
+        **({"subresource": subresource} if subresource else {}),
+    }
+    scenario["spec"]["operations"].append({"id": "x", "step": 1, "patchOperation": body})
+    run = kubescene.run(scenario)
+    assert len(run.summary.warnings) == bool(warned)
+    assert all(warned in each for each in run.summary.warnings)
+
+
+def test_the_status_of_a_custom_object_may_be_a_part_like_any_other() -> None:
+    scenario = ScenarioBuilder("s").build()
+    body = {
+        "typeMeta": {"apiVersion": "ex.com/v1", "kind": "Foo"},
+        "objectMeta": {"name": "p"},
+        "patch": '{"status": {}}',
+    }
+    scenario["spec"]["operations"] = [{"id": "x", "step": 1, "patchOperation": body}]
+    assert not unsimulated(parse_spec(scenario), Cast((), {"default-scheduler": ALL}))

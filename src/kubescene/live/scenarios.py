@@ -117,7 +117,6 @@ class LiveScenarios:
         if self._cluster.is_lent:
             self._cluster.take_back()
             self._cluster.guard(OpenGate())
-            self._cluster.registry.track_fields = self._tracks_fields
 
     def check_import(self, document: JsonObject) -> None:
         """Refuse a list (403) that would put another Scenario in the place of the one under way.
@@ -205,10 +204,8 @@ class LiveScenarios:
         run.detach()
         if run.scenario.exists:
             self.finished.add(run)
-        if not self._cluster.is_lent:
-            # It failed before it touched anything.
-            self._cluster.registry.track_fields = self._tracks_fields
-        else:
+        self._cluster.registry.track_fields = self._tracks_fields
+        if self._cluster.is_lent:  # otherwise it failed before it touched anything
             self._cluster.note_lasting()
         self._current = None
         self._left_at = self._cluster.revision

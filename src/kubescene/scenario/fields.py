@@ -128,7 +128,8 @@ CREATE = record(
     ),
     whole(
         "count",
-        "So many of them; `$(INDEX)` in the object becomes 0, 1, 2 ...",
+        "So many of them; `$(INDEX)` in the object becomes 0, 1, 2 ... Without a count it stays as "
+        "it is.",
         least=1,
         most=MAX_COUNT,
         default="1",

@@ -80,6 +80,20 @@ TAINTS: Mapping[str, tuple[str, str]] = {
 }
 """Effects of taints, the controller that acts on them, and what is missing without it."""
 
+BUILT_IN = frozenset(
+    {
+        "",
+        "apps",
+        "autoscaling",
+        "batch",
+        "networking.k8s.io",
+        "policy",
+        "resource.k8s.io",
+        "storage.k8s.io",
+    }
+)
+"""Groups whose kinds, if they have a status, write it by itself only."""
+
 POD_SPECS: Mapping[str, str] = {
     "Pod": "spec",
     "CronJob": "spec.jobTemplate.spec.template.spec",
@@ -154,7 +168,7 @@ def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
     found: dict[str, Unsimulated] = {}
     known: dict[Likeness, Uses] = {}
     for operation in spec.operations:
-        for what, why in _uses(operation, cast, known):
+        for what, why in (*_uses(operation, cast, known), *_unwritten(operation)):
             use = found.setdefault(what, Unsimulated(what, why, operation))
             use.times += 1
     return list(found.values())
@@ -178,6 +192,28 @@ def _objects(operation: Operation) -> Sequence[JsonObject]:
         return operation.objects or (body["object"],)
     patch = decode_patch(body["patch"]) if operation.kind is OperationKind.PATCH else None
     return ({**patch, **body["typeMeta"]},) if isinstance(patch, dict) else ()
+
+
+def _unwritten(operation: Operation) -> Iterator[Use]:
+    """What a patch says of a part that its request leaves as it is, without a word of the API."""
+    if operation.kind is not OperationKind.PATCH:
+        return
+    body, kind = operation.body, operation.body["typeMeta"]["kind"]
+    if str(body["typeMeta"]["apiVersion"]).rpartition("/")[0] not in BUILT_IN:
+        return
+    parts = _parts(decode_patch(body["patch"]))
+    if "status" in parts and not operation.subresource:
+        yield f"the status of a {kind} in a patch", "say `subresource: status` to write it"
+    if "spec" in parts and operation.subresource == "status":
+        yield f"the spec of a {kind} in a patch of its status", "leave `subresource` away"
+
+
+def _parts(patch: Any) -> Collection[str]:
+    """The members of an object that a patch changes."""
+    if isinstance(patch, dict):
+        return patch
+    paths = [str(each.get("path")) for each in patch if isinstance(each, dict)]
+    return {part for path in paths for part in path.split("/")[1:2]}
 
 
 def _of_object(obj: JsonObject, cast: Cast) -> Iterator[Use]:

@@ -28,6 +28,8 @@ Objects of every built-in kind are stored, validated and served. These have no e
 """
 
 TURNED_ON = """\
+In a patch, a status counts only with `subresource: status`, and nothing but a status with it.
+
 These count where the plugin was turned on, see [pod groups](../guides/pod-groups.md); pods with a
 `schedulerName` that no profile has wait:
 """
