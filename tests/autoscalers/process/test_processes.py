@@ -185,12 +185,14 @@ def test_a_plugin_started_by_hand_says_what_it_is() -> None:
     [
         ({"PLUGIN_CLIENT_CERT": "c"}, "The host wants TLS"),
         ({"PLUGIN_PROTOCOL_VERSIONS": "2,3"}, "The host speaks versions 2, 3"),
+        ({"PLUGIN_UNIX_SOCKET_DIR": "/nowhere"}, "No socket can be made in PLUGIN_UNIX_SOCKET_DIR"),
     ],
 )
 def test_a_plugin_refuses_a_host_that_wants_more(environment: dict[str, str], told: str) -> None:
     done = started_by_hand(SKENARIO_PLUGIN="skplug", **environment)
     assert done.returncode == 1
     assert told in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_plugin_goes_when_its_host_is_killed(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def serve(plugin: AutoscalerPlugin) -> None:
     check_plugin(plugin)
     check_environment()
     over = Event()
-    directory = tempfile.mkdtemp(prefix="plugin", dir=os.environ.get(handshake.SOCKET_DIRECTORY))
+    directory = socket_directory()
     try:
         server, address = serving(plugin, directory, over)
         listen_to_signals(over)
@@ -75,6 +75,19 @@ def serve(plugin: AutoscalerPlugin) -> None:
         plugin.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def socket_directory() -> str:
+    """A directory of our own, where the host wants it; exits if it cannot be had."""
+    wanted = os.environ.get(handshake.SOCKET_DIRECTORY)
+    try:
+        return tempfile.mkdtemp(prefix="plugin", dir=wanted)
+    except OSError as error:
+        told = (
+            f"No socket can be made in {handshake.SOCKET_DIRECTORY}={wanted}: {error.strerror}.\n"
+        )
+        sys.stderr.write(told)
+        raise SystemExit(1) from None
 
 
 def check_environment() -> None:
