@@ -166,6 +166,39 @@ def test_nodes_without_memory_or_with_too_much_are_left_to_the_plugins(
         assert (pod.pod_class in looks._kept) == bool(kept)
 
 
+@pytest.mark.parametrize("count", [3, 20])
+def test_nodes_that_refused_a_class_pass_again_when_their_pods_have_left(count: int) -> None:
+    """Whether few of them change at a time, or many."""
+    stage = world(cpu="2")
+    stage.place(*(make_pod(f"p{number}").cpu("100m") for number in range(4)))
+    nodes, large = stage.scheduler.nodes, probe(stage, make_pod("large").cpu("2"))
+    pod, names = probe(stage, make_pod("p").cpu("100m")), nodes.names[:count]
+    for change, refused in ((nodes.add_pod, count), (nodes.remove_pod, 0)):
+        for name in names:
+            change(large.assumed(name), name)
+        assert decide(stage, pod) is not None
+        rows = cycle_of(stage).routines._looks._kept[pod.pod_class].rows
+        assert rows is not None
+        assert rows._refused == np.count_nonzero(rows._verdicts) == refused
+
+
+def test_what_one_class_finds_too_small_is_not_held_against_another() -> None:
+    """Though they share the verdicts on node objects, of which one is cordoned."""
+    stage = world(cpu="2")
+    stage.client.patch(ObjectRef(NODE, "n7"), {"spec": {"unschedulable": True}})
+    stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(4)))
+    nodes, large = stage.scheduler.nodes, probe(stage, make_pod("large").cpu("1500m"))
+    for name in nodes.names[:3]:
+        nodes.add_pod(large.assumed(name), name)
+    for cpu in ("1", "100m", "1", "100m"):
+        cycle_of(stage).start.index = 0
+        assert decide(stage, probe(stage, make_pod("p").cpu(cpu))) is not None
+    for visits in cycle_of(stage).routines._looks._visits.values():
+        assert visits.spec is not None
+        assert visits.spec.codes is not None
+        assert np.count_nonzero(visits.spec.codes) == 1
+
+
 def test_scores_that_node_objects_decide_are_kept(looked: list[FreshLook]) -> None:
     stage = world()
     stage.create(make_node("shunned").memory("1Gi").taint("t", effect="PreferNoSchedule"))
