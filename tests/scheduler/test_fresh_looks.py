@@ -186,13 +186,15 @@ def test_what_one_class_finds_too_small_is_not_held_against_another() -> None:
     """Though they share the verdicts on node objects, of which one is cordoned."""
     stage = world(cpu="2")
     stage.client.patch(ObjectRef(NODE, "n7"), {"spec": {"unschedulable": True}})
-    stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(4)))
     nodes, large = stage.scheduler.nodes, probe(stage, make_pod("large").cpu("1500m"))
+    kinds = [probe(stage, make_pod("p").cpu(cpu)) for cpu in ("1", "100m")]
+    for kind in kinds:
+        assert decide(stage, kind) is not None  # Twice: so the results are kept.
     for name in nodes.names[:3]:
         nodes.add_pod(large.assumed(name), name)
-    for cpu in ("1", "100m", "1", "100m"):
+    for kind in kinds:
         cycle_of(stage).start.index = 0
-        assert decide(stage, probe(stage, make_pod("p").cpu(cpu))) is not None
+        assert decide(stage, kind) is not None
     for visits in cycle_of(stage).routines._looks._visits.values():
         assert visits.spec is not None
         assert visits.spec.codes is not None
