@@ -77,9 +77,9 @@ def test_whatever_is_json_is_copied_and_nothing_else(value: Any) -> None:
         datetime(2026, 1, 1),
         Colour.RED,
         Pair(),
-        object(),
+        pytest.param(object(), id="object"),
     ],
-    ids=repr,
+    ids=ascii,
 )
 def test_what_is_not_json_has_no_copy(odd: Any) -> None:
     assert json_copy({"a": [odd]}, values=MANY) is None
