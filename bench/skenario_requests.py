@@ -1,6 +1,9 @@
 """The three recorded Skenario requests through ``POST /run``, beside its own measured figures.
 
-Usage: python bench/skenario_requests.py FOLDER, where FOLDER has form-ramp.json and the others.
+Usage: python bench/skenario_requests.py FOLDER [PORT], where FOLDER has form-ramp.json and the
+others. With PORT, a Skenario that listens there does the short run in turns with Kubescene: that
+compares the two on one machine in the same minutes, whatever those are like.
+
 The server is a process of its own; the client reads the whole reply and keeps none of it. Wall
 seconds are from connecting to the last byte received, the client's reading included; CPU seconds
 are the server's, and those alone.
@@ -17,6 +20,7 @@ import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 SKENARIO = {
@@ -28,6 +32,8 @@ SKENARIO = {
 WARM_UP = 10
 ROUNDS, REPEATS = 10, 20
 """Of the short run; the others are run once."""
+IN_TURNS = 3
+"""Requests of a round to Skenario: it gets slower from one to the next."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -72,7 +78,26 @@ def show(name: str, cost: Cost, wall: float, cpu: float) -> None:
     )
 
 
-def main(folder: Path) -> None:
+def seconds(port: int, body: bytes, repeats: int) -> float:
+    """Wall seconds of one request, in the mean."""
+    begun = time.perf_counter()
+    for _ in range(repeats):
+        posted(port, body)
+    return (time.perf_counter() - begun) / repeats
+
+
+def in_turns(port: int, skenario: int, body: bytes) -> None:
+    """Both in the same minutes."""
+    posted(skenario, body)
+    ratios = []
+    for _ in range(ROUNDS):
+        its, ours = seconds(skenario, body, IN_TURNS), seconds(port, body, REPEATS)
+        ratios.append(its / ours)
+        print(f"in turns        {ours:7.4f}  Skenario {its:7.4f}   {its / ours:18.1f}")
+    print(f"  median round                              {median(ratios):18.1f}")
+
+
+def main(folder: Path, skenario: int | None) -> None:
     command = [sys.executable, "-m", "kubescene", "serve", "--port", "0", "--no-controllers"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -87,8 +112,10 @@ def main(folder: Path) -> None:
             show(name, costs[rounds // 2], wall, cpu)
             if rounds > 1:
                 show("  best round", costs[0], wall, cpu)
+            if rounds > 1 and skenario is not None:
+                in_turns(port, skenario, body)
         server.terminate()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)
