@@ -5,6 +5,7 @@ Node state is columnar, plugins answer for many nodes at once, and one call of
 is the plugin author's manual; what a plugin needs can be imported from here.
 """
 
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.config import (
     Backoff,
     EnabledPlugin,
@@ -74,7 +75,8 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.registry import ClassFactory, PluginRegistry, default_registry
 from kubescene.scheduler.scheduler import Scheduler, kube_scheduler
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status

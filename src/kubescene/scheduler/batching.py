@@ -13,10 +13,12 @@ constraints.
 from collections.abc import Sequence
 
 from kubescene.clock import MILLISECOND, Clock
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.interfaces import Rows, Scores, SigningPlugin
-from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.points import implements
 from kubescene.scheduler.runtime import Framework
 from kubescene.scheduler.signing import encoded

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.config import ExtensionPoint
-from kubescene.scheduler.pods import Memo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
 
 if TYPE_CHECKING:
     from kubescene.scheduler.runtime import Extension, Framework, PreFilterExtension

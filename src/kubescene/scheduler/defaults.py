@@ -11,7 +11,7 @@ from functools import cache
 
 from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.feature_gates import DEFAULT_GATES, GANG_SCHEDULING, FeatureGates
-from kubescene.scheduler.pods import DEFAULT_SCHEDULER
+from kubescene.scheduler.pod_kinds import DEFAULT_SCHEDULER
 from kubescene.scheduler.points import points_of
 
 DEFAULT_PLUGINS = (

@@ -19,7 +19,9 @@ from msgspec import Struct
 
 from kubescene.api.records import Record
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo
+from kubescene.scheduler.compiling import Memo
+from kubescene.scheduler.pod_kinds import PodClass
+from kubescene.scheduler.pods import PodInfo
 
 MAX_EXTENDER_SCORE = 10
 EXTENDER = "Extender"

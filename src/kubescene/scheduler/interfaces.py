@@ -77,7 +77,8 @@ from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.requeueing import (
     Action,
     ClusterEvent,

@@ -19,7 +19,7 @@ from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Codes, Rows
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Column, NodeTable
-from kubescene.scheduler.pods import PodClass
+from kubescene.scheduler.pod_kinds import PodClass
 from kubescene.scheduler.row_results import Window
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kubescene.scheduler.class_scores import ScoreSplit
 from kubescene.scheduler.interfaces import Codes
 from kubescene.scheduler.paired_amounts import Floats, Pairs
-from kubescene.scheduler.pods import PodClass
+from kubescene.scheduler.pod_kinds import PodClass
 from kubescene.scheduler.verdicts import FilterSplit, placed
 
 

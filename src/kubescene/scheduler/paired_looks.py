@@ -12,7 +12,8 @@ from kubescene.scheduler.fresh_looks import FreshLook, Visits
 from kubescene.scheduler.paired_amounts import PairedAmounts
 from kubescene.scheduler.paired_judging import can_be_paired
 from kubescene.scheduler.paired_rows import PairedRows
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.pod_kinds import PodClass
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.routine_rows import Course
 from kubescene.scheduler.row_results import FEW_OUTDATED
 from kubescene.scheduler.spec_verdicts import SharedVerdicts, SpecVerdicts

@@ -17,7 +17,8 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.paired_amounts import PairedAmounts, Pairs
 from kubescene.scheduler.paired_judging import judged, rated
 from kubescene.scheduler.picking import pick_ranked, ranked
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.pod_kinds import PodClass
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.routine_rows import Course
 from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.search import Found

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record
-from kubescene.scheduler.pods import DEFAULT_SCHEDULER, group_of
+from kubescene.scheduler.pod_kinds import DEFAULT_SCHEDULER, group_of
 from kubescene.types import ReadOnlyObject
 
 _ENDED = frozenset({"Succeeded", "Failed"})

@@ -11,10 +11,12 @@ That holds where all plugins that are asked about the pod say what their answers
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.interfaces import Reads
 from kubescene.scheduler.nominations import Nominations
-from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.runtime import Framework
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from kubescene.scheduler.interfaces import Rows
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.paired_looks import Look, PairedLooks
 from kubescene.scheduler.picking import pick, pick_small
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.pod_kinds import PodClass
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.routine_rows import Course, Routine
 from kubescene.scheduler.scoring import Scored, ScoringError
 from kubescene.scheduler.search import Found, nodes_to_find, search

@@ -24,7 +24,8 @@ from kubescene.scheduler.guarding import failed
 from kubescene.scheduler.interfaces import Rows, Scores
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import highest
-from kubescene.scheduler.pods import PodClass, PodInfo
+from kubescene.scheduler.pod_kinds import PodClass
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.runtime import ScoreExtension
 from kubescene.timeline.score_columns import ScoreColumn

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from kubescene.scheduler.pods import PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
 from kubescene.types import ReadOnlyObject
 
 Part: TypeAlias = Mapping[str, Any]

@@ -23,7 +23,8 @@ from kubescene.scheduler.interfaces import Codes, Reads, Rows, SeesPods
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.normalizing import highest
-from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import RowResults, Window
 from kubescene.scheduler.runtime import FilterExtension, PreFilterExtension
 from kubescene.scheduler.status import SUCCESS, Status

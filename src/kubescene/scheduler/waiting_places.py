@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from kubescene.api.changes import Change
 from kubescene.api.records import Record
 from kubescene.scheduler.interfaces import ClusterEvent
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 
 
 class Place(Enum):

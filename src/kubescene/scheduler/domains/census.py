@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeAlias
 
+from kubescene.scheduler.compiling import CLASSES_KEPT
 from kubescene.scheduler.deltas import Delta, DeltaKind
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm, pod_affinity
 from kubescene.scheduler.domains.groups import (
@@ -26,7 +27,8 @@ from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import ALL_NODES, CountedNodes, DomainTally
 from kubescene.scheduler.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import CLASSES_KEPT, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 CELLS_KEPT = 8_000_000

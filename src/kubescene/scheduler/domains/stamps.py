@@ -2,7 +2,8 @@
 
 from collections.abc import Hashable
 
-from kubescene.scheduler.pods import Memo, PodSignature
+from kubescene.scheduler.compiling import Memo
+from kubescene.scheduler.pod_kinds import PodSignature
 
 
 class Stamps:

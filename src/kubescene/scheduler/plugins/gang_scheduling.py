@@ -24,7 +24,8 @@ from kubescene.scheduler.interfaces import (
     Plugin,
     PreEnqueuePlugin,
 )
-from kubescene.scheduler.pods import PodInfo, PodSignature, group_of
+from kubescene.scheduler.pod_kinds import PodSignature, group_of
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.status import SUCCESS, Code, Status
 
 LONGEST_WAIT = 5 * MINUTE

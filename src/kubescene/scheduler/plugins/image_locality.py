@@ -24,7 +24,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import Moves, NodeTable, moved
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import RowResults
 from kubescene.scheduler.signing import Part
 

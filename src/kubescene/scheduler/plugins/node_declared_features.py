@@ -26,7 +26,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.types import ReadOnlyObject

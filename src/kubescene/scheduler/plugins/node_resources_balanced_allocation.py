@@ -39,7 +39,8 @@ from kubescene.scheduler.paired_amounts import (
     balances,
     requested_by,
 )
-from kubescene.scheduler.pods import PodClass, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 

@@ -24,6 +24,7 @@ from kubescene.api.resource_requests import (
     pod_requests,
 )
 from kubescene.scheduler import signing
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, WatchedClasses
 from kubescene.scheduler.interfaces import (
@@ -64,7 +65,8 @@ from kubescene.scheduler.plugins.scoring_strategies import (
     ScoringStrategy,
     make_strategy,
 )
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Code, Status
 from kubescene.types import ReadOnlyObject

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kubescene.api.changes import Change
 from kubescene.api.selectors import find_untolerated, tolerates
 from kubescene.scheduler import signing
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.interfaces import (
     Action,
@@ -39,7 +40,8 @@ from kubescene.scheduler.interfaces import (
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pods import Memo, PodClass, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SUCCESS, Status
 from kubescene.types import ReadOnlyObject

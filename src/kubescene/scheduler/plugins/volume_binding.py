@@ -45,7 +45,8 @@ from kubescene.scheduler.interfaces import (
 )
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
 from kubescene.scheduler.volumes.binding import Assumed, VolumeBinder

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 

@@ -25,7 +25,8 @@ from kubescene.scheduler import (
 )
 from kubescene.scheduler.adding import plugin_name, with_plugin
 from kubescene.scheduler.plugins import BUILT_IN
-from kubescene.scheduler.pods import DEFAULT_SCHEDULER, PodClasses
+from kubescene.scheduler.pod_kinds import DEFAULT_SCHEDULER
+from kubescene.scheduler.pods import PodClasses
 from kubescene.testing.builders import merged
 from kubescene.types import JsonObject
 

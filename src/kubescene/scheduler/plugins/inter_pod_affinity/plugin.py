@@ -10,6 +10,7 @@ from typing import Any
 
 from kubescene.api.kinds import NAMESPACE
 from kubescene.scheduler import signing
+from kubescene.scheduler.compiling import Memo
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.domains.affinity_terms import (
     NO_LABELS,
@@ -54,7 +55,8 @@ from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     weight_of,
 )
 from kubescene.scheduler.plugins.inter_pod_affinity.scoring import PreferredTerms
-from kubescene.scheduler.pods import Memo, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 

@@ -13,8 +13,10 @@ from kubescene.api.selectors import (
     from_label_selector,
     from_labels,
 )
+from kubescene.scheduler.compiling import CLASSES_KEPT, Memo
 from kubescene.scheduler.interfaces import Handle, Lister
-from kubescene.scheduler.pods import CLASSES_KEPT, Memo, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 SERVICE = GroupVersionKind("", "v1", "Service")

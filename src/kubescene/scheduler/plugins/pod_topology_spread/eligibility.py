@@ -9,7 +9,7 @@ from kubescene.api.selectors import find_untolerated
 from kubescene.scheduler.node_info import NodeInfo
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.plugins.node_affinity import compile_affinity
-from kubescene.scheduler.pods import PodClass
+from kubescene.scheduler.pod_kinds import PodClass
 from kubescene.scheduler.selection import select, select_label
 
 

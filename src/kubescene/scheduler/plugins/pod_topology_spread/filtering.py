@@ -17,7 +17,8 @@ from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.plugins.node_affinity import compile_affinity
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import Constraint, SpreadPods
 from kubescene.scheduler.plugins.pod_topology_spread.eligibility import Eligibility
-from kubescene.scheduler.pods import PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 
 MISSING_LABEL, SKEWED = 1, 2
 _FEW_DOMAINS = 128

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubescene.api.selectors import SelectorError
 from kubescene.scheduler import signing
+from kubescene.scheduler.compiling import CLASSES_KEPT
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.stamps import Stamps
@@ -49,7 +50,8 @@ from kubescene.scheduler.plugins.pod_topology_spread.filtering import (
 )
 from kubescene.scheduler.plugins.pod_topology_spread.hints import SpreadHints
 from kubescene.scheduler.plugins.pod_topology_spread.scoring import SoftConstraints, SpreadScores
-from kubescene.scheduler.pods import CLASSES_KEPT, PodInfo, PodSignature
+from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.signing import Part
 from kubescene.scheduler.status import SKIP, SUCCESS, Status
 from kubescene.types import ReadOnlyObject
