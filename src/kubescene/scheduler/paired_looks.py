@@ -1,8 +1,8 @@
 """Who gets which look at the nodes, of the pods that ask for cpu and memory alone.
 
-A class that has seen as many nodes as there are, with little else happening between its pods, has
-its results kept (`paired_rows`); the pods of any other one get a fresh look (`fresh_looks`). Little
-is so much that more classes than results can be kept of never push each other out.
+A class that has seen a fourth of the nodes, with little else happening between its pods, has its
+results kept (`paired_rows`); the pods of any other one get a fresh look (`fresh_looks`). Little is
+so much that more classes than results can be kept of never push each other out.
 """
 
 from collections import OrderedDict
