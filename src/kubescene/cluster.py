@@ -62,8 +62,8 @@ from kubescene.registry.bootstrap import LASTING, SCENARIOS, bootstrap, survives
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
-from kubescene.scheduler.sources import SchedulerSource
-from kubescene.scheduler.sources import scheduler_options as scheduler_from
+from kubescene.scheduler.configuration.sources import SchedulerSource
+from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain

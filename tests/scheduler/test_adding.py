@@ -26,7 +26,7 @@ from kubescene.scheduler import (
     ScorePlugin,
     Status,
 )
-from kubescene.scheduler.adding import import_plugin, with_plugin
+from kubescene.scheduler.configuration.added_plugins import import_plugin, with_plugin
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline.explanations import Explain
 

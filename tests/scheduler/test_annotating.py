@@ -25,9 +25,9 @@ from kubescene.scheduler import (
     SchedulerOptions,
     Status,
 )
-from kubescene.scheduler.adding import with_plugin
-from kubescene.scheduler.annotating import extended
-from kubescene.scheduler.annotation_texts import CUT, HISTORY, PREFIX, annotations, size_of
+from kubescene.scheduler.configuration.added_plugins import with_plugin
+from kubescene.scheduler.telling.annotation_texts import CUT, HISTORY, PREFIX, annotations, size_of
+from kubescene.scheduler.telling.annotations import extended
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.consultations import ExtenderRecord
 

@@ -5,8 +5,8 @@ import pytest
 
 from kubescene.clock import MILLISECOND
 from kubescene.scheduler import Profile, default_profile
-from kubescene.scheduler.batching import Ranking
-from kubescene.scheduler.picking import pick
+from kubescene.scheduler.cycle.batching import Ranking
+from kubescene.scheduler.cycle.best_node import pick
 from kubescene.testing.builders import PodBuilder, make_pod
 from scheduler.staging import Stage
 

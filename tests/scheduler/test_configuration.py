@@ -26,8 +26,8 @@ from kubescene.scheduler import (
     Status,
     default_profile,
 )
-from kubescene.scheduler.adding import with_plugin
 from kubescene.scheduler.configuration import describe, load_configuration, read_configuration
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.types import JsonObject
 
 V1 = "kubescheduler.config.k8s.io/v1"

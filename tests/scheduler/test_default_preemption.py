@@ -9,7 +9,7 @@ from kubescene.api.kinds import POD
 from kubescene.client.interfaces import ObjectRef
 from kubescene.errors import ForbiddenError
 from kubescene.scheduler import SchedulerOptions, default_profile
-from kubescene.scheduler.config import Profile
+from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.plugins.default_preemption import DefaultPreemption
 from kubescene.scheduler.preemption.choosing import Criterion, choose, cost_of
 from kubescene.scheduler.preemption.importance import by_importance

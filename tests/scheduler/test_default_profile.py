@@ -3,8 +3,8 @@
 import pytest
 
 from kubescene.scheduler import ExtensionPoint, FeatureGates, default_profile
+from kubescene.scheduler.framework.points import implements
 from kubescene.scheduler.plugins import BUILT_IN
-from kubescene.scheduler.points import implements
 
 PLUGINS = {
     "P-1": (ExtensionPoint.PRE_ENQUEUE, "SchedulingGates DynamicResources DefaultPreemption"),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.scheduler import Delta, DeltaKind, NodeTable, PodInfo
-from kubescene.scheduler.deltas import DeltaLog, DeltaReader
-from kubescene.scheduler.pods import PodClasses
+from kubescene.scheduler.state.deltas import DeltaLog, DeltaReader
+from kubescene.scheduler.state.pods import PodClasses
 from kubescene.testing.builders import make_node, make_pod
 
 NODES = GroupResource("", "nodes")

@@ -10,9 +10,9 @@ from kubescene.actors import Actor, Role
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.scheduler import Scheduler, SchedulerOptions, kube_scheduler
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.status import SUCCESS
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import JsonObject
 from scheduler.test_dynamic_resources import DRIVER, SLICE, Devices, claim, pod, resource
 

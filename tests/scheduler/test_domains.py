@@ -16,7 +16,7 @@ from kubescene.scheduler import (
     Rows,
     Status,
 )
-from kubescene.scheduler.node_columns import ABSENT
+from kubescene.scheduler.state.node_columns import ABSENT
 from kubescene.testing.builders import make_node, make_pod
 from scheduler.staging import NODE, Stage
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kubescene.scheduler import Extender, ExtenderAnswer, ExtenderCall, ExtenderVerb
-from kubescene.scheduler.extender_wire import read_answer
-from kubescene.scheduler.extenders import ExtenderAddress
+from kubescene.scheduler.extenders.extenders import ExtenderAddress
+from kubescene.scheduler.extenders.wire import read_answer
 
 
 def answer(verb: ExtenderVerb, body: str, *, cached: bool = True) -> ExtenderAnswer:

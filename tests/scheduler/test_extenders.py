@@ -25,8 +25,8 @@ from kubescene.scheduler import (
     PostFilterResult,
     Status,
 )
-from kubescene.scheduler.informers import NODE, POD
-from kubescene.scheduler.pods import PodClasses
+from kubescene.scheduler.framework.informers import NODE, POD
+from kubescene.scheduler.state.pods import PodClasses
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
 

@@ -6,7 +6,7 @@ import pytest
 
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler import ExtensionPoint, FeatureGates, SchedulerOptions, default_profile
-from kubescene.scheduler.feature_gates import DEFAULTS
+from kubescene.scheduler.framework.feature_gates import DEFAULTS
 
 GANGS = {"GenericWorkload": True, "GangScheduling": True}
 

@@ -9,18 +9,18 @@ import pytest
 from kubescene.api.records import make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
-from kubescene.scheduler import paired_looks
-from kubescene.scheduler.class_scores import ScoreSplit
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.fresh_looks import FreshLook
-from kubescene.scheduler.paired_amounts import LARGEST, PairedAmounts, Pairs
-from kubescene.scheduler.paired_looks import MOST_CHANGES
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.search import StartIndex
+from kubescene.scheduler.fast import cpu_memory_decisions as paired_looks
+from kubescene.scheduler.fast.class_scores import ScoreSplit
+from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, PairedAmounts, Pairs
+from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
+from kubescene.scheduler.fast.fresh_evaluations import FreshLook
+from kubescene.scheduler.fast.summed_scores import CommonColumns
+from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.search import StartIndex
-from kubescene.scheduler.summed_scores import CommonColumns
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from scheduler.staging import NODE, Stage

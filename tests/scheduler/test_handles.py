@@ -31,13 +31,13 @@ from kubescene.scheduler import (
     SchedulerOptions,
     Status,
 )
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import Reads, Scores
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClasses
-from kubescene.scheduler.points import implements, points_of
-from kubescene.scheduler.status import SKIP
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import Reads, Scores
+from kubescene.scheduler.framework.points import implements, points_of
+from kubescene.scheduler.framework.status import SKIP
+from kubescene.scheduler.queue.waiting_places import Place
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodClasses
 from kubescene.store import Store
 from kubescene.testing.builders import make_pod
 from kubescene.timeline.explanations import Explain

@@ -13,9 +13,9 @@ import pytest
 from kubescene.cluster import Cluster
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.background_extenders import BackgroundCaller, at_once, in_background
 from kubescene.scheduler.configuration import read_configuration
-from kubescene.scheduler.http_extenders import HttpExtenderCaller
+from kubescene.scheduler.extenders.background import BackgroundCaller, at_once, in_background
+from kubescene.scheduler.extenders.http import HttpExtenderCaller
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.types import JsonObject
 from scheduler.extender_process import FakeExtender, fake_extender

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubescene.clock import Streams
-from kubescene.scheduler.cycle_state import CycleState
+from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.plugins.image_locality import ImageLocality, normalized
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.types import JsonObject

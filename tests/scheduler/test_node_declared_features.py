@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Hint
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import Hint
 from kubescene.scheduler.plugins.node_declared_features import (
     NodeDeclaredFeatures,
     needed_features,

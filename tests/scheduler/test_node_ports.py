@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.host_ports import ANY_ADDRESS, HostPort, PortNumber, host_ports
-from kubescene.scheduler.interfaces import Hint
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import Hint
 from kubescene.scheduler.plugins.node_ports import NodePorts
+from kubescene.scheduler.state.host_ports import ANY_ADDRESS, HostPort, PortNumber, host_ports
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, merged
 from kubescene.types import JsonObject
 from scheduler.staging import Stage

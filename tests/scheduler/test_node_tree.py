@@ -1,4 +1,4 @@
-from kubescene.scheduler.node_tree import NodeTree, zone_key
+from kubescene.scheduler.state.node_tree import NodeTree, zone_key
 
 ZONE = "topology.kubernetes.io/zone"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"

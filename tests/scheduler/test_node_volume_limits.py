@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from kubescene.clock import Streams
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import EventResource, Hint
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import EventResource, Hint
+from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.plugins.node_volume_limits import NodeVolumeLimits
-from kubescene.scheduler.status import Code
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.types import JsonObject
 from scheduler.shelves import Shelf, hint_of

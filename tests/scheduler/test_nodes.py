@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClasses, PodInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 NODES = GroupResource("", "nodes")

@@ -13,8 +13,8 @@ from kubescene.scheduler import (
     PodInfo,
     Status,
 )
-from kubescene.scheduler.cluster_events import is_note
-from kubescene.scheduler.watching import NOTES_AT_ONCE
+from kubescene.scheduler.queue.cluster_events import is_note
+from kubescene.scheduler.watcher import NOTES_AT_ONCE
 from kubescene.testing.builders import make_pod
 from scheduler.staging import POD, Stage
 

@@ -8,8 +8,7 @@ import pytest
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.clock import Stream
 from kubescene.scheduler import CycleState
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.paired_amounts import (
+from kubescene.scheduler.fast.cpu_memory_columns import (
     LARGEST,
     PairedAmounts,
     Pairs,
@@ -21,7 +20,8 @@ from kubescene.scheduler.plugins.node_resources_balanced_allocation import (
 )
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.plugins.scoring_strategies import MostAllocated
-from kubescene.scheduler.row_results import Window
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.row_results import Window
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.types import JsonObject
 from scheduler.tables import Table

@@ -8,7 +8,7 @@ import pytest
 
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
-from kubescene.scheduler.cluster_events import POD_UPDATED, is_plain_update, pod_events
+from kubescene.scheduler.queue.cluster_events import POD_UPDATED, is_plain_update, pod_events
 from kubescene.store import Store
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject

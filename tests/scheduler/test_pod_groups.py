@@ -24,10 +24,10 @@ from kubescene.scheduler import (
     Status,
     default_profile,
 )
-from kubescene.scheduler.extenders import PendingCall
-from kubescene.scheduler.guarding import PluginErrors
+from kubescene.scheduler.extenders.extenders import PendingCall
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.plugins.gang_scheduling import GangScheduling
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.queue.waiting_places import Place
 from kubescene.testing.builders import make_pod, make_priority_class
 from kubescene.types import JsonObject
 from scheduler.staging import POD, Stage, with_plugins

@@ -7,9 +7,9 @@ import pytest
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Action, ClusterEvent, EventResource
-from kubescene.scheduler.status import Code
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import Action, ClusterEvent, EventResource
+from kubescene.scheduler.framework.status import Code
 from kubescene.store import Store
 from kubescene.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod, merged
 from kubescene.types import JsonObject

@@ -5,8 +5,8 @@ import pytest
 from kubescene.api.changes import Change, ChangeType
 from kubescene.api.parts import PodSections
 from kubescene.api.scheme import GroupResource
-from kubescene.scheduler.pod_kinds import NO_NAME
-from kubescene.scheduler.pods import PodClasses, PodInfo
+from kubescene.scheduler.state.pod_kinds import NO_NAME
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.store import Store
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject

@@ -11,18 +11,18 @@ from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import EnabledPlugin, ExtensionPoint, default_profile, default_registry
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.handles import SchedulerHandle
-from kubescene.scheduler.informers import Informer
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.nominations import Nominations
-from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.runtime import Framework
-from kubescene.scheduler.search import StartIndex
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.search import StartIndex
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.informers import Informer
+from kubescene.scheduler.framework.runtime import Framework
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.scheduler_handle import SchedulerHandle
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.nominations import Nominations
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject

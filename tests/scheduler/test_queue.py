@@ -6,19 +6,19 @@ from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import SECOND, Stream, VirtualClock, parse_time
-from kubescene.scheduler.cluster_events import NODE_ADDED, POD_DELETED, Hints, matches
-from kubescene.scheduler.config import Backoff
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     EventRegistration,
     EventResource,
     Hint,
 )
-from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.queue import SchedulingQueue
-from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.framework.profile import Backoff
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.queue.cluster_events import NODE_ADDED, POD_DELETED, Hints, matches
+from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
+from kubescene.scheduler.queue.waiting_places import Place
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.store import Store
 from kubescene.testing.builders import make_node, make_pod
 

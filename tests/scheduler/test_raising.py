@@ -19,9 +19,9 @@ from kubescene.scheduler import (
     PodInfo,
     Status,
 )
-from kubescene.scheduler.guarding import PluginErrors
-from kubescene.scheduler.status import SUCCESS
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
+from kubescene.scheduler.framework.status import SUCCESS
+from kubescene.scheduler.queue.waiting_places import Place
 from kubescene.testing.builders import make_pod
 from kubescene.timeline.attempts import SchedulingAttempt
 from scheduler.staging import Stage

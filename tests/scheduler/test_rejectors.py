@@ -2,7 +2,7 @@
 
 from kubescene.client.interfaces import ObjectRef
 from kubescene.scheduler import CycleState, Handle, NodeTable, PodInfo, Status
-from kubescene.scheduler.status import SUCCESS
+from kubescene.scheduler.framework.status import SUCCESS
 from kubescene.testing.builders import make_node, make_pod, make_priority_class
 from kubescene.types import JsonObject
 from scheduler.staging import POD, Stage

@@ -1,7 +1,7 @@
 """Pods that fail alike fail at once, and only as long as nothing has changed."""
 
 from kubescene.scheduler import CycleState, EventRegistration, Handle, NodeInfo, PodInfo, Status
-from kubescene.scheduler.repeating import FAILURES_KEPT
+from kubescene.scheduler.fast.repeating import FAILURES_KEPT
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class
 from scheduler.staging import Stage
 

@@ -18,11 +18,11 @@ from kubescene.scheduler import (
     ScorePlugin,
     Status,
 )
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.paired_rows import PairedRows
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.search import StartIndex
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.search import StartIndex
+from kubescene.scheduler.fast.cpu_memory_rows import PairedRows
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject

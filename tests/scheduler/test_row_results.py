@@ -6,9 +6,9 @@ import pytest
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Stream
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.row_results import FEW_OUTDATED, RowResults, Window
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
+from kubescene.scheduler.state.row_results import FEW_OUTDATED, RowResults, Window
 from kubescene.testing.builders import make_node, make_pod
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")

@@ -19,9 +19,9 @@ from kubescene.scheduler import (
     SchedulerOptions,
     Status,
 )
-from kubescene.scheduler.config import Profile
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.extenders import MAX_EXTENDER_SCORE
+from kubescene.scheduler.extenders.extenders import MAX_EXTENDER_SCORE
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.plugins.node_name import NodeName
 from kubescene.scheduler.preemption.budgets import Budgets
 from kubescene.scheduler.preemption.victims import find_victims

@@ -20,10 +20,9 @@ from kubescene.scheduler import (
     default_registry,
     kube_scheduler,
 )
-from kubescene.scheduler.adapters import AdaptedFilter
-from kubescene.scheduler.config import EnabledPlugin
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.adapters import AdaptedFilter
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Codes,
     EventRegistration,
     FilterDiagnosis,
@@ -34,11 +33,12 @@ from kubescene.scheduler.interfaces import (
     Rows,
     Scores,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Code, Status
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.framework.profile import EnabledPlugin
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
+from kubescene.scheduler.queue.waiting_places import Place
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline import Instrument
 from kubescene.timeline.attempts import SchedulingAttempt

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.scheduler.picking import SMALL, pick, pick_small
+from kubescene.scheduler.cycle.best_node import SMALL, pick, pick_small
 
 
 def heap_winner(totals: list[int]) -> int:

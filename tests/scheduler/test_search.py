@@ -1,6 +1,6 @@
 import pytest
 
-from kubescene.scheduler.search import nodes_to_find
+from kubescene.scheduler.cycle.search import nodes_to_find
 
 
 @pytest.mark.parametrize(

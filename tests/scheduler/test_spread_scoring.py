@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from kubescene.scheduler.node_columns import LabelColumn
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import HOSTNAME
 from kubescene.scheduler.plugins.pod_topology_spread.scoring import _Part, _rounded
+from kubescene.scheduler.state.node_columns import LabelColumn
 
 ZONE = "topology.kubernetes.io/zone"
 ROWS = np.arange(300, dtype=np.intp)[::-1]

@@ -8,11 +8,11 @@ import pytest
 from kubescene.api.node_selectors import node_selector
 from kubescene.api.volume_matching import name_of, read_shape
 from kubescene.clock import MINUTE, SECOND, Streams
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Hint
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import EventResource, Hint
+from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.plugins.volume_binding import VolumeBinding
-from kubescene.scheduler.status import Code
 from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.reach import Reach

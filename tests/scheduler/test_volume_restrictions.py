@@ -2,10 +2,10 @@
 
 import pytest
 
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import EventResource, Hint
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import EventResource, Hint
+from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.plugins.volume_restrictions import VolumeRestrictions
-from kubescene.scheduler.status import Code
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.types import JsonObject
 from scheduler.shelves import Shelf, hint_of

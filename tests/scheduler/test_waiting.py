@@ -18,10 +18,10 @@ from kubescene.scheduler import (
     PodInfo,
     Status,
 )
-from kubescene.scheduler.durations import go_duration
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.status import SUCCESS
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.framework.durations import go_duration
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.status import SUCCESS
+from kubescene.scheduler.queue.waiting_places import Place
 from kubescene.testing.builders import make_pod
 from scheduler.staging import Stage
 

@@ -22,8 +22,8 @@ from kubescene.scheduler import (
     SchedulerOptions,
     Status,
 )
-from kubescene.scheduler.adding import with_plugin
-from kubescene.scheduler.notices import shortened
+from kubescene.scheduler.configuration.added_plugins import with_plugin
+from kubescene.scheduler.telling.notices import shortened
 from kubescene.testing import make_node, make_pod, make_priority_class
 from kubescene.types import JsonObject
 from scheduler.staging import NODE, Stage

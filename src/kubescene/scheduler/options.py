@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.config import Backoff, Profile
-from kubescene.scheduler.defaults import default_profile, gated_profile
-from kubescene.scheduler.extenders import Extender, ExtenderCaller
-from kubescene.scheduler.feature_gates import DEFAULT_GATES, FeatureGates
-from kubescene.scheduler.guarding import PluginErrors
-from kubescene.scheduler.interfaces import PluginFactory
-from kubescene.scheduler.registry import PluginRegistry, default_registry
+from kubescene.scheduler.extenders.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.framework.defaults import default_profile, gated_profile
+from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
+from kubescene.scheduler.framework.interfaces import PluginFactory
+from kubescene.scheduler.framework.plugin_registry import PluginRegistry, default_registry
+from kubescene.scheduler.framework.profile import Backoff, Profile
 from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 

@@ -7,8 +7,8 @@ import numpy as np
 import orjson
 
 from kubescene.scheduler import Hint, NodeTable, PodInfo, Reads, Status
-from kubescene.scheduler.points import implements
-from kubescene.scheduler.supposing import SupposedNodes
+from kubescene.scheduler.cycle.suppositions import SupposedNodes
+from kubescene.scheduler.framework.points import implements
 from kubescene.testing.plugins.asking import Answers, Asking, WrongAnswerError, call, verdict
 from kubescene.testing.plugins.worlds import Subject, World
 

@@ -23,10 +23,10 @@ from kubescene.scheduler import (
     Scheduler,
     SchedulerOptions,
 )
-from kubescene.scheduler.adding import plugin_name, with_plugin
+from kubescene.scheduler.configuration.added_plugins import plugin_name, with_plugin
 from kubescene.scheduler.plugins import BUILT_IN
-from kubescene.scheduler.pod_kinds import DEFAULT_SCHEDULER
-from kubescene.scheduler.pods import PodClasses
+from kubescene.scheduler.state.pod_kinds import DEFAULT_SCHEDULER
+from kubescene.scheduler.state.pods import PodClasses
 from kubescene.testing.builders import merged
 from kubescene.types import JsonObject
 
