@@ -41,7 +41,7 @@ class SchedulerOptions:
     feature_gates: FeatureGates = DEFAULT_GATES
     plugin_errors: PluginErrors = PluginErrors.FAIL
     annotations: bool = False
-    """Whether pods are annotated with the results of every attempt (see `annotating`)."""
+    """Whether pods are annotated with the results of every attempt (see `annotations`)."""
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 

@@ -3,11 +3,11 @@
 `Scheduler.run_once` is one pop from the queue and all that follows from it without waiting: a
 cycle decides (`routine`, `cycle`), the pod is assumed on its node (`placing`), reserved, permitted
 and bound (`binding`); or the failed attempt is written into its ``PodScheduled`` condition and the
-pod goes back into the queue (`attempt_ends`). A binding that has to wait is parked and goes on in a
+pod goes back into the queue (`attempt_ends`). A binding that has to wait is put by and goes on in a
 loop of its own when the wait is over; until then the pod is *assumed*, that is, counted on its node
 already. A cycle that waits for an extender keeps its turn: no other pod is decided about meanwhile.
 
-What the scheduler knows comes through its watches alone (`watching`). A pod that it bound is
+What the scheduler knows comes through its watches alone (`watcher`). A pod that it bound is
 confirmed by the watch; until then, too, it is assumed.
 """
 
@@ -21,7 +21,7 @@ from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.errors import ConfigurationError, PluginError
 from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.binding.evictions import Evictions
-from kubescene.scheduler.binding.waiting_bindings import Parked
+from kubescene.scheduler.binding.waiting_bindings import WaitingBindings
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.deciding import Deciding
@@ -87,7 +87,7 @@ class Scheduler(GroupAttempts):
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
-        self._bindings = Parked()
+        self._bindings = WaitingBindings()
         self._asking: list[Binding] = []
         self._deciding: tuple[QueuedPod, Deciding | GroupTrial] | None = None
         self._timer: Scheduled | None = None

@@ -11,7 +11,7 @@ from kubescene.api.changes import DELETED, Change
 from kubescene.api.records import Record, make_record
 from kubescene.clock import Clock
 from kubescene.scheduler.binding.binding import Binding
-from kubescene.scheduler.binding.waiting_bindings import Parked
+from kubescene.scheduler.binding.waiting_bindings import WaitingBindings
 from kubescene.scheduler.framework.interfaces import ClusterEvent
 from kubescene.scheduler.queue.cluster_events import (
     NODE_ADDED,
@@ -49,7 +49,7 @@ class Watching:
     pod_groups: PodGroups
     queue: SchedulingQueue
     _annotates: bool
-    _bindings: Parked
+    _bindings: WaitingBindings
     _classes: PodClasses
     _clock: Clock
     _cycles: Container[str]

@@ -100,7 +100,7 @@ class Binding:
         self.pod = pod
         self.framework = framework
         # Who was not asked in PreFilter has nothing to reserve either.
-        self._concern = decision.state.concern or framework.concerns.of(pod.signature)
+        self._relevant = decision.state.relevant or framework.relevance.of(pod.signature)
         self._room = room
         self._timers = timers
         self._extenders = extenders
@@ -122,7 +122,7 @@ class Binding:
         """The PreBind plugin that is to be asked again when something happens that it waits for."""
         if self.stage is not PRE_BIND or not self.is_waiting():
             return ""
-        return self._concern.pre_bind[self._position].name
+        return self._relevant.pre_bind[self._position].name
 
     @property
     def held_room(self) -> bool:
@@ -131,7 +131,7 @@ class Binding:
 
     def run(self) -> Status | None:
         """Success, or what went wrong; None while the binding waits."""
-        if self.stage is RESERVE and self._concern.binds_at_once:
+        if self.stage is RESERVE and self._relevant.binds_at_once:
             return self._bind()
         if self._asked is not None:
             return self._take_extender()
@@ -181,7 +181,7 @@ class Binding:
     def undo(self) -> None:
         """Give back what was reserved, in reverse order, whoever raises in between."""
         failed: PluginError | None = None
-        for extension in reversed(self._concern.reserve):
+        for extension in reversed(self._relevant.reserve):
             if extension.undo is not None:
                 try:
                     extension.undo(self.decision.state, self.pod, self.pod.node)
@@ -191,7 +191,7 @@ class Binding:
             raise failed
 
     def post_bind(self) -> None:
-        for extension in self._concern.post_bind:
+        for extension in self._relevant.post_bind:
             extension.call(self.decision.state, self.pod, self.pod.node)
 
     # -- the stages: each goes on to the next ----------------------------------------------
@@ -203,7 +203,7 @@ class Binding:
         return None if self._waiting is not None else self._pre_bind()
 
     def _reserve_all(self) -> Status:
-        for extension in self._concern.reserve:
+        for extension in self._relevant.reserve:
             status: Status = self._call(extension)
             if not status.ok:
                 return self._end(status, extension, "Reserve")
@@ -213,7 +213,7 @@ class Binding:
         """All Permit plugins run; those that ask to wait do so together."""
         waits: dict[str, int | None] = {}
         last = SUCCESS
-        for extension in self._concern.permit:
+        for extension in self._relevant.permit:
             status, wait = self._call(extension)
             if self._annotate is not None:
                 said = "wait" if status.code is Code.WAIT else status.message
@@ -227,7 +227,7 @@ class Binding:
 
     def _pre_bind(self) -> Status | None:
         self.stage = PRE_BIND
-        plugins = self._concern.pre_bind
+        plugins = self._relevant.pre_bind
         while self._position < len(plugins):
             extension = plugins[self._position]
             answer = self._call(extension)

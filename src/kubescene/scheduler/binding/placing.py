@@ -1,7 +1,7 @@
 """What follows from a decision for a node: the pod is assumed there, and its binding begins.
 
-A binding that has to wait is parked, and goes on in a loop of its own when the wait is over; what
-goes wrong in it turns the decision into a failure.
+A binding that has to wait is put by (`waiting_bindings`), and goes on in a loop of its own when the
+wait is over; what goes wrong in it turns the decision into a failure.
 """
 
 from kubescene.client.interfaces import ObjectRef
@@ -65,7 +65,7 @@ class Placing(AttemptEnds):
             binding.undo()
             raise
         if status is None:
-            return self._park(binding)
+            return self._let_wait(binding)
         if self._bindings.all:
             self._bindings.remove(binding.pod.uid)
         if binding.bound_by_extender and self._placed.get(binding.pod.uid) is binding.pod:
@@ -108,7 +108,7 @@ class Placing(AttemptEnds):
         except PluginError as error:
             binding.decision.traceback = self._bear(error)
 
-    def _park(self, binding: Binding) -> bool:
+    def _let_wait(self, binding: Binding) -> bool:
         """A binding waits: others are told which node the pod is about to get."""
         known = binding.pod.uid in self._bindings
         self._bindings.add(binding)

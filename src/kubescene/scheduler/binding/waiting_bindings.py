@@ -11,7 +11,7 @@ from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.framework.interfaces import Awaited, ClusterEvent
 
 
-class Parked:
+class WaitingBindings:
     """Bindings by the uid of their pod."""
 
     def __init__(self) -> None:

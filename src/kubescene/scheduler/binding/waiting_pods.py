@@ -75,7 +75,7 @@ class WaitingRoom:
         self.make_ready(waiting.pod.uid)
 
     def make_ready(self, uid: str) -> None:
-        """A parked binding can go on."""
+        """A binding that waits can go on."""
         self._ready.append(uid)
         self._wake()
 

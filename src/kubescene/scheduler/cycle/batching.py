@@ -16,7 +16,7 @@ from kubescene.clock import MILLISECOND, Clock
 from kubescene.scheduler.framework.interfaces import Rows, Scores, SigningPlugin
 from kubescene.scheduler.framework.points import implements
 from kubescene.scheduler.framework.profile import ExtensionPoint
-from kubescene.scheduler.framework.relevance import Concern
+from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.signing import encoded
 from kubescene.scheduler.state.memo import Memo
@@ -80,24 +80,24 @@ class Signing:
             each for each in plugins if isinstance(each, SigningPlugin) and implements(each, "sign")
         ]
         self.possible = possible and len(self._plugins) == len(plugins)
-        self._concerns = framework.concerns
-        self._known: Memo[PodSignature, tuple[Concern, bytes | None]] = Memo(self._sign)
+        self._relevance = framework.relevance
+        self._known: Memo[PodSignature, tuple[RelevantPlugins, bytes | None]] = Memo(self._sign)
 
-    def of(self, pod: PodInfo, now: Concern | None = None) -> bytes | None:
+    def of(self, pod: PodInfo, now: RelevantPlugins | None = None) -> bytes | None:
         """The signature of a pod; None if it is like no other.
 
         ``now`` are the plugins that matter to it, if the cycle has found out.
         """
         if not self.possible or pod.is_resized:
             return None
-        concern, signed = self._known[pod.signature]
-        if concern is not (now or self._concerns.of(pod.signature)):
+        relevant, signed = self._known[pod.signature]
+        if relevant is not (now or self._relevance.of(pod.signature)):
             self._known.clear()
             signed = self._known[pod.signature][1]
         return signed
 
-    def _sign(self, signature: PodSignature) -> tuple[Concern, bytes | None]:
-        return self._concerns.of(signature), self._encode(signature)
+    def _sign(self, signature: PodSignature) -> tuple[RelevantPlugins, bytes | None]:
+        return self._relevance.of(signature), self._encode(signature)
 
     def _encode(self, signature: PodSignature) -> bytes | None:
         parts: dict[str, object] = {"schedulerName": signature.scheduler_name}
@@ -124,22 +124,22 @@ class Batch:
         self._last_cycle = -1
         self.last_node = ""
 
-    def may_hint(self, pod: PodInfo, cycle: int, concern: Concern | None = None) -> bool:
+    def may_hint(self, pod: PodInfo, cycle: int, relevant: RelevantPlugins | None = None) -> bool:
         """Whether a hint can be given if the node of the last pod does not fit this one.
 
-        ``concern`` are the plugins that matter to it, if the cycle has found out.
+        ``relevant`` are the plugins that matter to it, if the cycle has found out.
         """
         return (
             self._signed is not None
             and cycle == self._last_cycle + 1
-            and self._signed == self._signing.of(pod, concern)
+            and self._signed == self._signing.of(pod, relevant)
             and self._clock.now() <= self._made_at + LONGEST_USE
             and bool(self._nodes_left)
         )
 
-    def signs(self, pod: PodInfo, concern: Concern) -> bool:
+    def signs(self, pod: PodInfo, relevant: RelevantPlugins) -> bool:
         """Whether a cycle about such a pod may take a hint, or leave one."""
-        return self._signing.of(pod, concern) is not None
+        return self._signing.of(pod, relevant) is not None
 
     def leave_nothing(self) -> None:
         """A cycle without a hint for the next one is over."""
@@ -158,14 +158,14 @@ class Batch:
         node: str,
         names: Sequence[str],
         scored: tuple[Rows, Scores] | None,
-        concern: Concern | None = None,
+        relevant: RelevantPlugins | None = None,
     ) -> None:
         """A cycle chose a node; ``scored`` are all that it had the choice of, if several."""
         self._last_cycle, self.last_node = cycle, node
         if hint == node:
             return
         self._signed = self._ranking = self._searched = None
-        if scored is not None and (signed := self._signing.of(pod, concern)) is not None:
+        if scored is not None and (signed := self._signing.of(pod, relevant)) is not None:
             self._signed = signed
             self._searched = (names, *scored)
             self._made_at = self._clock.now()

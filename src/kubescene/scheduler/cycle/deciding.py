@@ -2,7 +2,7 @@
 
 PreFilter may reject the pod or narrow the nodes. The node that a pod was nominated to is tried
 first, alone. Then the search (`search`) filters nodes until it has enough of them. None: the
-PostFilter plugins may make room (`post_filter_steps`). One: it is taken, unscored. Several:
+PostFilter plugins may make room (`post_filter`). One: it is taken, unscored. Several:
 PreScore and Score choose. Extenders have their say in between (`extender_steps`).
 """
 
@@ -83,8 +83,8 @@ class Deciding(PostFilterSteps):
     def _take_hint(self) -> None:
         """If the node of the last pod does not fit this one, the next best node may."""
         batch, nodes = self._cycle.batch, self._cycle.nodes
-        concern = self.decision.state.concern
-        if self._number is None or not batch.may_hint(self._pod, self._number, concern):
+        relevant = self.decision.state.relevant
+        if self._number is None or not batch.may_hint(self._pod, self._number, relevant):
             return
         if (row := nodes.row_of(batch.last_node)) is not None:
             verdict = int(self._filtering.judge(np.array([row], dtype=np.intp))[0])
@@ -200,7 +200,7 @@ class Deciding(PostFilterSteps):
                 node=node,
                 names=names,
                 scored=None if scored is None else (found.feasible, scored.totals),
-                concern=self.decision.state.concern,
+                relevant=self.decision.state.relevant,
             )
         if self._explains():
             chosen = int(found.feasible[best])

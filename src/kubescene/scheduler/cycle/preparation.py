@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Rows
-from kubescene.scheduler.framework.relevance import Concern
+from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.framework.runtime import Framework, PreFilterExtension
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.state.nodes import NodeTable
@@ -35,34 +35,36 @@ class Preparing:
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
         """Run PreFilter, or remember what it said about pods like this one."""
-        concern = state.concern = self._framework.concerns.of(pod.signature)
-        if concern.pre_filtered is not None and not pod.is_resized:
+        relevant = state.relevant = self._framework.relevance.of(pod.signature)
+        if relevant.pre_filtered is not None and not pod.is_resized:
             outcome: PreFilterOutcome
-            outcome, state.skipped_filters = concern.pre_filtered
+            outcome, state.skipped_filters = relevant.pre_filtered
             return outcome
-        state.skipped_filters = concern.skipped_filters
-        outcome = self._pre_filter(state, pod, concern)
-        if concern.pre_filters_by_class and not pod.is_resized:
-            concern.pre_filtered = (outcome, state.skipped_filters)
+        state.skipped_filters = relevant.skipped_filters
+        outcome = self._pre_filter(state, pod, relevant)
+        if relevant.pre_filters_by_class and not pod.is_resized:
+            relevant.pre_filtered = (outcome, state.skipped_filters)
         return outcome
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> str:
         """Run PreScore likewise; returns the text of what went wrong, or nothing."""
-        concern = state.concern or self._framework.concerns.of(pod.signature)
-        state.unrated_scores = concern.unrated
-        if concern.pre_scored is not None and not pod.is_resized:
+        relevant = state.relevant or self._framework.relevance.of(pod.signature)
+        state.unrated_scores = relevant.unrated
+        if relevant.pre_scored is not None and not pod.is_resized:
             fault: str
-            fault, state.skipped_scores = concern.pre_scored
+            fault, state.skipped_scores = relevant.pre_scored
             return fault
-        state.skipped_scores = concern.skipped_scores
-        fault = self._pre_score(state, pod, rows, concern)
-        if concern.pre_scores_by_class and not pod.is_resized:
-            concern.pre_scored = (fault, state.skipped_scores)
+        state.skipped_scores = relevant.skipped_scores
+        fault = self._pre_score(state, pod, rows, relevant)
+        if relevant.pre_scores_by_class and not pod.is_resized:
+            relevant.pre_scored = (fault, state.skipped_scores)
         return fault
 
-    def _pre_filter(self, state: CycleState, pod: PodInfo, concern: Concern) -> PreFilterOutcome:
+    def _pre_filter(
+        self, state: CycleState, pod: PodInfo, relevant: RelevantPlugins
+    ) -> PreFilterOutcome:
         outcome = PreFilterOutcome()
-        for extension in concern.pre_filter:
+        for extension in relevant.pre_filter:
             status, names = extension.call(state, pod, self._nodes)
             if status is SUCCESS and names is None:
                 continue
@@ -78,8 +80,10 @@ class Preparing:
         names = [each.name for each in self._framework.pre_filter]
         return frozenset(names[names.index(last) + 1 :])
 
-    def _pre_score(self, state: CycleState, pod: PodInfo, rows: Rows, concern: Concern) -> str:
-        for extension in concern.pre_score:
+    def _pre_score(
+        self, state: CycleState, pod: PodInfo, rows: Rows, relevant: RelevantPlugins
+    ) -> str:
+        for extension in relevant.pre_score:
             status = extension.call(state, pod, self._nodes, rows)
             if status is SUCCESS:
                 continue

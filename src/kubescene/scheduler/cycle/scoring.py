@@ -5,7 +5,7 @@ enter the total times the plugin's weight. As in `verdicts`, the raw scores of p
 nothing but the node are kept per class of pods and made anew only for nodes that changed; those
 that need no normalisation are kept as one weighted sum.
 
-Which of the rated nodes wins is a matter of `picking`.
+Which of the rated nodes wins is a matter of `best_node`.
 """
 
 from collections import OrderedDict

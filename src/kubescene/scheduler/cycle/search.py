@@ -123,7 +123,7 @@ class NominatedFiltering:
     once; otherwise one by one.
     """
 
-    __slots__ = ("_crowd", "_filtering", "_nodes", "_nominations", "_own_row", "_pod")
+    __slots__ = ("_filtering", "_nodes", "_nominated", "_nominations", "_own_row", "_pod")
 
     def __init__(
         self, filtering: Filtering, nodes: NodeTable, nominations: Nominations, pod: PodInfo
@@ -132,15 +132,15 @@ class NominatedFiltering:
         self._nodes = nodes
         self._nominations = nominations
         self._pod = pod
-        self._crowd = nominations.crowd(pod, nodes)
-        own = "" if self._crowd is None else nominations.node_of(pod)
+        self._nominated = nominations.amounts(pod, nodes)
+        own = "" if self._nominated is None else nominations.node_of(pod)
         self._own_row = nodes.row_of(own) if own else None
 
     def judge(self, rows: Rows, window: Window | None = None) -> Codes:
         verdicts = self._filtering.judge(rows, window)
-        if self._crowd is None:
+        if self._nominated is None:
             return verdicts
-        at = self._crowd.count.take(rows).nonzero()[0]
+        at = self._nominated.count.take(rows).nonzero()[0]
         if self._own_row is not None:
             at = at[rows.take(at) != self._own_row]
             for own in (rows == self._own_row).nonzero()[0].tolist():
@@ -150,8 +150,8 @@ class NominatedFiltering:
         return verdicts
 
     def _judge_crowded(self, at: Rows, rows: Rows, verdicts: Codes) -> None:
-        if self._filtering.by_amounts and self._crowd is not None:
-            nodes = ShiftedNodes(self._nodes, self._crowd.columns)
+        if self._filtering.by_amounts and self._nominated is not None:
+            nodes = ShiftedNodes(self._nodes, self._nominated.columns)
             verdicts[at] = self._filtering.judge_crowded(nodes, rows.take(at), verdicts.take(at))
             return
         for place in at.tolist():

@@ -1,8 +1,8 @@
 """What if pods were gone: asked of many nodes, for preemption.
 
-`Supposition` (see `supposing`) can suppose anything and costs accordingly. Where all Filters of a
-pod see no more of other pods than what these ask for, nodes without some of their pods are a table
-of smaller numbers, judged at once, and a single node is a copy of its `NodeInfo`.
+`Supposition` (see `suppositions`) can suppose anything and costs accordingly. Where all Filters of
+a pod see no more of other pods than what these ask for, nodes without some of their pods are a
+table of smaller numbers, judged at once, and a single node is a copy of its `NodeInfo`.
 """
 
 from collections.abc import Hashable, Mapping
@@ -32,7 +32,7 @@ class TryingOut:
         self._nodes = nodes
         self._nominations = nominations
         self._pod = pod
-        self._crowd = nominations.crowd(pod, nodes)
+        self._nominated = nominations.amounts(pod, nodes)
         self.by_amounts = filtering.by_amounts
         self.by_class = filtering.by_class
         own = nominations.node_of(pod)
@@ -44,12 +44,13 @@ class TryingOut:
 
     @property
     def nomination_versions(self) -> Column | None:
-        return None if self._crowd is None else self._crowd.versions
+        return None if self._nominated is None else self._nominated.versions
 
     def judge(self, rows: Rows, gone: Mapping[str, Column]) -> Codes:
         verdicts = self._filtering.judge_shifted(ShiftedNodes(self._nodes, less=gone), rows)
-        if self._crowd is not None and (at := self._crowd.count.take(rows).nonzero()[0]).size:
-            crowded = ShiftedNodes(self._nodes, self._crowd.columns, gone)
+        nominated = self._nominated
+        if nominated is not None and (at := nominated.count.take(rows).nonzero()[0]).size:
+            crowded = ShiftedNodes(self._nodes, nominated.columns, gone)
             verdicts[at] = self._filtering.judge_crowded(crowded, rows.take(at), verdicts.take(at))
         return verdicts
 
@@ -67,7 +68,7 @@ class TryingOut:
         return SupposedTrial(supposed, self._nodes.names[row])
 
     def _rivals(self, info: NodeInfo) -> list[PodInfo]:
-        if self._crowd is None or not self._crowd.count[info.row]:
+        if self._nominated is None or not self._nominated.count[info.row]:
             return []
         return self._nominations.rivals_on(info.name, self._pod)
 

@@ -1,7 +1,7 @@
 """Cpu and memory of all nodes as floating-point numbers, in a form that serves both at once.
 
 Many nodes are judged and rated for a pod by few operations if one of them serves cpu and memory
-alike. So there is a second picture of the `NodeTable`: a line for cpu and a line for memory of what
+alike. So there are further columns of the `NodeTable`: a line for cpu and a line for memory of what
 nodes offer, of what is requested, and of what is unused. It is brought up to date when somebody
 looks, by the rows that have changed.
 
@@ -36,7 +36,7 @@ FULL = np.float64(MAX_NODE_SCORE)
 
 
 class Pairs(NamedTuple):
-    """Some rows of the picture. The first three have a line for cpu and one for memory.
+    """Some rows of the columns. The first three have a line for cpu and one for memory.
 
     ``unused`` is what scoring counts as free, see `NodeTable.nonzero_cpu`. ``balance`` is that of
     cpu and memory as they are used now, see `balance_of`. ``full`` says which nodes run as many
@@ -82,7 +82,7 @@ def _counted(pod_class: PodClass) -> Floats:
 
 
 class PairedFilter(Protocol):
-    """A Filter plugin that can judge by a picture, if ``judges_pairs`` says so of the class."""
+    """A Filter plugin that can judge by columns, if ``judges_pairs`` says so of the class."""
 
     def judges_pairs(self, pod_class: PodClass) -> bool: ...
 
@@ -96,7 +96,7 @@ class PairedFilter(Protocol):
 
 
 class PairedScore(Protocol):
-    """A Score plugin that can rate by a picture, if ``rates_pairs`` says so of the class."""
+    """A Score plugin that can rate by columns, if ``rates_pairs`` says so of the class."""
 
     def rates_pairs(self, pod_class: PodClass) -> bool: ...
 
@@ -109,15 +109,15 @@ class PairedScore(Protocol):
         ...
 
 
-class PairedAmounts:
-    """The picture of a whole table."""
+class CpuMemoryColumns:
+    """The columns of a whole table."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._position = -1
         self._odd: set[int] = set()
         """Rows of which an amount is too large, or that lack cpu or memory."""
-        self._crowded = 0
+        self._full_rows = 0
         self._draw(0)
 
     def _draw(self, count: int) -> None:
@@ -134,7 +134,7 @@ class PairedAmounts:
     def all(self) -> Pairs:
         """All rows, to be read at once."""
         offered, requested, unused = self._amounts
-        full = self._full if self._crowded else None
+        full = self._full if self._full_rows else None
         return Pairs(offered, requested, unused, self._balance, full)
 
     def of(self, rows: Rows, window: Window | None = None) -> Pairs:
@@ -142,11 +142,11 @@ class PairedAmounts:
         part, full = None if window is None else window.part, None
         if part is None:
             offered, requested, unused = self._amounts.take(rows, axis=2)
-            if self._crowded:
+            if self._full_rows:
                 full = self._full.take(rows)
             return Pairs(offered, requested, unused, self._balance.take(rows), full)
         offered, requested, unused = self._amounts[:, :, part]
-        if self._crowded:
+        if self._full_rows:
             full = self._full[part]
         return Pairs(offered, requested, unused, self._balance[part], full)
 
@@ -178,7 +178,7 @@ class PairedAmounts:
         is_full = requested[PODS] >= allocatable[PODS]
         if is_full != self._full[row]:
             self._full[row] = is_full
-            self._crowded += 1 if is_full else -1
+            self._full_rows += 1 if is_full else -1
 
     def _show_all(self) -> None:
         nodes = self._nodes
@@ -194,12 +194,12 @@ class PairedAmounts:
         shares = self._amounts[1] / self._amounts[0]
         self._balance[:] = balances(np.minimum(shares, ONE, out=shares))
         self._full[:] = nodes.requested(PODS) >= nodes.allocatable(PODS)
-        self._crowded = int(np.count_nonzero(self._full))
+        self._full_rows = int(np.count_nonzero(self._full))
         self._odd = set(odd.nonzero()[0].tolist())
 
 
 def _is_odd(info: NodeInfo) -> bool:
-    """Whether a node lacks cpu or memory, or an amount is too large for a picture."""
+    """Whether a node lacks cpu or memory, or an amount is too large for the columns."""
     offered, used = info.allocatable, info.requested
     cpu, memory = offered.get(CPU, 0), offered.get(MEMORY, 0)
     if not (0 < cpu <= LARGEST and 0 < memory <= LARGEST):

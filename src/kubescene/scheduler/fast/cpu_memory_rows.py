@@ -1,9 +1,9 @@
 """What is kept of a class of pods that ask for cpu and memory: verdicts and scores of all nodes.
 
 A class follows the changes of the table: whatever nodes have changed since its last pod are judged
-and rated anew, few of them one by one, many at a time by the picture that all classes share
-(`paired_amounts`). So everything is up to date whenever a pod is to be placed, and a search comes
-down to reading.
+and rated anew, few of them one by one, many at a time by the columns that all classes share
+(`cpu_memory_columns`). So everything is up to date whenever a pod is to be placed, and a search
+comes down to reading.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from kubescene.scheduler.cycle.best_node import pick_ranked, ranked
 from kubescene.scheduler.cycle.search import Found
 from kubescene.scheduler.cycle.verdicts import FilterChain, SettledFiltering, verdict_of
-from kubescene.scheduler.fast.cpu_memory_columns import PairedAmounts, Pairs
+from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns, Pairs
 from kubescene.scheduler.fast.cpu_memory_verdicts import judged, rated
-from kubescene.scheduler.fast.routine_rows import Course
+from kubescene.scheduler.fast.routine_rows import Plan
 from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.state.node_info import NodeInfo
@@ -31,14 +31,14 @@ SOME = 4
 """If more than one row of so many has changed, all are judged and rated faster."""
 
 
-class PairedRows:
+class CpuMemoryRows:
     """The verdicts and scores of one class. Any pod of the class stands for all of them."""
 
     __slots__ = (
+        "_columns",
         "_filters",
         "_newest_spec",
         "_nodes",
-        "_picture",
         "_plain",
         "_pod",
         "_position",
@@ -53,27 +53,27 @@ class PairedRows:
 
     def __init__(
         self,
-        picture: PairedAmounts,
+        columns: CpuMemoryColumns,
         chain: FilterChain,
-        course: Course,
+        plan: Plan,
         pod: PodInfo,
         spec: SpecVerdicts,
     ) -> None:
-        assert course.filters is not None
-        assert course.scores is not None
-        self._picture = picture
+        assert plan.filters is not None
+        assert plan.scores is not None
+        self._columns = columns
         self._nodes: NodeTable = chain.nodes
         self._pod = pod
         self._spec = spec
-        self._state = course.state()
-        self._filters = course.filters
-        self._scores = course.scores
-        self.filtering = SettledFiltering(chain, self._state, pod, course.filters)
+        self._state = plan.state()
+        self._filters = plan.filters
+        self._scores = plan.scores
+        self.filtering = SettledFiltering(chain, self._state, pod, plan.filters)
         self._fill()
 
     def _fill(self) -> None:
-        """Judge and rate all nodes; the picture and the verdicts on node objects are up to date."""
-        nodes, pairs = self._nodes, self._picture.all()
+        """Judge and rate all nodes; the columns and the verdicts on node objects are up to date."""
+        nodes, pairs = self._nodes, self._columns.all()
         self._position, self._newest_spec = nodes.changes, nodes.newest_spec
         verdicts = self._judged(pairs, self._spec.codes)
         self._verdicts: Codes = (
@@ -96,7 +96,7 @@ class PairedRows:
             return False
         if self._newest_spec != nodes.newest_spec:
             self._spec.sync(nodes, self._state, self._pod)
-            if self._spec.rates or not self._picture.is_exact():
+            if self._spec.rates or not self._columns.is_exact():
                 return False
             self._newest_spec = nodes.newest_spec
         if not self._renewed(changed):
@@ -105,11 +105,11 @@ class PairedRows:
         return True
 
     def _renewed(self, rows: Sequence[int]) -> bool:
-        """Judge and rate these rows anew; False if an amount is too large for the picture."""
+        """Judge and rate these rows anew; False if an amount is too large for the columns."""
         if len(rows) <= FEW_ROWS:
             self._renew_few(rows)
             return True
-        if not self._picture.is_exact():
+        if not self._columns.is_exact():
             return False
         if SOME * len(rows) <= len(self._nodes):
             self._renew_many(np.array(rows, dtype=np.intp))
@@ -146,7 +146,7 @@ class PairedRows:
         self._ranked[row] = ranked(total)
 
     def _renew_many(self, rows: Rows) -> None:
-        pairs, known = self._picture.of(rows), self._spec.codes
+        pairs, known = self._columns.of(rows), self._spec.codes
         verdicts = self._judged(pairs, None if known is None else known.take(rows))
         if verdicts is not None or self._refused:
             self._verdicts[rows] = 0 if verdicts is None else verdicts

@@ -1,4 +1,4 @@
-"""Nodes judged and rated for a class of pods by the picture of cpu and memory (`paired_amounts`).
+"""Nodes judged and rated for a class of pods by their `cpu_memory_columns`.
 
 That is for pods which no plugin looks at for anything but cpu, memory and the node object: of what
 the node objects decide, the verdicts are known (`spec_verdicts`).
@@ -15,7 +15,7 @@ from kubescene.scheduler.state.pod_kinds import PodClass
 
 
 def can_be_paired(filters: FilterSplit, scores: ScoreSplit, pod_class: PodClass) -> bool:
-    """Whether verdicts and scores of the class can be told from the picture."""
+    """Whether verdicts and scores of the class can be told from the columns."""
     judging = [each.paired for each in filters.by_pods]
     rating = [each.paired for each in scores.paired]
     return (

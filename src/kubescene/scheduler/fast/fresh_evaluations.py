@@ -1,8 +1,8 @@
 """A decision about a pod of a class that is seldom seen: nodes are looked at anew, nothing is kept.
 
-What is kept of a class (`paired_rows`) pays if its next pod finds most of it up to date. Among a
-thousand classes none does: much has changed before its next pod comes. Then it takes less to judge
-and rate a window of nodes by the picture that all classes share (`paired_amounts`).
+What is kept of a class (`cpu_memory_rows`) pays if its next pod finds most of it up to date. Among
+a thousand classes none does: much has changed before its next pod comes. Then it takes less to
+judge and rate a window of nodes by the columns that all classes share (`cpu_memory_columns`).
 """
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from kubescene.scheduler.cycle.best_node import pick_small
 from kubescene.scheduler.cycle.search import Found, search
 from kubescene.scheduler.cycle.verdicts import FilterChain, Filtering
-from kubescene.scheduler.fast.cpu_memory_columns import PairedAmounts, Pairs
-from kubescene.scheduler.fast.cpu_memory_rows import PairedRows
+from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns, Pairs
+from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
 from kubescene.scheduler.fast.cpu_memory_verdicts import judged, rated
-from kubescene.scheduler.fast.routine_rows import Course
+from kubescene.scheduler.fast.routine_rows import Plan
 from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.state.nodes import NodeTable
@@ -32,18 +32,18 @@ class Visits:
     ``spec`` is None if its pods need more than a look; ``rows`` is what is kept, if anything is.
     """
 
-    __slots__ = ("_course", "_examined", "_position", "rows", "spec")
+    __slots__ = ("_examined", "_plan", "_position", "rows", "spec")
 
-    def __init__(self, course: Course, spec: SpecVerdicts | None) -> None:
-        self._course = course
+    def __init__(self, plan: Plan, spec: SpecVerdicts | None) -> None:
+        self._plan = plan
         self._examined = 0
         self._position = -1
         self.spec = spec
-        self.rows: PairedRows | None = None
+        self.rows: CpuMemoryRows | None = None
 
-    def fits(self, course: Course) -> bool:
-        mine = self._course
-        return mine is course or (mine.filters is course.filters and mine.scores is course.scores)
+    def fits(self, plan: Plan) -> bool:
+        mine = self._plan
+        return mine is plan or (mine.filters is plan.filters and mine.scores is plan.scores)
 
     def are_rare(self, nodes: NodeTable, most: int) -> bool:
         """Whether too much has happened since the last pod, or that was one of the first."""
@@ -62,25 +62,25 @@ class Visits:
         self._examined = 0
 
 
-class FreshLook:
+class FreshEvaluation:
     """Judges and rates nodes for one pod."""
 
-    __slots__ = ("_chain", "_course", "_pairs", "_picture", "_plain", "_pod", "_spec", "_visits")
+    __slots__ = ("_chain", "_columns", "_pairs", "_plain", "_plan", "_pod", "_spec", "_visits")
 
     def __init__(
         self,
-        picture: PairedAmounts,
+        columns: CpuMemoryColumns,
         chain: FilterChain,
-        course: Course,
+        plan: Plan,
         pod: PodInfo,
         *,
         visits: Visits,
         spec: SpecVerdicts,
     ) -> None:
         self._visits = visits
-        self._picture = picture
+        self._columns = columns
         self._chain = chain
-        self._course = course
+        self._plan = plan
         self._pod = pod
         self._spec = spec
         self._pairs: Pairs | None = None
@@ -94,9 +94,9 @@ class FreshLook:
 
     def judge(self, rows: Rows, window: Window | None = None) -> Codes:
         """One verdict per row."""
-        filters = self._course.filters
+        filters = self._plan.filters
         assert filters is not None
-        pairs = self._pairs = self._picture.of(rows, window)
+        pairs = self._pairs = self._columns.of(rows, window)
         known = None if self._spec.codes is None else self._spec.codes.take(rows)
         verdicts = judged(filters, self._pod.pod_class, pairs, known)
         return np.zeros(rows.size, dtype=np.int64) if verdicts is None else verdicts
@@ -104,19 +104,19 @@ class FreshLook:
     @property
     def filtering(self) -> Filtering:
         """Who knows what the verdicts mean."""
-        course = self._course
-        assert course.filters is not None
-        return Filtering(self._chain, course.state(), self._pod, course.filters, self._chain.unkept)
+        plan = self._plan
+        assert plan.filters is not None
+        return Filtering(self._chain, plan.state(), self._pod, plan.filters, self._chain.unkept)
 
     def best(self, found: Found, *, explains: bool) -> int:
         """The position of the best of the feasible rows.
 
         If somebody wants to know what their totals are made of, `plain` is.
         """
-        scores, rows, pairs = self._course.scores, found.feasible, self._pairs
+        scores, rows, pairs = self._plan.scores, found.feasible, self._pairs
         assert scores is not None
         if found.window is None or pairs is None:
-            pairs = self._picture.of(rows)
+            pairs = self._columns.of(rows)
         if explains:
             self._plain = np.empty((len(scores.paired), rows.size), dtype=np.int8)
         plain = self._plain if explains else None

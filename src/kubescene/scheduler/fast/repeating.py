@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from kubescene.scheduler.framework.interfaces import Reads
-from kubescene.scheduler.framework.relevance import Concern
+from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.state.memo import Memo
 from kubescene.scheduler.state.nominations import Nominations
@@ -34,9 +34,9 @@ class RepeatedFailures:
         self._framework = framework
         self._nominations = nominations
         self._stamp: Hashable = None
-        self.known: dict[PodSignature, tuple[Concern, Decision]] = {}
+        self.known: dict[PodSignature, tuple[RelevantPlugins, Decision]] = {}
         """Of whom pods have failed, perhaps with another stamp."""
-        self._repeats = Memo(self._look)
+        self._repeats = Memo(self._may_repeat)
 
     def find(self, pod: PodInfo, stamp: Hashable) -> "Decision | None":
         """The failure of a pod like this one at the same stamp."""
@@ -47,25 +47,25 @@ class RepeatedFailures:
         known = self.known.get(pod.signature)
         if known is None or self._is_special(pod):
             return None
-        concern, decision = known
-        return decision if self._framework.concerns.of(pod.signature) is concern else None
+        relevant, decision = known
+        return decision if self._framework.relevance.of(pod.signature) is relevant else None
 
     def keep(self, pod: PodInfo, decision: "Decision", stamp: Hashable) -> None:
         """A pod has failed, and nobody is to make room for it."""
         if stamp != self._stamp or self._is_special(pod):
             return
         if self._repeats[decision.state.skipped_filters] and not decision.state.passing_codes:
-            concern = self._framework.concerns.of(pod.signature)
+            relevant = self._framework.relevance.of(pod.signature)
             if len(self.known) >= FAILURES_KEPT:
                 del self.known[next(iter(self.known))]
-            self.known[pod.signature] = (concern, decision)
+            self.known[pod.signature] = (relevant, decision)
 
     def _is_special(self, pod: PodInfo) -> bool:
         """Whether it differs from its like: to those, it may be a rival on its nominated node."""
         nominated = pod.nominated_node or self._nominations.node_of(pod)
         return bool(nominated) or pod.is_resized
 
-    def _look(self, skipped: frozenset[str]) -> bool:
+    def _may_repeat(self, skipped: frozenset[str]) -> bool:
         """Whether all plugins that have something to say about a pod repeat themselves."""
         framework = self._framework
         reads = {each.name: each.reads for each in framework.filters if each.name not in skipped}

@@ -16,7 +16,7 @@ from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.fast.summed_scores import CommonColumns, Told
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Scores
-from kubescene.scheduler.framework.relevance import Concern
+from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_results import RowResults, Window
 
@@ -27,28 +27,28 @@ FEW_ROWS = 12
 """So many rows are judged and rated faster one by one."""
 
 
-class Course:
-    """What is settled for all pods of one concern before a cycle begins.
+class Plan:
+    """What is settled for all pods with the same relevant plugins before a cycle begins.
 
     ``filters`` is None if their cycle has to take all its steps.
     """
 
-    __slots__ = ("concern", "filters", "scores")
+    __slots__ = ("filters", "relevant", "scores")
 
     def __init__(
-        self, concern: Concern, filters: FilterSplit | None, scores: ScoreSplit | None
+        self, relevant: RelevantPlugins, filters: FilterSplit | None, scores: ScoreSplit | None
     ) -> None:
-        self.concern = concern
+        self.relevant = relevant
         self.filters = filters
         self.scores = scores
 
     def state(self) -> CycleState:
         """The state as PreFilter and PreScore leave it."""
-        state, concern = CycleState(), self.concern
-        state.concern = concern
-        state.skipped_filters = concern.pre_filtered[1]
-        state.skipped_scores = concern.pre_scored[1]
-        state.unrated_scores = concern.unrated
+        state, relevant = CycleState(), self.relevant
+        state.relevant = relevant
+        state.skipped_filters = relevant.pre_filtered[1]
+        state.skipped_scores = relevant.pre_scored[1]
+        state.unrated_scores = relevant.unrated
         return state
 
 
@@ -73,30 +73,28 @@ class Routine(RowResults):
         "spec",
     )
 
-    def __init__(
-        self, cycle: "Cycle", course: Course, pod: PodInfo, spec: SpecVerdicts | None
-    ) -> None:
+    def __init__(self, cycle: "Cycle", plan: Plan, pod: PodInfo, spec: SpecVerdicts | None) -> None:
         super().__init__(cycle.nodes)
-        assert course.filters is not None
-        assert course.scores is not None
+        assert plan.filters is not None
+        assert plan.scores is not None
         self._cycle = cycle
         self._nodes = cycle.nodes
         self._pod = pod
         self.pod_class = pod.pod_class
-        self._state = course.state()
-        self.filters = course.filters
-        self.scores = course.scores
+        self._state = plan.state()
+        self.filters = plan.filters
+        self.scores = plan.scores
         self.spec = spec
-        self.judged: ClassVerdicts = cycle.filters.verdicts_of(pod, course.filters)
-        self.rated: ClassScores = cycle.scores.scores_of(pod, course.scores)
+        self.judged: ClassVerdicts = cycle.filters.verdicts_of(pod, plan.filters)
+        self.rated: ClassScores = cycle.scores.scores_of(pod, plan.scores)
         self.common: CommonColumns | None = None
         """What explanations of its pods have in common, once there was one."""
         self.filtering = Filtering(cycle.filters, self._state, pod, self.filters, self.judged)
 
-    def fits(self, course: Course) -> bool:
-        """Whether it can be used, after the rows have moved and for this course."""
+    def fits(self, plan: Plan) -> bool:
+        """Whether it can be used, after the rows have moved and for this plan."""
         nodes = self._nodes
-        if self.filters is not course.filters or self.scores is not course.scores:
+        if self.filters is not plan.filters or self.scores is not plan.scores:
             return False
         if self.layout == nodes.layout and self.judged.layout == self.rated.layout == self.layout:
             return True

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from kubescene.scheduler.framework.status import Status
 
 if TYPE_CHECKING:
-    from kubescene.scheduler.framework.relevance import Concern
+    from kubescene.scheduler.framework.relevance import RelevantPlugins
 
 T = TypeVar("T")
 
@@ -23,10 +23,10 @@ class CycleState:
     __slots__ = (
         "_entries",
         "annotations",
-        "concern",
         "explains",
         "filter_errors",
         "passing_codes",
+        "relevant",
         "skipped_filters",
         "skipped_scores",
         "unrated_scores",
@@ -34,7 +34,7 @@ class CycleState:
 
     def __init__(self) -> None:
         self._entries: dict[str, Any] = {}
-        self.concern: Concern | None = None
+        self.relevant: RelevantPlugins | None = None
         """The plugins that matter to the pod, as it was when PreFilter began."""
         self.skipped_filters: frozenset[str] = _NONE
         self.skipped_scores: frozenset[str] = _NONE
@@ -59,7 +59,7 @@ class CycleState:
     def clone(self) -> "CycleState":
         copy = CycleState()
         copy._entries = {key: _cloned(value) for key, value in self._entries.items()}
-        copy.concern = self.concern
+        copy.relevant = self.relevant
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
         copy.unrated_scores = self.unrated_scores

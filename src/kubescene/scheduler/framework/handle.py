@@ -124,7 +124,7 @@ class WaitingPods(Protocol):
 
 
 class WhatIf(Protocol):
-    """Filter for one pod as if other pods were on their nodes or not. See `supposing`."""
+    """Filter for one pod as if other pods were on their nodes or not. See `suppositions`."""
 
     @property
     def state(self) -> CycleState:
@@ -159,7 +159,7 @@ class Trial(Protocol):
 
 
 class TryOut(Protocol):
-    """Filter for one pod as if others were gone, many nodes at a time. See `trying`."""
+    """Filter for one pod as if others were gone, many nodes at a time. See `trials`."""
 
     @property
     def by_amounts(self) -> bool:

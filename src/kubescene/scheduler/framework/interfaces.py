@@ -38,8 +38,8 @@ attempt: reason SchedulerError, the traceback in its explanation. With ``plugin_
 `SchedulerOptions` set to ``stop`` (``--plugin-errors stop``) it ends the run.
 
 **What a plugin may ask** of its scheduler is in the `Handle` that its factory is given: nodes and
-their changes, objects of other kinds, nominations, pods that wait, suppositions (`asking`). Which
-events may help a pod that it rejected, it says in the words of `requeueing`.
+their changes, objects of other kinds, nominations, pods that wait, suppositions (`handle`). Which
+events may help a pod that it rejected, it says in the words of `events`.
 
 **Where state lives.** What belongs to one attempt goes into `CycleState`. What depends on a pod's
 spec alone is compiled once per `PodClass`, what depends on namespace and labels too once per
@@ -403,7 +403,7 @@ PreBindAnswer: TypeAlias = Status | tuple[Status, int]
 
 class PreBindPlugin(Plugin, Protocol):
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> PreBindAnswer:
-        """``WAIT`` parks the binding: the plugin is asked again when something happens that it
+        """``WAIT`` lets the binding wait: the plugin is asked again when something happens that it
         registered for, when it allows the waiting pod, or when as many (virtual) nanoseconds have
         passed as it returned beside the status. So it can tell by itself that it took too long.
         """
@@ -411,7 +411,7 @@ class PreBindPlugin(Plugin, Protocol):
 
 
 class Awaited(NamedTuple):
-    """An object that a parked binding waits for."""
+    """An object that a binding waits for."""
 
     resource: "EventResource | GroupVersionKind"
     namespace: str

@@ -8,7 +8,7 @@ answer depends on the cluster, the plugin's ``concern_version`` says when it may
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from kubescene.scheduler.framework.profile import ExtensionPoint
 from kubescene.scheduler.state.memo import Memo
@@ -25,10 +25,11 @@ class _Named(Protocol):
 
 E = TypeVar("E", bound=_Named)
 
+_Names: TypeAlias = tuple[frozenset[str], frozenset[str]]
 _version_of = attrgetter("concern_version")
 
 
-class Concern:
+class RelevantPlugins:
     """The plugins of a profile that matter to pods of one signature.
 
     ``skipped_filters`` and ``skipped_scores`` count as if PreFilter or PreScore had said ``SKIP``;
@@ -38,8 +39,8 @@ class Concern:
 
     __slots__ = (
         "binds_at_once",
-        "course",
         "permit",
+        "plan",
         "post_bind",
         "pre_bind",
         "pre_filter",
@@ -73,19 +74,19 @@ class Concern:
         """Whether nothing comes between a decision and Bind."""
         self.pre_filtered: Any = None
         self.pre_scored: Any = None
-        self.course: Any = None
+        self.plan: Any = None
         """What `routine` has found out about it."""
 
-    def alike(self) -> "Concern":
+    def alike(self) -> "RelevantPlugins":
         """The same for another signature, of which nothing is remembered yet."""
-        twin: Concern = object.__new__(Concern)
-        for name in Concern.__slots__:
+        twin: RelevantPlugins = object.__new__(RelevantPlugins)
+        for name in RelevantPlugins.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin.pre_filtered = twin.pre_scored = twin.course = None
+        twin.pre_filtered = twin.pre_scored = twin.plan = None
         return twin
 
 
-class Concerns:
+class Relevance:
     """What is known of each signature, as long as no plugin changes its mind."""
 
     def __init__(self, framework: "Framework") -> None:
@@ -101,22 +102,22 @@ class Concerns:
             getattr(framework.plugins[name], "concerns_by_kind", False) for name in asked
         )
         self._known = Memo(self._find)
-        self._models: Memo[tuple[frozenset[str], frozenset[str]], Concern] = Memo(self._model)
+        self._models: Memo[_Names, RelevantPlugins] = Memo(self._model)
         """One for each set of plugins: pods with claims are a signature each."""
 
-    def of(self, signature: PodSignature) -> Concern:
+    def of(self, signature: PodSignature) -> RelevantPlugins:
         version = sum(map(_version_of, self._versioned))
         if version != self._version:
             self._version = version
             self._known.clear()
         return self._known[signature.kind if self._by_kind else signature]
 
-    def _find(self, signature: PodSignature) -> Concern:
+    def _find(self, signature: PodSignature) -> RelevantPlugins:
         unconcerned = _unconcerned(self._filtering, signature)
         return self._models[unconcerned, _unconcerned(self._scoring, signature)].alike()
 
-    def _model(self, names: tuple[frozenset[str], frozenset[str]]) -> Concern:
-        return Concern(self._framework, *names)
+    def _model(self, names: _Names) -> RelevantPlugins:
+        return RelevantPlugins(self._framework, *names)
 
 
 def _unconcerned(

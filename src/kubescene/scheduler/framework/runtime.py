@@ -1,9 +1,9 @@
 """The framework of one profile: its plugins, made, checked and wrapped, by extension point.
 
 `POINTS` says what a plugin must have to stand at a point; this is verified when the profile is
-built, not when a pod is waiting. Every call into a plugin is guarded (`guarding`). Filter and Score
-plugins that are written per node are given the whole-cluster form here, so that the rest of the
-scheduler knows only one.
+built, not when a pod is waiting. Every call into a plugin is guarded (`guarded_calls`). Filter and
+Score plugins that are written per node are given the whole-cluster form here, so that the rest of
+the scheduler knows only one.
 """
 
 import logging
@@ -41,7 +41,7 @@ from kubescene.scheduler.framework.interfaces import (
 from kubescene.scheduler.framework.plugin_registry import PluginRegistry
 from kubescene.scheduler.framework.points import POINTS, implements
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint, Profile
-from kubescene.scheduler.framework.relevance import Concerns
+from kubescene.scheduler.framework.relevance import Relevance
 from kubescene.scheduler.framework.status import Status
 from kubescene.scheduler.framework.unprepared import Unprepared, UnpreparedFilter, failing
 from kubescene.scheduler.state.node_info import NodeInfo
@@ -170,7 +170,7 @@ class Framework:
             for position, enabled in enumerate(profile.at(ExtensionPoint.FILTER), 1)
         )
         self.scores = tuple(self._score(each) for each in profile.at(ExtensionPoint.SCORE))
-        self.concerns = Concerns(self)
+        self.relevance = Relevance(self)
 
     @property
     def name(self) -> str:

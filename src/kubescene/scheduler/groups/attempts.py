@@ -1,4 +1,4 @@
-"""Attempts at whole pod groups: all waiting pods of a group in one cycle (`group_trials`).
+"""Attempts at whole pod groups: all waiting pods of a group in one cycle (`trials`).
 
 Either its pods are put back, or all of them are placed and then bound one after the other.
 """

@@ -38,12 +38,12 @@ from kubescene.scheduler.queue.waiting_places import (
     Group,
     Heap,
     InFlight,
-    Parked,
     Place,
     QueuedPod,
     Rejection,
     Strategy,
     Tickets,
+    Unschedulable,
 )
 from kubescene.scheduler.state.pods import Identified, PodInfo
 
@@ -87,7 +87,7 @@ class SchedulingQueue:
         self._rejected = Heap(BACKOFF, tickets)
         self._failed = Heap(ERROR_BACKOFF, tickets)
         self._heaps = {heap.place: heap for heap in (self._active, self._rejected, self._failed)}
-        self._unschedulable = Parked()
+        self._unschedulable = Unschedulable()
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         self._wanted: dict[ClusterEvent, bool] = {}
@@ -240,7 +240,7 @@ class SchedulingQueue:
         entry.timestamp = self._timestamp()
         entry.flushed_at = 0
         if not self._requeue(entry, self._replay(entry, arrived)):
-            self._park(entry)
+            self._set_aside(entry)
 
     def _replay(self, entry: QueuedPod, arrived: list[tuple[ClusterEvent, Change]]) -> Strategy:
         """What the events since the pod was popped mean for it. [Q-10]"""
@@ -325,7 +325,7 @@ class SchedulingQueue:
             if self._leftover_at(entry.waiting_since) <= now:
                 entry.flushed_at = now
                 if entry.gated_by:  # Q-13
-                    self._park(entry)
+                    self._set_aside(entry)
                 else:
                     self._requeue(entry, Strategy.AFTER_BACKOFF)
 
@@ -466,10 +466,10 @@ class SchedulingQueue:
             return False
         entry.gated_by = status.plugin
         entry.unschedulable_plugins |= {status.plugin}
-        self._park(entry)
+        self._set_aside(entry)
         return True
 
-    def _park(self, entry: QueuedPod) -> None:
+    def _set_aside(self, entry: QueuedPod) -> None:
         entry.place = UNSCHEDULABLE
         self._unschedulable.add(entry)
 
@@ -495,4 +495,4 @@ def _strength(strategy: Strategy) -> int:
 
 
 def _order_of_move(move: tuple[QueuedPod, Strategy]) -> int:
-    return move[0].parked
+    return move[0].set_aside

@@ -1,8 +1,8 @@
 """The places where pending pods wait, and what is remembered of each of them.
 
-`Heap` holds those that are taken in order (the active ones, and those that back off), `Parked`
-those that wait for an event, grouped so that a hint is asked once for pods that are alike,
-`InFlight` what happens while a pod is being attempted. Who moves from one to another is
+`Heap` holds those that are taken in order (the active ones, and those that back off),
+`Unschedulable` those that wait for an event, grouped so that a hint is asked once for pods that are
+alike, `InFlight` what happens while a pod is being attempted. Who moves from one to another is
 `SchedulingQueue`'s business.
 """
 
@@ -54,7 +54,7 @@ class QueuedPod:
     flushed_at = 0
     place = ACTIVE
     ticket = 0
-    parked = 0
+    set_aside = 0
     aged = 0
     told = ("", "")
     """Message and reason of the last failure, as they stand in the record ``told_in``."""
@@ -179,7 +179,7 @@ class Group:
         self.entries: dict[str, QueuedPod] = {}
 
 
-class Parked:
+class Unschedulable:
     """The pods that wait for an event: all, in groups, and by how long they have waited."""
 
     def __init__(self) -> None:
@@ -202,10 +202,10 @@ class Parked:
         entry.group = self._group(entry)
         entry.group.entries[uid] = self.entries[uid] = entry
         if not stays:
-            entry.parked = self._tickets.draw()
+            entry.set_aside = self._tickets.draw()
         if not stays or entry.aged != entry.waiting_since:
             entry.aged = entry.waiting_since
-            heappush(self._ages, (entry.aged, entry.parked, entry))
+            heappush(self._ages, (entry.aged, entry.set_aside, entry))
 
     def remove(self, entry: QueuedPod) -> None:
         """Let a pod go; one that is not here is none of our business."""
@@ -254,11 +254,11 @@ class Parked:
 
 def _is_current(age: tuple[int, int, QueuedPod]) -> bool:
     since, ticket, entry = age
-    return entry.group is not None and entry.parked == ticket and entry.aged == since
+    return entry.group is not None and entry.set_aside == ticket and entry.aged == since
 
 
 def _arrival(entry: QueuedPod) -> int:
-    return entry.parked
+    return entry.set_aside
 
 
 class InFlight:

@@ -1,8 +1,8 @@
 """What nominated pods ask for, by row of the node table: who looks for a node must leave them room.
 
-A `Crowd` adds up the pods of at least some priority. It is corrected when a pod is nominated or
-loses its nomination, so that a search costs the same whether ten or a thousand pods are nominated.
-`ShiftedNodes` shows the table with such amounts added or taken away.
+A `NominatedAmounts` adds up the pods of at least some priority. It is corrected when a pod is
+nominated or loses its nomination, so that a search costs the same whether ten or a thousand pods
+are nominated. `ShiftedNodes` shows the table with such amounts added or taken away.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +42,7 @@ class Amounts:
             columns[resource][row] += sign * amount
 
 
-class Crowd(Amounts):
+class NominatedAmounts(Amounts):
     """Nominated pods of at least one priority; ``versions`` says when a row last changed."""
 
     __slots__ = ("versions",)
@@ -52,16 +52,16 @@ class Crowd(Amounts):
         self.versions: Column = np.zeros(rows, dtype=np.int64)
 
 
-class Crowds:
-    """The crowds that somebody asked for, by priority."""
+class NominatedByPriority:
+    """The amounts that somebody asked for, by priority."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self.nodes = nodes
-        self._by_priority: dict[int, Crowd] = {}
+        self._by_priority: dict[int, NominatedAmounts] = {}
         self._layout = nodes.layout
         self._version = 0
 
-    def against(self, pod: PodInfo, nominated: Nominated) -> Crowd:
+    def against(self, pod: PodInfo, nominated: Nominated) -> NominatedAmounts:
         """Those of at least the priority of a pod; ``nominated`` are all, if need be."""
         self._check_layout()
         found = self._by_priority.get(pod.priority)
@@ -76,21 +76,21 @@ class Crowds:
         self._check_layout()
         if (row := self.nodes.row_of(node)) is None:
             return
-        for priority, crowd in self._by_priority.items():
+        for priority, amounts in self._by_priority.items():
             if pod.priority >= priority:
-                self._put(crowd, row, pod, sign)
+                self._put(amounts, row, pod, sign)
 
-    def _put(self, crowd: Crowd, row: int, pod: PodInfo, sign: int) -> None:
-        crowd.add(row, pod, sign)
+    def _put(self, amounts: NominatedAmounts, row: int, pod: PodInfo, sign: int) -> None:
+        amounts.add(row, pod, sign)
         self._version += 1
-        crowd.versions[row] = self._version
+        amounts.versions[row] = self._version
 
-    def _gather(self, priority: int, nominated: Iterable[tuple[PodInfo, str]]) -> Crowd:
-        crowd = Crowd(len(self.nodes))
+    def _gather(self, priority: int, nominated: Iterable[tuple[PodInfo, str]]) -> NominatedAmounts:
+        amounts = NominatedAmounts(len(self.nodes))
         for pod, node in nominated:
             if pod.priority >= priority and (row := self.nodes.row_of(node)) is not None:
-                self._put(crowd, row, pod, 1)
-        return crowd
+                self._put(amounts, row, pod, 1)
+        return amounts
 
     def _check_layout(self) -> None:
         if self._layout != self.nodes.layout:

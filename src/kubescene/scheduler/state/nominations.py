@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kubescene.scheduler.state.nodes import NodeTable
-from kubescene.scheduler.state.nominated_amounts import Crowd, Crowds
+from kubescene.scheduler.state.nominated_amounts import NominatedAmounts, NominatedByPriority
 from kubescene.scheduler.state.pods import PodInfo
 
 
@@ -14,17 +14,17 @@ class Nominations:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
         self._left: dict[str, PodInfo] = {}
-        self._crowds: Crowds | None = None
+        self._nominated: NominatedByPriority | None = None
         self.version = 0
         """Grows with every change."""
 
-    def crowd(self, pod: PodInfo, nodes: NodeTable) -> Crowd | None:
+    def amounts(self, pod: PodInfo, nodes: NodeTable) -> NominatedAmounts | None:
         """By row, those whom a pod must leave room, itself perhaps among them; None: nobody."""
         if not self._node_of:
             return None
-        if self._crowds is None or self._crowds.nodes is not nodes:
-            self._crowds = Crowds(nodes)
-        return self._crowds.against(pod, self._all)
+        if self._nominated is None or self._nominated.nodes is not nodes:
+            self._nominated = NominatedByPriority(nodes)
+        return self._nominated.against(pod, self._all)
 
     def __bool__(self) -> bool:
         return bool(self._node_of)
@@ -67,13 +67,13 @@ class Nominations:
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
         self.version += 1
-        if self._crowds is not None:
-            self._crowds.count(pod, node, 1)
+        if self._nominated is not None:
+            self._nominated.count(pod, node, 1)
 
     def _withdraw(self, pod: PodInfo, node: str) -> None:
         self.version += 1
-        if self._crowds is not None:
-            self._crowds.count(pod, node, -1)
+        if self._nominated is not None:
+            self._nominated.count(pod, node, -1)
 
     def on(self, node: str) -> list[PodInfo]:
         return list(self._by_node.get(node, {}).values())

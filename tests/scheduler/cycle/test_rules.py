@@ -28,8 +28,8 @@ from kubescene.scheduler.preemption.victims import find_victims
 from kubescene.testing import make_node, make_pod
 from kubescene.testing.builders import PodBuilder
 from kubescene.types import JsonObject
+from scheduler.plugins.test_plugins import NODES, Bench, NoObjects
 from scheduler.staging import Stage
-from scheduler.test_plugins import NODES, Bench, NoObjects
 
 
 def message(cluster: Cluster, pod: str) -> str:

@@ -14,7 +14,7 @@ from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.status import SUCCESS
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import JsonObject
-from scheduler.test_dynamic_resources import DRIVER, SLICE, Devices, claim, pod, resource
+from scheduler.plugins.test_dynamic_resources import DRIVER, SLICE, Devices, claim, pod, resource
 
 POD = GroupVersionKind("", "v1", "Pod")
 NODES = ("a", "b", "c")

@@ -14,9 +14,9 @@ from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.fast import cpu_memory_decisions as paired_looks
 from kubescene.scheduler.fast.class_scores import ScoreSplit
-from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, PairedAmounts, Pairs
+from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, CpuMemoryColumns, Pairs
 from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
-from kubescene.scheduler.fast.fresh_evaluations import FreshLook
+from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation
 from kubescene.scheduler.fast.summed_scores import CommonColumns
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
@@ -32,16 +32,16 @@ NODES = 300
 
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> list[FreshLook]:
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[FreshEvaluation]:
     """The fresh looks that are taken."""
-    made: list[FreshLook] = []
-    judge = FreshLook.judge
+    made: list[FreshEvaluation] = []
+    judge = FreshEvaluation.judge
 
-    def noted(self: FreshLook, *arguments: Any) -> Any:
+    def noted(self: FreshEvaluation, *arguments: Any) -> Any:
         made.append(self)
         return judge(self, *arguments)
 
-    monkeypatch.setattr(FreshLook, "judge", noted)
+    monkeypatch.setattr(FreshEvaluation, "judge", noted)
     return made
 
 
@@ -89,7 +89,7 @@ def said(decision: Decision) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("cpu", "pods"), [("32", "110"), ("2", "110"), ("32", "2")])
 def test_a_fresh_look_finds_the_node_of_a_whole_cycle(
-    looked: list[FreshLook], cpu: str, pods: str
+    looked: list[FreshEvaluation], cpu: str, pods: str
 ) -> None:
     """Each pod is a class of its own; nodes get full, are cordoned, come."""
     stage, random = world(cpu=cpu, pods=pods), Stream(3)
@@ -110,17 +110,17 @@ def test_a_fresh_look_finds_the_node_of_a_whole_cycle(
 
 
 def test_results_are_kept_once_a_class_has_seen_a_fourth_of_the_nodes(
-    looked: list[FreshLook],
+    looked: list[FreshEvaluation],
 ) -> None:
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
     assert len(looked) == 1  # 4 * 144 > 300
-    assert len(cycle_of(stage).routines._looks._kept) == 1
+    assert len(cycle_of(stage).routines._by_cpu_memory._kept) == 1
 
 
 @pytest.mark.parametrize(("others", "looks"), [(MOST_CHANGES - 1, 0), (MOST_CHANGES, 1)])
 def test_a_class_that_comes_back_late_is_seldom_seen_again(
-    looked: list[FreshLook], others: int, looks: int
+    looked: list[FreshEvaluation], others: int, looks: int
 ) -> None:
     """Its own pod was the first change."""
     stage = world()
@@ -141,7 +141,7 @@ def test_of_more_classes_than_can_be_kept_the_ones_last_used_are(
         pod = pods[number % 7].cpu(f"{1 + (number * number + number // 9) % 5 * 250}m")
         assert decide(stage, probe(stage, pod)) is not None
         stage.place({**pod.build(), "metadata": {"name": f"p{number}", "namespace": "default"}})
-    looks = cycle_of(stage).routines._looks
+    looks = cycle_of(stage).routines._by_cpu_memory
     assert len(looks._kept) == 3
     kept = [visits for visits in looks._visits.values() if visits.rows is not None]
     assert {*map(id, kept)} == {*map(id, looks._kept.values())}
@@ -155,7 +155,7 @@ def test_nodes_without_memory_or_with_too_much_are_left_to_the_plugins(
     """Whether few nodes have changed since the last pod of the class, or many."""
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(4)))
-    looks, pod = cycle_of(stage).routines._looks, probe(stage, make_pod("p").cpu("1"))
+    looks, pod = cycle_of(stage).routines._by_cpu_memory, probe(stage, make_pod("p").cpu("1"))
     assert len(looks._kept) == 1
     for amount, kept in ((memory, 0), ("64Gi", 1)):
         node = make_node("n7").cpu("32").memory(amount).pods("110").build()
@@ -177,7 +177,7 @@ def test_nodes_that_refused_a_class_pass_again_when_their_pods_have_left(count: 
         for name in names:
             change(large.assumed(name), name)
         assert decide(stage, pod) is not None
-        rows = cycle_of(stage).routines._looks._kept[pod.pod_class].rows
+        rows = cycle_of(stage).routines._by_cpu_memory._kept[pod.pod_class].rows
         assert rows is not None
         assert rows._refused == np.count_nonzero(rows._verdicts) == refused
 
@@ -195,13 +195,13 @@ def test_what_one_class_finds_too_small_is_not_held_against_another() -> None:
     for kind in kinds:
         cycle_of(stage).start.index = 0
         assert decide(stage, kind) is not None
-    for visits in cycle_of(stage).routines._looks._visits.values():
+    for visits in cycle_of(stage).routines._by_cpu_memory._visits.values():
         assert visits.spec is not None
         assert visits.spec.codes is not None
         assert np.count_nonzero(visits.spec.codes) == 1
 
 
-def test_scores_that_node_objects_decide_are_kept(looked: list[FreshLook]) -> None:
+def test_scores_that_node_objects_decide_are_kept(looked: list[FreshEvaluation]) -> None:
     stage = world()
     stage.create(make_node("shunned").memory("1Gi").taint("t", effect="PreferNoSchedule"))
     stage.place(make_pod("first").cpu("1"))
@@ -218,7 +218,7 @@ def test_where_no_plugin_rates_all_totals_are_zero() -> None:
     assert (len(told.columns), len(told.totals), [*told.totals]) == (0, 3, [0, 0, 0])
 
 
-def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshLook]) -> None:
+def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshEvaluation]) -> None:
     stage = world()
     stocked = make_node("stocked").cpu("1").memory("1Gi").build()
     stocked["status"]["images"] = [{"names": ["app:1"], "sizeBytes": 900_000_000}]
@@ -230,7 +230,7 @@ def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshLook]) -> N
 
 
 def test_a_pod_that_fits_nowhere_has_each_node_judged_once(
-    looked: list[FreshLook], monkeypatch: pytest.MonkeyPatch
+    looked: list[FreshEvaluation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = {"filter_nodes": 0, "judge_pairs": 0}
 
@@ -259,7 +259,7 @@ def test_a_copy_of_the_world_has_its_own_picture_of_the_nodes() -> None:
     stage.place(make_pod("p").cpu("1"))
     nodes = stage.scheduler.nodes
     twin = copy.deepcopy(nodes)
-    mine, other = nodes.shared(PairedAmounts), twin.shared(PairedAmounts)
+    mine, other = nodes.shared(CpuMemoryColumns), twin.shared(CpuMemoryColumns)
     assert other is not mine
     assert other._nodes is twin
     stage.place(make_pod("q").cpu("2"))

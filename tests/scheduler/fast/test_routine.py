@@ -21,7 +21,7 @@ from kubescene.scheduler import (
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
-from kubescene.scheduler.fast.cpu_memory_rows import PairedRows
+from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
 from kubescene.timeline.explanations import Explain
@@ -180,13 +180,13 @@ def test_what_is_kept_of_a_class_follows_whatever_happens(
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], name: str) -> None:
-    method = getattr(PairedRows, name)
+    method = getattr(CpuMemoryRows, name)
 
     def counted(*arguments: Any) -> Any:
         calls[name] += 1
         return method(*arguments)
 
-    monkeypatch.setattr(PairedRows, name, counted)
+    monkeypatch.setattr(CpuMemoryRows, name, counted)
 
 
 def test_a_pod_that_fits_nowhere_is_left_to_a_whole_cycle() -> None:
@@ -254,7 +254,7 @@ def test_verdicts_on_node_objects_are_shared_by_classes_that_are_signed_alike() 
     world.place(*(make_pod(f"p{cpu}").cpu(f"{cpu}m") for cpu in (100, 200, 300)))
     world.place(make_pod("choosy").cpu("100m").select(disk="ssd"))
     routines = world.scheduler.cycle_of("default-scheduler").routines
-    specs = [each.spec for each in routines._looks._visits.values()]
+    specs = [each.spec for each in routines._by_cpu_memory._visits.values()]
     assert len(specs) == 4
     assert specs[0] is specs[1] is specs[2]
     assert specs[3] is not specs[0]

@@ -1,4 +1,4 @@
-"""The picture of cpu and memory says what the columns of the table say, to the last bit."""
+"""The columns of cpu and memory says what the columns of the table say, to the last bit."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from kubescene.clock import Stream
 from kubescene.scheduler import CycleState
 from kubescene.scheduler.fast.cpu_memory_columns import (
     LARGEST,
-    PairedAmounts,
+    CpuMemoryColumns,
     Pairs,
     balance_of,
     balances,
@@ -97,19 +97,19 @@ def windows(changes: Changes) -> list[tuple[Any, Window | None]]:
 def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> None:
     changes = Changes(seed)
     table = changes.table
-    picture, looked = table.nodes.shared(PairedAmounts), 0
+    columns, looked = table.nodes.shared(CpuMemoryColumns), 0
     for _ in range(120):
         for _ in range(1 + changes.random.below(2)):
             changes.happen()
         pod = table.pod(changes.pod())
-        exact = picture.is_exact()
+        exact = columns.is_exact()
         assert exact == (not any(is_odd(info) for info in table.nodes.infos))
         if not exact:
             continue
         looked += 1
         full = [info.requested[PODS] >= info.allocatable[PODS] for info in table.nodes.infos]
         for rows, window in windows(changes):
-            pairs = picture.of(rows, window)
+            pairs = columns.of(rows, window)
             assert (pairs.full is None) == (not any(full))
             compare(table, pod, rows, pairs)
     assert looked > 40
@@ -161,12 +161,12 @@ def test_a_balance_is_the_same_for_one_node_and_for_many() -> None:
 def test_weights_of_cpu_and_memory_count() -> None:
     table = Table(make_node("a").cpu("7").memory("3Gi").build())
     pod = table.pod(make_pod("p").cpu("1").memory("1Gi").build())
-    picture = table.nodes.shared(PairedAmounts)
-    assert picture.is_exact()
+    columns = table.nodes.shared(CpuMemoryColumns)
+    assert columns.is_exact()
     for weights in (((CPU, 3), (MEMORY, 2)), ((MEMORY, 5), (CPU, 1)), ((CPU, 100), (MEMORY, 1))):
         fit = NodeResourcesFit(weights)
         wanted = fit.score_nodes(CycleState(), pod, table.nodes, table.rows).tolist()
-        assert fit.score_pairs(pod.pod_class, picture.of(table.rows, None)).tolist() == wanted
+        assert fit.score_pairs(pod.pod_class, columns.of(table.rows, None)).tolist() == wanted
         assert [fit.score_pair(pod.pod_class, table.nodes.infos[0])] == wanted
 
 
@@ -196,23 +196,23 @@ def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:
 @pytest.mark.parametrize("memory", ["0", str(LARGEST + 1)])
 def test_a_node_with_no_memory_or_too_much_ends_the_picture_until_it_changes(memory: str) -> None:
     table = Table(*(make_node(name).cpu("1").memory("1Gi").build() for name in "ab"))
-    picture = table.nodes.shared(PairedAmounts)
-    assert picture.is_exact()
+    columns = table.nodes.shared(CpuMemoryColumns)
+    assert columns.is_exact()
     table.set_node(make_node("b").cpu("1").memory(memory).build())
-    assert not picture.is_exact()
-    assert not PairedAmounts(table.nodes).is_exact()
+    assert not columns.is_exact()
+    assert not CpuMemoryColumns(table.nodes).is_exact()
     table.set_node(make_node("b").cpu("1").memory(str(LARGEST)).build())
-    assert picture.is_exact()
-    assert picture.all().offered.tolist() == [[1000, 1000], [1 << 30, LARGEST]]
+    assert columns.is_exact()
+    assert columns.all().offered.tolist() == [[1000, 1000], [1 << 30, LARGEST]]
 
 
 def test_pods_that_request_too_much_end_the_picture_until_they_leave() -> None:
     table = Table(make_node("a").cpu("1").memory("1Gi").build())
-    picture = table.nodes.shared(PairedAmounts)
-    assert picture.is_exact()
+    columns = table.nodes.shared(CpuMemoryColumns)
+    assert columns.is_exact()
     pod = table.add(make_pod("p").cpu("1").memory(str(LARGEST + 1)).build(), "a")
-    assert not picture.is_exact()
-    assert not PairedAmounts(table.nodes).is_exact()
+    assert not columns.is_exact()
+    assert not CpuMemoryColumns(table.nodes).is_exact()
     table.nodes.remove_pod(pod, "a")
-    assert picture.is_exact()
-    assert picture.all().requested.tolist() == [[0], [0]]
+    assert columns.is_exact()
+    assert columns.all().requested.tolist() == [[0], [0]]

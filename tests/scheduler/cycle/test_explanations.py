@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubescene.scheduler.cycle.cycle import explanations
+from kubescene.scheduler.cycle import explanations
 from kubescene.scheduler.cycle.explanations import Diagnosis, explain_attempt, explain_choice
 from kubescene.scheduler.cycle.search import Found
 from kubescene.scheduler.framework.status import Code, Status

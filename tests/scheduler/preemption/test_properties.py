@@ -202,7 +202,7 @@ def test_crowds_corrected_step_by_step_equal_those_made_anew(
     asking = [world.pod(f"asks-{each}", requests(100, each)) for each in askers]
     world.nominations.add(world.pod("first", requests(100, 100)), "n0")
     for each in asking:
-        world.nominations.crowd(each, world.table)
+        world.nominations.amounts(each, world.table)
     known: list[PodInfo] = []
     for number, (comes, spec, node, index) in enumerate(steps):
         if comes or not known:
@@ -215,7 +215,7 @@ def test_crowds_corrected_step_by_step_equal_those_made_anew(
         for each in pod:
             anew.add(each, world.nominations.node_of(each))
     for each in asking:
-        ours, theirs = (made.crowd(each, world.table) for made in (world.nominations, anew))
+        ours, theirs = (made.amounts(each, world.table) for made in (world.nominations, anew))
         assert ours is not None
         assert theirs is not None
         names = {*ours.columns, *theirs.columns}
