@@ -64,6 +64,7 @@ from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.configuration.sources import SchedulerSource
 from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
+from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
 from kubescene.timeline.explanations import Explain
@@ -96,6 +97,8 @@ class ClusterOptions:
     events: bool = False
     """Whether components write Event objects. A served world does (see `kubescene.recording`)."""
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
+    shortcuts: Shortcuts = ALL
+    """What is only faster; `kubescene.shortcuts.PLAIN` plays without any of it, to the same end."""
 
 
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
@@ -163,8 +166,12 @@ class Cluster:
         clock: PacedClock | None = None,
         server_clock: Clock | None = None,
         scheduler: SchedulerSource | None = None,
+        plain: bool = False,
     ) -> None:
+        """``plain`` leaves out everything that is only faster (`kubescene.shortcuts`)."""
         options = options or ClusterOptions()
+        if plain:
+            options = replace(options, shortcuts=PLAIN)
         if scheduler is not None:
             options = replace(options, scheduler=scheduler_from(scheduler, options.scheduler))
         self.options = self._own_options = options
