@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 import kubescene
 from apiserver.http import Http
 from apiserver.scenarios import play
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from kubescene.cli.scheduler import scheduler_with

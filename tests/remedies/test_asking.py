@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 import kubescene
 from apiserver.http import Http
 from apiserver.scenarios import create, wait
-from kubescene.api.encoding import encode
+from kubescene.api.text.encoding import encode
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from kubescene.errors import ConfigurationError

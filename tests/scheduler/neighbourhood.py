@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler.framework.cycle_state import CycleState

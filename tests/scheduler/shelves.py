@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import VirtualClock
 from kubescene.scheduler.framework.informers import Informer

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodClasses, PodInfo

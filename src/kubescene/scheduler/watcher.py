@@ -7,8 +7,8 @@ pod that was bound is confirmed by the watch; until then it is assumed on its no
 
 from collections.abc import Container, Sequence
 
-from kubescene.api.changes import DELETED, Change
 from kubescene.api.records import Record, make_record
+from kubescene.api.records.changes import DELETED, Change
 from kubescene.clock import Clock
 from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.binding.waiting_bindings import WaitingBindings

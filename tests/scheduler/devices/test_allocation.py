@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.api.changes import ChangeType
+from kubescene.api.records.changes import ChangeType
 from kubescene.scheduler.devices.allocated import Allocated
 from kubescene.scheduler.devices.allocator import (
     CANNOT_ALLOCATE,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.changes import Change
 from kubescene.api.records import make_record
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.errors import ApiError, ConfigurationError
 from kubescene.scheduler import (

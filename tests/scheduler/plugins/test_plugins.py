@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
 from kubescene.scheduler import default_profile, default_registry

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Action, ClusterEvent, EventResource

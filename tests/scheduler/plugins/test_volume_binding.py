@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.node_selectors import node_selector
-from kubescene.api.volume_matching import name_of, read_shape
+from kubescene.api.selectors.node_selectors import node_selector
+from kubescene.api.volumes.matching import name_of, read_shape
 from kubescene.clock import MINUTE, SECOND, Streams
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import KINDS

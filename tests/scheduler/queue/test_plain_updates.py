@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.scheduler.queue.cluster_events import POD_UPDATED, is_plain_update, pod_events
 from kubescene.store import Store

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import SECOND, Stream, VirtualClock, parse_time
 from kubescene.scheduler.framework.interfaces import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
-from kubescene.api.parts import PodSections
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.parts import PodSections
 from kubescene.api.scheme import GroupResource
 from kubescene.scheduler.state.pod_kinds import NO_NAME
 from kubescene.scheduler.state.pods import PodClasses, PodInfo

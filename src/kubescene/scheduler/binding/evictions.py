@@ -11,11 +11,11 @@ event that tells of its end may bring it back.
 
 from collections.abc import Sequence
 
-from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.records.templates import Blueprint
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock, format_time
 from kubescene.errors import ApiError, NotFoundError

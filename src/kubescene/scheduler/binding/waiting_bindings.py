@@ -6,7 +6,7 @@ event that their plugin registered for.
 
 from collections.abc import Iterable
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.framework.interfaces import Awaited, ClusterEvent
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kubescene.api.reading import Duplicate
+from kubescene.api.text.reading import Duplicate
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.added_plugins import installed_plugin
 from kubescene.scheduler.configuration.arguments import decode_arguments

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.framework.interfaces import Handle
 from kubescene.scheduler.state.memo import Shared

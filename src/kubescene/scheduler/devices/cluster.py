@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.devices.allocated import Allocated
 from kubescene.scheduler.devices.classes import DEVICE_CLASS, WatchedClasses

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kubescene.api.node_selectors import NodeSelector
+from kubescene.api.selectors.node_selectors import NodeSelector
 from kubescene.clock import Clock
 from kubescene.scheduler.devices.allocator import Failed, Granted, Outcome, Refused
 from kubescene.scheduler.devices.cluster import DeviceCluster

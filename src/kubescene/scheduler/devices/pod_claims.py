@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kubescene.api.node_selectors import NodeSelector, node_selector
+from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
 from kubescene.scheduler.devices.extended import ExtendedResources, NodeClaim
 from kubescene.scheduler.devices.named_claims import allocation_of
 from kubescene.scheduler.devices.requests import ClaimSpec, claim_spec

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kubescene.api.kinds import POD
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock
 from kubescene.clock.timestamps import format_time

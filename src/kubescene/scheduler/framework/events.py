@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.state.pods import PodInfo
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream

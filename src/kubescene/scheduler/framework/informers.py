@@ -8,7 +8,7 @@ event for the pods that wait.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client
 from kubescene.scheduler.framework.interfaces import Action, ClusterEvent, EventResource

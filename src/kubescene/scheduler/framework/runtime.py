@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.fast.cpu_memory_columns import PairedFilter, PairedScore
 from kubescene.scheduler.framework.adapters import adapt_filter, adapt_score

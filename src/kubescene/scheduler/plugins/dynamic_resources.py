@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE
 from kubescene.clock.timestamps import parse_duration
 from kubescene.scheduler.devices.classes import WatchedClasses, backed_resources

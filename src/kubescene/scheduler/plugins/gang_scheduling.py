@@ -7,8 +7,8 @@ them, and wait at Permit until that many have a node. Behind the gate of the sam
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubescene.api.changes import Change
 from kubescene.api.kinds import POD_GROUP
+from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.framework.cycle_state import CycleState

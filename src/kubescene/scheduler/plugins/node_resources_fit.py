@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.resource_requests import (
     CPU,
     EPHEMERAL_STORAGE,

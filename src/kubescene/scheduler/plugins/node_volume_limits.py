@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kubescene.api.changes import Change
-from kubescene.api.csi_migration import TranslationError, in_tree, inline_volume
+from kubescene.api.records.changes import Change
+from kubescene.api.volumes.csi_migration import TranslationError, in_tree, inline_volume
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.selectors import find_untolerated, tolerates
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kubescene.api.changes import Change
-from kubescene.api.csi_migration import MIGRATED_PLUGINS
-from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_bound, volume_of
+from kubescene.api.records.changes import Change
+from kubescene.api.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_bound, volume_of
+from kubescene.api.volumes.csi_migration import MIGRATED_PLUGINS
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
 from kubescene.scheduler.framework import signing

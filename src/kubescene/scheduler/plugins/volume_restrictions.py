@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import KINDS

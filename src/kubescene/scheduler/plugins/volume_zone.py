@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kubescene.api.changes import Change
-from kubescene.api.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
-from kubescene.api.volume_claims import WAIT_FOR_FIRST_CONSUMER, class_of, volume_of
+from kubescene.api.records.changes import Change
+from kubescene.api.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of, volume_of
+from kubescene.api.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import KINDS

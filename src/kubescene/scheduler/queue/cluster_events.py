@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from kubescene.api.changes import Change
-from kubescene.api.parts import PARTS_SHARED, pod_members, split_nomination
 from kubescene.api.records import same_metadata
+from kubescene.api.records.changes import Change
+from kubescene.api.records.parts import PARTS_SHARED, pod_members, split_nomination
 from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.framework.interfaces import (

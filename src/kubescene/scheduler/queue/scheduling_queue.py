@@ -22,7 +22,7 @@ nanosecond after the last: order never depends on anything but arrival (Q-2).
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.interfaces import ClusterEvent, Hint

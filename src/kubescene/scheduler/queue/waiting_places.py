@@ -11,8 +11,8 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, TypeAlias
 
-from kubescene.api.changes import Change
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.scheduler.framework.interfaces import ClusterEvent
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo

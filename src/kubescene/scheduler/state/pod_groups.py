@@ -7,8 +7,8 @@ the pods that are on a node (*assigned*), those that it has promised one (*assum
 
 from collections.abc import Collection
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.scheduler.state.pod_kinds import DEFAULT_SCHEDULER, group_of
 from kubescene.types import ReadOnlyObject
 

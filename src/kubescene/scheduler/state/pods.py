@@ -3,7 +3,7 @@
 `PodInfo` is one pod: identity, and what the queue and the node state need of it. What it shares
 with others are its class and its signature (`pod_kinds`). They are keyed by the encoding of the
 fields in question, so pods find theirs by one look-up. Pods of one template even share the encoded
-spec (`kubescene.api.parts`): it is read once (`PodSpec`).
+spec (`kubescene.api.records.parts`): it is read once (`PodSpec`).
 
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
@@ -17,8 +17,9 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubescene.api.changes import Change
-from kubescene.api.parts import (
+from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
+from kubescene.api.records.parts import (
     LONGEST_SHARED,
     PodSections,
     Sections,
@@ -28,7 +29,6 @@ from kubescene.api.parts import (
     split_nomination,
     status_of,
 )
-from kubescene.api.records import Record
 from kubescene.api.resource_requests import Amounts, nonzero_requests, pod_requests
 from kubescene.scheduler.state.memo import CLASSES_KEPT
 from kubescene.scheduler.state.pod_kinds import (

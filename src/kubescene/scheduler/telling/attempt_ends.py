@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kubescene.api.options import NO_OPTIONS
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Scheduled, format_time

@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from kubescene.api.blueprints import NOMINATION, Blueprint, NominatingBlueprint
 from kubescene.api.options import NO_OPTIONS, WriteOptions
-from kubescene.api.parts import pod_members, split_nomination, status_of
+from kubescene.api.records.parts import pod_members, split_nomination, status_of
+from kubescene.api.records.templates import NOMINATION, Blueprint, NominatingBlueprint
 from kubescene.scheduler.cycle.decisions import UNSCHEDULABLE, Decision
 from kubescene.scheduler.framework.status import Code, Status
 from kubescene.scheduler.state.pods import PodInfo

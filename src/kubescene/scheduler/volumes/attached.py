@@ -12,7 +12,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.csi_migration import (
+from kubescene.api.volumes.claims import class_of, volume_of
+from kubescene.api.volumes.csi_migration import (
     BY_PLUGIN,
     CsiVolume,
     TranslationError,
@@ -20,7 +21,6 @@ from kubescene.api.csi_migration import (
     inline_volume,
     persistent_volume,
 )
-from kubescene.api.volume_claims import class_of, volume_of
 from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.interfaces import EventResource, Handle, Rows
 from kubescene.scheduler.state.node_info import NodeInfo

@@ -7,7 +7,7 @@ provisioners answer by completing the binding, or by taking back what was named.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kubescene.api.volume_claims import (
+from kubescene.api.volumes.claims import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     annotations_of,

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.volume_matching import (
+from kubescene.api.volumes.matching import (
     ClaimName,
     Shape,
     Volume,

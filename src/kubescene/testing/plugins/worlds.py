@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubescene.actors import Role
-from kubescene.api.changes import Change
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import DeleteOptions
+from kubescene.api.records.changes import Change
 from kubescene.client.interfaces import ObjectRef
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.clock import Stream, Streams

@@ -6,7 +6,7 @@ kube-scheduler's hints do too.
 
 from collections.abc import Mapping, Sequence
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.selectors import SelectorError
 from kubescene.scheduler.domains.affinity_terms import (
     REQUIRED,

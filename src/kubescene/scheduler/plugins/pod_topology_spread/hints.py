@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
