@@ -45,7 +45,6 @@ from kubescene.scenario.taking import taken_over
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
-from kubescene.scheduler.extenders.background import at_once
 from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line, Sink
@@ -523,7 +522,7 @@ def cluster_options(
         start=simulation.start,
         explain=simulation.explain,
         kubelet=simulation.kubelet,
-        scheduler=simulation.scheduler_options(at_once(scheduler or SchedulerOptions())),
+        scheduler=simulation.scheduler_options((scheduler or SchedulerOptions()).at_once()),
     )
 
 

@@ -26,7 +26,6 @@ from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.extenders.background import in_background
 
 T = TypeVar("T")
 
@@ -120,7 +119,7 @@ class EngineThread:
         self.cluster = cluster
         # Extenders may call back: this thread must not wait for them.
         if cluster.scheduler_is_configurable:
-            cluster.configure_scheduler(in_background(cluster.own_options.scheduler))
+            cluster.configure_scheduler(cluster.own_options.scheduler.in_background())
         self._director = director or Nobody()
         self._with_controllers = controllers
         self._commands: SimpleQueue[Command | None] = SimpleQueue()

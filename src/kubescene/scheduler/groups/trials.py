@@ -24,7 +24,6 @@ from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pod_groups import PodGroups
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.scheduler.telling.failures import refuse
 from kubescene.timeline.explanations import Explain
 
 GROUP_UNSCHEDULABLE = "pod group is unschedulable"
@@ -167,7 +166,7 @@ class GroupTrial:
             return
         self._forget(self._assumed.pop())
         member.preempts = False
-        refuse(decision, status)
+        decision.refuse(status)
 
     def _rehearsed(self, binding: Binding) -> Status:
         try:
