@@ -45,14 +45,14 @@ from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.registry import Registry, exports
-from kubescene.registry.admission import AdmissionChain
-from kubescene.registry.admission_plugins import default_chain
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import SCENARIOS, bootstrap, survives_wipe
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import kube_scheduler
-from kubescene.scheduler.sources import SchedulerSource
-from kubescene.scheduler.sources import scheduler_options as scheduler_from
+from kubescene.scheduler.configuration.sources import SchedulerSource
+from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
 from kubescene.shortcuts import PLAIN
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments

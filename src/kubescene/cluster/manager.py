@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kubescene.actors import Actor, Role
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import Scheme
 from kubescene.client import DirectClient
 from kubescene.clock import Clock, EventQueue, Streams
