@@ -22,6 +22,7 @@ from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.errors import BadRequestError
+from kubescene.instruments import Instruments
 from kubescene.registry import binding, decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission import AdmissionChain
@@ -51,7 +52,6 @@ from kubescene.registry.status_reports import Report, Reports
 from kubescene.registry.status_writes import StatusWrites
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 BINDING = GroupVersionKind("", "v1", "Binding")

@@ -7,14 +7,13 @@ text. Filter stops at the first plugin that refuses a node: those after it are n
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kubescene.instruments.attempts import Explanation, ExtenderRecord
 from kubescene.scheduler.annotation_texts import SELECTED_NODE, annotations
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.durations import go_duration
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.runtime import Framework
 from kubescene.scheduler.status import Code
-from kubescene.timeline.attempts import Explanation
-from kubescene.timeline.consultations import ExtenderRecord
 
 if TYPE_CHECKING:
     from kubescene.scheduler.binding import Binding

@@ -15,6 +15,8 @@ from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Scheduled, format_time
 from kubescene.control.timers import Timers
 from kubescene.errors import ApiError, PluginError
+from kubescene.instruments import Instruments
+from kubescene.instruments.attempts import Explanation, SchedulingAttempt
 from kubescene.recording import Recorder
 from kubescene.scheduler import notices
 from kubescene.scheduler.annotating import annotated
@@ -28,9 +30,7 @@ from kubescene.scheduler.informers import POD
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.waiting_places import Place, QueuedPod
 from kubescene.scheduler.watching import Watching
-from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.explanations import Explain
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 T = TypeVar("T")

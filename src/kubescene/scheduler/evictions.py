@@ -19,14 +19,14 @@ from kubescene.api.records import Record
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock, format_time
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.instruments import Instruments
+from kubescene.instruments.attempts import Preemption
 from kubescene.recording import Recorder
 from kubescene.scheduler import notices
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.waiting import WaitingRoom
-from kubescene.timeline.attempts import Preemption
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 CONDITION = "DisruptionTarget"

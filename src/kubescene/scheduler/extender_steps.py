@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.records import Record
+from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.scheduler.consulting import consultation
 from kubescene.scheduler.decisions import Decision
 from kubescene.scheduler.explanations import Diagnosis
@@ -29,7 +30,6 @@ from kubescene.scheduler.scoring import Scored
 from kubescene.scheduler.search import Found
 from kubescene.scheduler.status import Status
 from kubescene.timeline.explanations import Explain
-from kubescene.timeline.score_columns import ScoreColumn
 
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle import Cycle

@@ -62,6 +62,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.scheduler.asking import (
     Handle,
     Keys,
@@ -89,7 +90,6 @@ from kubescene.scheduler.requeueing import (
 )
 from kubescene.scheduler.row_types import Codes, Rows, Scores
 from kubescene.scheduler.status import Code, Status
-from kubescene.timeline.attempts import PreemptionRecord
 
 __all__ = [
     "MAX_NODE_SCORE",

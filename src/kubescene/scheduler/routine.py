@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubescene.errors import PluginError
+from kubescene.instruments.attempts import Explanation
 from kubescene.scheduler.concerns import Concern
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.decisions import Decision
@@ -32,7 +33,6 @@ from kubescene.scheduler.search import Found, nodes_to_find, search
 from kubescene.scheduler.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.summed_scores import CommonColumns, Told
 from kubescene.scheduler.verdicts import entries_kept
-from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:

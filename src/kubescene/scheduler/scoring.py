@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.errors import KubesceneError
+from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.scheduler.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.config import ExtensionPoint
 from kubescene.scheduler.cycle_state import CycleState
@@ -28,7 +29,6 @@ from kubescene.scheduler.pod_kinds import PodClass
 from kubescene.scheduler.pods import PodInfo
 from kubescene.scheduler.row_results import Window
 from kubescene.scheduler.runtime import ScoreExtension
-from kubescene.timeline.score_columns import ScoreColumn
 
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from kubescene.api.changes import Change
 from kubescene.errors import ConfigurationError
+from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.evictions import CONDITION, REASON
 from kubescene.scheduler.extenders import Extender, ExtenderAnswer, ExtenderCall, ExtenderVerb
@@ -35,7 +36,6 @@ from kubescene.scheduler.preemption.choosing import Choice, choose, cost_of
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
 from kubescene.scheduler.preemption.victims import pool_of
 from kubescene.scheduler.status import SUCCESS, Code, Status
-from kubescene.timeline.attempts import PreemptionRecord
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NEVER = "not eligible due to preemptionPolicy=Never."

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from kubescene.instruments.attempts import TriedNode
 from kubescene.scheduler.interfaces import Rows, TryOut
 from kubescene.scheduler.nodes import Column, NodeTable
 from kubescene.scheduler.pods import PodInfo
@@ -20,7 +21,6 @@ from kubescene.scheduler.preemption.choosing import Cost, cost_of
 from kubescene.scheduler.preemption.lower_pods import LowerPods
 from kubescene.scheduler.preemption.victims import NO_VICTIMS, Victims, find_victims, pool_of
 from kubescene.scheduler.status import Code, Status
-from kubescene.timeline.attempts import TriedNode
 
 CELLS_KEPT = 100_000
 _CHUNK = 256
