@@ -23,7 +23,7 @@ from kubescene.instruments import Instrument, Instruments
 from kubescene.results import open_run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import About, CustomFact, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.files import Header, TimelineWriter

@@ -14,7 +14,7 @@ import msgspec
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.instruments import Instrument, ObjectWrite, StepPhaseChange
