@@ -57,20 +57,20 @@ def test_the_table_has_the_scheduler_last_and_only_it_schedules() -> None:
     known = builtin_controllers(ClusterOptions())
     names = [*known]
     assert names[-2:] == ["kubelet", "kube-scheduler"]
-    assert [name for name in names if known.schedules(name)] == ["kube-scheduler"]
+    assert [name for name in names if known.actor(name, Role.USER).schedules] == ["kube-scheduler"]
 
 
 def test_who_takes_the_place_of_a_scheduler_schedules() -> None:
     known = builtin_controllers(ClusterOptions())
     known.add(Registration("kube-scheduler", known.factory("kubelet")))
-    assert known.schedules("kube-scheduler")
+    assert known.actor("kube-scheduler", Role.USER).schedules
 
 
 def test_a_controller_of_a_users_own_may_schedule() -> None:
     known = ControllerRegistrations()
     known.add(Registration("mine", builtin_controllers(ClusterOptions()).factory("kubelet")))
     known.add(Registration("placer", known.factory("mine"), schedules=True))
-    assert [name for name in known if known.schedules(name)] == ["placer"]
+    assert [name for name in known if known.actor(name, Role.USER).schedules] == ["placer"]
 
 
 def test_the_verbs_are_methods_that_help_shows() -> None:

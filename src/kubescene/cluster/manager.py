@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Role
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import Scheme
 from kubescene.client import DirectClient
@@ -78,11 +78,12 @@ class ControllerManager:
             scheme=self._scheme,
             wake=slot.wake,
             recorder=recorder,
+            actor=client.actor,
         )
 
     def _start(self, name: str, role: Role) -> Slot:
         slot = Slot(name, self.alarm)
-        actor = Actor(name, role, schedules=self.registrations.schedules(name))
+        actor = self.registrations.actor(name, role)
         client = slot.watcher = DirectClient(self._registry, actor, slot.wake)
         context = self.context(client, slot)
         slot.timers = context.timers

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from kubescene.actors import Actor, Role
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -17,6 +18,8 @@ class Registration(NamedTuple):
     """CustomResourceDefinitions that a world with this controller has."""
     schedules: bool = False
     """Whether it makes scheduling attempts (see `Actor`)."""
+    is_kubelet: bool = False
+    """Whether what it reports of pods is no news (see `Actor`)."""
 
 
 class ControllerRegistrations:
@@ -33,13 +36,14 @@ class ControllerRegistrations:
         factory: ControllerFactory,
         definitions: Iterable[JsonObject] = (),
         schedules: bool = False,
+        is_kubelet: bool = False,
     ) -> None:
         """Add a controller; the parameters are those of a `Registration`."""
         if name in self._by_name:
             raise ConfigurationError(
                 f"a controller named {name!r} is registered already: choose another name"
             )
-        self._by_name[name] = Registration(name, factory, tuple(definitions), schedules)
+        self._by_name[name] = Registration(name, factory, tuple(definitions), schedules, is_kubelet)
 
     def add(self, controller: Registration) -> None:
         """Register a controller, or put it in the place of one of that name."""
@@ -47,10 +51,12 @@ class ControllerRegistrations:
         if known is None:
             self.register(*controller)
         else:
-            schedules = known.schedules or controller.schedules
-            definitions = tuple(controller.definitions)
             self._by_name[known.name] = Registration(
-                known.name, controller.factory, definitions, schedules
+                known.name,
+                controller.factory,
+                tuple(controller.definitions),
+                schedules=known.schedules or controller.schedules,
+                is_kubelet=known.is_kubelet or controller.is_kubelet,
             )
 
     @property
@@ -63,9 +69,10 @@ class ControllerRegistrations:
         }
         return list(by_name.values())
 
-    def schedules(self, name: str) -> bool:
-        known = self._by_name.get(name)
-        return known is not None and known.schedules
+    def actor(self, name: str, role: Role) -> Actor:
+        """Who a controller is when it writes."""
+        known = self._known(name)
+        return Actor(name, role, schedules=known.schedules, is_kubelet=known.is_kubelet)
 
     def replace(self, name: str, factory: ControllerFactory) -> None:
         """Put another controller in the place of a registered one."""

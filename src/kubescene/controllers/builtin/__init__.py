@@ -20,7 +20,7 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.builtin.taint_eviction import taint_eviction
-from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
+from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
 
 
@@ -41,5 +41,5 @@ def table(*, delays: KubeletDelays = NO_DELAYS, events: bool = False) -> tuple[R
         Registration("pod-garbage-collector", pod_garbage_collector),
         Registration("garbage-collector", garbage_collector),
         *((Registration("event-expiry", event_expiry),) if events else ()),
-        Registration("kubelet", partial(kubelet, delays=delays)),
+        Registration(KUBELET, partial(kubelet, delays=delays), is_kubelet=True),
     )
