@@ -7,8 +7,8 @@ from kubescene.api.kinds import SCENARIO
 from kubescene.api.text.reading import Bounds, JsonCheck, ReadingError
 from kubescene.api.text.whole_numbers import with_whole_numbers
 from kubescene.errors import ScenarioError
-from kubescene.scenario.fields import SCENARIO_FIELDS
-from kubescene.scenario.strictness import misfits
+from kubescene.scenario.fields.table import SCENARIO_FIELDS
+from kubescene.scenario.validation.faults import misfits
 from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 256 * 1024 * 1024

@@ -7,13 +7,13 @@ that refuses no pod, stands in `UNTOLD` and has to be known.
 from collections.abc import Iterable
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
-from kubescene.scenario.unsimulated import INERT, KINDS, POD_FIELDS, TAINTS, UNHEEDED
+from kubescene.scenario.validation.unsimulated import INERT, KINDS, POD_FIELDS, TAINTS, UNHEEDED
 from kubescene.scheduler.framework.defaults import default_plugins
 
 INTRODUCTION = """\
 # What is not simulated
 
-<!-- Made from scenario/unsimulated.py: pytest tests/scenario/test_unsimulated_page.py --update -->
+<!-- From validation/unsimulated.py: pytest tests/scenario/test_unsimulated_page.py --update -->
 
 A rehearsal that leaves something out in silence gives a wrong answer. `kubescene run` and
 `kubescene validate` warn about what the first section lists, with the operation that uses it first;

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kubescene.errors import ScenarioError
-from kubescene.scenario.alike import Likeness
 from kubescene.scenario.outside import OutsideKind
-from kubescene.scenario.patch_text import decode_patch
+from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject

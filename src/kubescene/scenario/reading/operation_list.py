@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kubescene.scenario.alike import Likeness, Likenesses
-from kubescene.scenario.fields import MAX_STEP
+from kubescene.scenario.fields.table import MAX_STEP
+from kubescene.scenario.reading.alike import Likeness, Likenesses
 from kubescene.types import JsonObject
 
 BARE = {"id", "step", "createOperation"}

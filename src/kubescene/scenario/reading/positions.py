@@ -6,8 +6,8 @@ end with a number inside a text, such as an expression: the place of that charac
 
 from typing import Any
 
-from kubescene.scenario.scalars import place_in_scalar
-from kubescene.scenario.strictness import Step
+from kubescene.scenario.reading.scalars import place_in_scalar
+from kubescene.scenario.validation.faults import Step
 
 MAX_BYTES = 32 * 1024 * 1024
 """Larger files are too slow to look into: their faults are named without a line."""

@@ -6,8 +6,8 @@ but the engine, is described here. ``kubectl explain`` shows both.
 
 from typing import Any
 
-from kubescene.scenario.fields import SCENARIO_FIELDS
-from kubescene.scenario.json_schema import KEEP_UNKNOWN, spec_schema
+from kubescene.scenario.fields.json_schema import KEEP_UNKNOWN, spec_schema
+from kubescene.scenario.fields.table import SCENARIO_FIELDS
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.types import JsonObject
 

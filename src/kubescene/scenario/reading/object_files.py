@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from kubescene.errors import ScenarioError
-from kubescene.scenario.loading import load_yaml
+from kubescene.scenario.reading.files import load_yaml
 from kubescene.types import JsonObject
 
 MAX_BYTES = 64 * 1024 * 1024

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kubescene.errors import ScenarioError
-from kubescene.scenario.loading import MAX_FILE_BYTES, load_yaml, read_file
-from kubescene.scenario.object_files import flattened
+from kubescene.scenario.reading.files import MAX_FILE_BYTES, load_yaml, read_file
+from kubescene.scenario.reading.object_files import flattened
 
 SUFFIXES = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from kubescene.errors import ScenarioError
-from kubescene.scenario.fields import Field, FieldType
+from kubescene.scenario.fields.table import Field, FieldType
 
 Step = str | int
 TYPES: dict[FieldType, tuple[type, ...]] = {

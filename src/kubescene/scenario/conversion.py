@@ -12,10 +12,10 @@ from typing import Any
 from kubescene.api.kinds import SCENARIO
 from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
-from kubescene.scenario.fields import Field, items_of, record, text
-from kubescene.scenario.fitting import fits, shape_of
-from kubescene.scenario.listing import operations_of
-from kubescene.scenario.strictness import misfits
+from kubescene.scenario.fields.table import Field, items_of, record, text
+from kubescene.scenario.reading.operation_list import operations_of
+from kubescene.scenario.validation.faults import misfits
+from kubescene.scenario.validation.fitting import fits, shape_of
 from kubescene.types import JsonObject
 
 POPULATED = (

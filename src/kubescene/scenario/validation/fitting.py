@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kubescene.scenario.fields import SCENARIO_FIELDS, Field, FieldType
+from kubescene.scenario.fields.table import SCENARIO_FIELDS, Field, FieldType
 
 _TYPES: Mapping[FieldType, type] = {
     FieldType.TEXT: str,

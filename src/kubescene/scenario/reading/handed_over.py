@@ -12,9 +12,9 @@ from typing import Any
 from kubescene.api.copies import json_copy, own_copy
 from kubescene.api.text.reading import is_unicode
 from kubescene.api.text.whole_numbers import with_whole_numbers
-from kubescene.scenario.alike import Likeness
-from kubescene.scenario.listing import OperationList, name_in
-from kubescene.scenario.loading import MAX_VALUES, check_identity, identified
+from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.files import MAX_VALUES, check_identity, identified
+from kubescene.scenario.reading.operation_list import OperationList, name_in
 from kubescene.types import JsonObject
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from kubescene.scenario.fields import SCENARIO_FIELDS, Field, FieldType
-from kubescene.scenario.strictness import expected
+from kubescene.scenario.fields.table import SCENARIO_FIELDS, Field, FieldType
+from kubescene.scenario.validation.faults import expected
 
 INTRODUCTION = """\
 # The Scenario, field by field
 
-<!-- Made from scenario/fields.py: pytest tests/scenario/test_schema.py --update -->
+<!-- Made from scenario/fields/table.py: pytest tests/scenario/test_schema.py --update -->
 
 What a scenario file may hold. Everything that is not listed here is a fault, unless the options of
 an operation say `fieldValidation: Warn` or `Ignore`. A field that is null counts as absent.

@@ -12,15 +12,15 @@ from typing import Any
 from kubescene.clock import LAST_INSTANT, parse_duration
 from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import ScenarioError
-from kubescene.scenario.alike import Likeness
-from kubescene.scenario.controller_faults import controller_faults
-from kubescene.scenario.fields import SCENARIO_FIELDS
-from kubescene.scenario.fitting import fits, scenario_shape
-from kubescene.scenario.listing import OperationList, assigned_ids, operations_of
-from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.operation_faults import BODIES, OPTIONS, operation_faults
+from kubescene.scenario.fields.table import SCENARIO_FIELDS
+from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList, assigned_ids, operations_of
 from kubescene.scenario.simulation import parse_simulation, simulation_faults
-from kubescene.scenario.strictness import Fault, Step, misfits, spelled
+from kubescene.scenario.validation.controllers import controller_faults
+from kubescene.scenario.validation.faults import Fault, Step, misfits, spelled
+from kubescene.scenario.validation.fitting import fits, scenario_shape
+from kubescene.scenario.validation.operations import BODIES, OPTIONS, operation_faults
 from kubescene.timeline.facts import GENERATED_ID
 
 LENIENT = ("Warn", "Ignore")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubescene.scenario.outside import entries_of
-from kubescene.scenario.strictness import Fault
+from kubescene.scenario.validation.faults import Fault
 
 
 def controller_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
@@ -33,7 +33,7 @@ def _list_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
 def _outside_faults(spec: Mapping[str, Any]) -> Iterable[Fault]:
     if not entries_of(spec):
         return ()
-    from kubescene.scenario.outside_faults import outside_faults
+    from kubescene.scenario.validation.outside import outside_faults
 
     names = controller_names(spec)
     return outside_faults(

@@ -8,9 +8,9 @@ from kubescene.api.kinds import SCENARIO
 from kubescene.api.patching.patches import PatchType
 from kubescene.clock import parse_duration
 from kubescene.errors import BadRequestError, ScenarioError
-from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.patch_text import check_form, decode_patch
-from kubescene.scenario.strictness import Fault
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.patch_text import check_form, decode_patch
+from kubescene.scenario.validation.faults import Fault
 from kubescene.types import JsonObject
 
 BODIES = {

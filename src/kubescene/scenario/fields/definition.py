@@ -2,7 +2,7 @@
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.scheme import GroupResource
-from kubescene.scenario.schema import scenario_schema
+from kubescene.scenario.fields.structural_schema import scenario_schema
 from kubescene.types import JsonObject
 
 SCENARIOS = GroupResource(SCENARIO.group, "scenarios")

@@ -15,7 +15,7 @@ from kubescene.scenario.outside import (
     entries_of,
     scheduler_names_of,
 )
-from kubescene.scenario.strictness import Fault, Step, spelled
+from kubescene.scenario.validation.faults import Fault, Step, spelled
 
 OUTSIDE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """A label of a host name: it is a part of a URL."""

@@ -26,8 +26,8 @@ from kubescene.errors import (
 from kubescene.scenario.operations import Template
 from kubescene.scenario.options import write_options
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
-from kubescene.scenario.strictness import Fault, Step
 from kubescene.scenario.subresources import is_scale, part_of
+from kubescene.scenario.validation.faults import Fault, Step
 from kubescene.types import JsonObject
 
 MADE = (

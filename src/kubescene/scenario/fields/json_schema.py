@@ -8,7 +8,7 @@ fields of the spec are kept for the same reason: pruned in silence, a typo would
 from typing import Any
 
 from kubescene.api.kinds import SCENARIO
-from kubescene.scenario.fields import (
+from kubescene.scenario.fields.table import (
     OPERATION,
     OPERATION_BODIES,
     SCENARIO_FIELDS,
