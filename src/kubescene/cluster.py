@@ -51,7 +51,7 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.builtin.taint_eviction import taint_eviction
-from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
+from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
@@ -119,7 +119,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("garbage-collector", garbage_collector)
     if options.events:
         registrations.register("event-expiry", event_expiry)
-    registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
+    registrations.register(KUBELET, partial(kubelet, delays=options.kubelet), is_kubelet=True)
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     registrations.register(SCHEDULER, scheduler, schedules=True)
     return registrations
@@ -258,7 +258,7 @@ class Cluster:
 
     def context(self, actor: Actor) -> ControllerContext:
         """What a controller needs to run in this world, for those who turn it by hand."""
-        return self._context(self.client(actor), Slot(actor.name))
+        return self._context(self.client(actor), Slot(actor.name), actor)
 
     def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
         """Make controllers anew, with fresh state, and let them see what exists."""
@@ -511,10 +511,10 @@ class Cluster:
 
     def _start(self, name: str, role: Role) -> Slot:
         slot = Slot(name, self.alarm)
-        actor = Actor(name, role, schedules=self.registrations.schedules(name))
+        actor = self.registrations.actor(name, role)
         client = slot.watcher = DirectClient(self.registry, actor, slot.wake)
         self._controller_clients.append(client)
-        context = self._context(client, slot)
+        context = self._context(client, slot, actor)
         slot.timers = context.timers
         try:
             slot.controller = self.registrations.factory(name)(context)
@@ -528,7 +528,7 @@ class Cluster:
             client.watch_all(ignore, patient=True)
         return slot
 
-    def _context(self, client: DirectClient, slot: Slot) -> ControllerContext:
+    def _context(self, client: DirectClient, slot: Slot, actor: Actor) -> ControllerContext:
         return ControllerContext(
             client=client,
             clock=self.clock,
@@ -538,6 +538,7 @@ class Cluster:
             scheme=self.scheme,
             wake=slot.wake,
             recorder=self._recorder(client),
+            actor=actor,
         )
 
     def _recorder(self, client: DirectClient) -> Recorder:

@@ -2,7 +2,7 @@
 
 import orjson
 
-from kubescene.timeline.forms import Form, blank
+from kubescene.instruments.score_columns import Form, blank
 
 
 def test_blanks_are_filled_in_by_number() -> None:

@@ -1,5 +1,8 @@
 """What a scheduler reports of one attempt at one pod, kept as arrays until somebody asks.
 
+What others than plugins had to say, and what an attempt waited for, are records that are made only
+where an extender was asked or a plugin had the pod wait: an attempt without either pays nothing.
+
 The scheduler fills an `Explanation` only if an instrument wants one; turning indexes into names
 and building the KEP's ``pluginResults`` happens here, lazily.
 """
@@ -13,8 +16,54 @@ from msgspec import Struct
 
 from kubescene.actors import Actor
 from kubescene.api.records import Record
-from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
-from kubescene.timeline.score_columns import ScoreColumn, columns_encoded
+from kubescene.instruments.score_columns import ScoreColumn, columns_encoded
+
+
+class ExtenderRecord(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One question to one extender, and its answer.
+
+    ``verb`` is ``filter``, ``prioritize``, ``preempt`` or ``bind``. For ``filter``, ``failed`` and
+    ``unresolvable`` say by node why not, and ``dropped`` are nodes that are missing from the answer
+    without a word. ``scores`` are what it added to the totals, weight included. ``victims`` are
+    uids by node. With an ``error`` the attempt fails, unless it was ``ignored``.
+    """
+
+    extender: str
+    verb: str
+    asked: int = 0
+    passed: tuple[str, ...] = ()
+    failed: dict[str, str] = {}
+    unresolvable: dict[str, str] = {}
+    dropped: tuple[str, ...] = ()
+    scores: dict[str, int] = {}
+    victims: dict[str, tuple[str, ...]] = {}
+    pdb_violations: dict[str, int] = {}
+    bare: bool = False
+    """Whether it answered with whole nodes instead of names."""
+    error: str = ""
+    ignored: bool = False
+
+
+class WaitRecord(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A wait at ``Permit`` or ``PreBind`` for one plugin, with a node promised.
+
+    Times are RFC 3339; ``until`` is the latest end that the plugin has set, if it has. ``outcome``
+    is empty while the pod waits.
+    """
+
+    plugin: str
+    point: str
+    node: str
+    since: str
+    until: str = ""
+    ended: str = ""
+    outcome: str = ""
+
+
+def as_rows(records: tuple[Any, ...]) -> list[Any]:
+    """Records as the side file has them."""
+    rows: list[Any] = msgspec.to_builtins(records)
+    return rows
 
 
 class FilterGroup(Struct, frozen=True, gc=False):

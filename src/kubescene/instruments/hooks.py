@@ -21,7 +21,7 @@ from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.api.options import OperationOrigin
-    from kubescene.timeline.attempts import Preemption, SchedulingAttempt
+    from kubescene.instruments.attempts import Preemption, SchedulingAttempt
 
 
 class ObjectWrite(msgspec.Struct, frozen=True):
@@ -86,6 +86,9 @@ class Instrument:
     def run_ended(self, phase: str, message: str) -> None:
         """The scenario reached ``Succeeded``, ``Paused`` or ``Failed``."""
 
+    def fact_told(self, actor: Actor, fact: msgspec.Struct) -> None:
+        """A controller or plugin told a fact of its own (`Instruments.tell`)."""
+
 
 P = ParamSpec("P")
 
@@ -112,6 +115,15 @@ class Instruments:
         self._attached = tuple(each for each in self._attached if id(each) not in leaving)
         self._group()
 
+    def tell(self, actor: Actor, fact: msgspec.Struct) -> None:
+        """A fact of a component's own: a struct of plain data, whose class names what happened.
+
+        The timeline writes it down with id, step, time and who told it. It is no write: it moves no
+        step and wakes nobody.
+        """
+        for hook in self.fact_told:
+            hook(actor, fact)
+
     def _group(self) -> None:
         # Whoever is calling hooks right now goes on with the tuple it began with.
         instruments = self._attached
@@ -123,6 +135,7 @@ class Instruments:
         self.time_advanced = _overridden(instruments, Instrument.time_advanced)
         self.step_finished = _overridden(instruments, Instrument.step_finished)
         self.run_ended = _overridden(instruments, Instrument.run_ended)
+        self.fact_told = _overridden(instruments, Instrument.fact_told)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Instruments":
         """For a fork of the world: those who say so come along as copies."""

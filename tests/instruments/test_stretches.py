@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubescene.instruments.stretches import Stretches
 from kubescene.timeline.compacting import runs
-from kubescene.timeline.stretches import Stretches
 
 
 @st.composite

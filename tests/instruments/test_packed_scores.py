@@ -7,7 +7,7 @@ import numpy as np
 import orjson
 import pytest
 
-from kubescene.timeline.score_columns import (
+from kubescene.instruments.score_columns import (
     PackedScores,
     ScoreColumn,
     SharedScores,
