@@ -58,8 +58,8 @@ def run(
     ``autoscalers`` are used beside those that the spec has objects for: one that no object is
     meant for is created with an empty one. ``watch`` is told how far it is, and ``cancelled`` is
     asked whether to stop, with every movement and every batch of requests. Bad input raises
-    `TrafficError` or `ConfigurationError` before anything is simulated; whatever fails later is in the
-    result.
+    `TrafficError` or `ConfigurationError` before anything is simulated; whatever fails later is
+    in the result.
     """
     asked = as_run(source)
     if folder is None and isinstance(source, str | Path):
