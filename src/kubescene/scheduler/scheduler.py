@@ -161,6 +161,7 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
             informers=self.informers,
             events=context.recorder,
+            tell=context.tell,
             extenders=self.extenders,
             evictions=evictions,
             pod_groups=self.pod_groups,

@@ -4,12 +4,12 @@ from typing import TypeVar
 
 from kubescene.api.records import Record
 from kubescene.client.interfaces import Client
+from kubescene.instruments import Instruments
+from kubescene.instruments.attempts import Explanation, SchedulingAttempt
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.explanations import Explain
-from kubescene.timeline.instruments import Instruments
 
 T = TypeVar("T")
 
