@@ -12,17 +12,12 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.words import counted
-from kubescene.running import (
-    RunRequest,
-    cluster_options,
-    expectation_faults,
-    registrations,
-    remarks,
-    stored,
-    without_status,
-)
+from kubescene.runs.examination import expectation_faults, remarks
+from kubescene.runs.requests import RunRequest
+from kubescene.runs.staging import cluster_options, registrations, stored
 from kubescene.scenario.checking import object_faults
 from kubescene.scenario.controllers import check_schedulers, missing_controllers
+from kubescene.scenario.documents import without_status
 from kubescene.scenario.faults import find_faults
 from kubescene.scenario.listing import operations_of
 from kubescene.scenario.operation_faults import OPTIONS

@@ -10,7 +10,7 @@ from kubescene.api.validation.fielderrors import ErrorList
 from kubescene.api.validation.fieldpath import SPEC
 from kubescene.errors import ScenarioError
 from kubescene.registry.admission import AdmissionRequest
-from kubescene.running import expectation_faults
+from kubescene.runs.examination import expectation_faults
 from kubescene.scenario.edits import UNDER_WAY, complaints_about, passed, spec_of
 from kubescene.scenario.expectations import expectations_of
 from kubescene.scenario.fields import EXPECTATIONS

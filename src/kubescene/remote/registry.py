@@ -22,10 +22,6 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
 from kubescene.errors import ApiError, KubesceneError
-from kubescene.outside.remote.consequences import RemoteConsequences
-from kubescene.outside.remote.evictions import RemoteEvictions
-from kubescene.outside.remote.link import Announcement, Link
-from kubescene.outside.remote.sending import is_same, named, plain, undated
 from kubescene.registry import Registry
 from kubescene.registry.binding import binding_to
 from kubescene.registry.metadata import free_name
@@ -33,6 +29,10 @@ from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
 from kubescene.registry.registry import BINDING
 from kubescene.registry.writes import WriteRequest, resolve_namespace
+from kubescene.remote.consequences import RemoteConsequences
+from kubescene.remote.evictions import RemoteEvictions
+from kubescene.remote.link import Announcement, Link
+from kubescene.remote.sending import is_same, named, plain, undated
 from kubescene.types import JsonObject
 
 EVICT = "evict"

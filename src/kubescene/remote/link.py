@@ -11,7 +11,7 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.client.http import HttpClient
 from kubescene.errors import ApiError
-from kubescene.outside.remote.mirror import Mirror
+from kubescene.remote.mirror import Mirror
 
 
 class Announcement(NamedTuple):

@@ -10,11 +10,11 @@ from kubescene.api.scheme import GroupResource
 from kubescene.client.http.records import DecodedObjects
 from kubescene.clock import SECOND, VirtualClock, format_time
 from kubescene.errors import ScenarioError
-from kubescene.outside.remote.intruders import Intruders
-from kubescene.outside.remote.mirror import node_last
-from kubescene.outside.remote.times import ScenarioTimes
-from kubescene.outside.remote.wiping import check_disposable, order_of_wipe, survives
 from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.remote.intruders import Intruders
+from kubescene.remote.mirror import node_last
+from kubescene.remote.times import ScenarioTimes
+from kubescene.remote.wiping import check_disposable, order_of_wipe, survives
 from kubescene.store import Store
 from kubescene.types import JsonObject
 

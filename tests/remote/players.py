@@ -8,10 +8,10 @@ from typing import Any
 from kubescene.api.kinds import SCENARIO
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
-from kubescene.outside.remote.cluster import RemoteCluster
-from kubescene.outside.remote.playing import Player
+from kubescene.remote.cluster import RemoteCluster
+from kubescene.remote.player import Player
 from kubescene.types import JsonObject
-from outside.api_servers import ApiServer, client_of, endpoint_of
+from remote.api_servers import ApiServer, client_of, endpoint_of
 
 ENDED = ("Paused", "Succeeded", "Failed")
 

@@ -22,8 +22,8 @@ from kubescene.api.patches import diff_merge_patch
 from kubescene.api.records import Record
 from kubescene.client import ObjectRef
 from kubescene.errors import ApiError, ScenarioGoneError
-from kubescene.outside.remote.cluster import RemoteCluster
-from kubescene.outside.remote.link import Announcement
+from kubescene.remote.cluster import RemoteCluster
+from kubescene.remote.link import Announcement
 from kubescene.scenario.resource import ToldStatus, headed
 from kubescene.types import JsonObject
 from kubescene.version import __version__

@@ -22,14 +22,15 @@ from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, ScaledClock
 from kubescene.errors import ForbiddenError, InternalError, InvalidError
-from kubescene.outside.remote.webhook.certificates import make_certificate
+from kubescene.remote.webhook.certificates import make_certificate
 from kubescene.results import open_run
+from kubescene.runs.requests import read
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.timeline import PodScheduled, TimelineLog
 from kubescene.types import JsonObject
-from outside.api_servers import ApiServer, client_of, make_disposable
-from outside.players import Stage, staged
+from remote.api_servers import ApiServer, client_of, make_disposable
+from remote.players import Stage, staged
 from widgets import widget_definition
 
 pytestmark = pytest.mark.xdist_group("real-api-server")
@@ -110,7 +111,7 @@ def told(log: TimelineLog) -> list[tuple[str, str, str]]:
 def test_a_scenario_places_pods_as_in_the_embedded_world(stage: Stage, example: str) -> None:
     file = EXAMPLES / example / "scenario.yaml"
     expected = kubescene.run(file)
-    played = stage.play(kubescene.running.read(file))
+    played = stage.play(read(file))
     assert played["status"]["phase"] == str(expected.phase), played["status"].get("message")
     run = stage.player.scenarios.run_named(played["metadata"]["name"])
     assert run is not None

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kubescene.api.records import Record
 from kubescene.live.runs import LiveRun
 from kubescene.live.scenarios import LiveScenarios
-from kubescene.outside.remote.cluster import RemoteCluster
-from kubescene.outside.remote.runs import RemoteCasting, RemoteRun
-from kubescene.outside.remote.scenarios import MOST_BYTES
-from kubescene.outside.remote.webhook.certificates import Certificate
-from kubescene.outside.remote.webhook.judging import Judge
-from kubescene.outside.remote.webhook.registration import Registration
-from kubescene.outside.remote.webhook.serving import Webhook
+from kubescene.remote.cluster import RemoteCluster
+from kubescene.remote.scenarios import MOST_BYTES, RemoteScenario
+from kubescene.remote.webhook.certificates import Certificate
+from kubescene.remote.webhook.judging import Judge
+from kubescene.remote.webhook.registration import Registration
+from kubescene.remote.webhook.serving import Webhook
+from kubescene.runs.sinks import DirectorySink
+from kubescene.runs.staging import StoredScenario
 from kubescene.scenario.phases import ResultsStrategy
 
 STOPPED = "the controller was stopped while the Scenario was running"
@@ -21,6 +23,30 @@ INTRUDED = (
 )
 LOOK_S = 0.5
 """How long nothing may be heard before somebody looks whether the loop is to end."""
+
+
+class RemoteRunFactory:
+    """Runs of the Scenarios that an API server holds, each with a directory below ``out``."""
+
+    def __init__(
+        self,
+        cluster: RemoteCluster,
+        results: ResultsStrategy,
+        out: Path,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._cluster = cluster
+        self._results = results
+        self._out = out
+        self._most_bytes = most_bytes
+
+    def run(self, record: Record) -> LiveRun:
+        folder = self._out / f"{record.name}-{record.uid[:8]}"
+        scenario = RemoteScenario(self._cluster, record, folder=folder, most_bytes=self._most_bytes)
+        return LiveRun(self._cluster, scenario, self._results, sink=DirectorySink(folder))
+
+    def waiting(self, record: Record) -> StoredScenario:
+        return RemoteScenario(self._cluster, record, waits=True)
 
 
 class Player:
@@ -46,7 +72,7 @@ class Player:
             cluster,
             results,
             allow_extenders=allow_extenders,
-            casting=RemoteCasting(cluster, results, out, most_bytes),
+            factory=RemoteRunFactory(cluster, results, out, most_bytes),
         )
 
     def admit_by(self, certificate: Certificate, host: str, port: int) -> str:
@@ -127,10 +153,11 @@ class Player:
 
 def outcome_of(run: LiveRun | None) -> str:
     """How a scenario stands, why, and where to read what happened."""
-    if not isinstance(run, RemoteRun):
+    if run is None:
         return ""
     why = f" ({run.scenario.message})" if run.scenario.message else ""
-    return f"{run.phase}{why}, see {run.folder}"
+    where = run.sink.path if isinstance(run.sink, DirectorySink) else None
+    return f"{run.phase}{why}" + ("" if where is None or run.engine.bad_input else f", see {where}")
 
 
 def own_name(cluster: RemoteCluster) -> str:

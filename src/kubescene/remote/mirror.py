@@ -17,10 +17,10 @@ from kubescene.api.records import Record
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, Clock, ScaledClock
 from kubescene.errors import UnseenWriteError
-from kubescene.outside.remote.intruders import Intruders
-from kubescene.outside.remote.times import ScenarioTimes
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.remote.intruders import Intruders
+from kubescene.remote.times import ScenarioTimes
 from kubescene.types import JsonObject, JsonValue
 
 PATIENCE_S = 30.0

@@ -15,7 +15,7 @@ from kubescene.registry.objects import set_condition
 from kubescene.registry.writes import WriteRequest
 
 if TYPE_CHECKING:
-    from kubescene.outside.remote.registry import RemoteRegistry
+    from kubescene.remote.registry import RemoteRegistry
 
 
 class RemoteEvictions(Evictions):

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from kubescene.errors import BadRequestError, ConfigurationError
-from kubescene.outside.remote.webhook.certificates import Certificate
-from kubescene.outside.remote.webhook.judging import Judge, answer
+from kubescene.remote.webhook.certificates import Certificate
+from kubescene.remote.webhook.judging import Judge, answer
 from kubescene.types import JsonObject
 
 PATH = "/admit"

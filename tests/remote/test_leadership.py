@@ -7,9 +7,9 @@ import pytest
 
 from kubescene.clock import SECOND, VirtualClock, WallClock, parse_time
 from kubescene.errors import UnreachableError
-from kubescene.outside.remote import leadership as module
-from kubescene.outside.remote.leadership import LASTS_S, PLACE, Leadership
-from outside.api_servers import ApiServer, client_of, endpoint_of
+from kubescene.remote import leadership as module
+from kubescene.remote.leadership import LASTS_S, PLACE, Leadership
+from remote.api_servers import ApiServer, client_of, endpoint_of
 
 PATIENCE_S = 60
 

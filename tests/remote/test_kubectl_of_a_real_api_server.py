@@ -7,10 +7,10 @@ import orjson
 import pytest
 
 from conformance.kubectl import MISSING, Kubectl, find_kubectls
-from kubescene.outside.remote.webhook.certificates import make_certificate
+from kubescene.remote.webhook.certificates import make_certificate
 from kubescene.testing import make_node, make_pod
-from outside.api_servers import RealServer, make_disposable
-from outside.players import Stage, staged
+from remote.api_servers import RealServer, make_disposable
+from remote.players import Stage, staged
 
 pytestmark = pytest.mark.xdist_group("real-api-server")
 

@@ -21,11 +21,13 @@ from kubescene.clock import Clock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import AlreadyExistsError, ConfigurationError, NotFoundError
-from kubescene.outside.remote.consequences import is_in_force
-from kubescene.outside.remote.link import Announcement, Link
-from kubescene.outside.remote.mirror import PATIENCE_S, Mirror
-from kubescene.outside.remote.registry import RemoteRegistry
-from kubescene.outside.remote.wiping import (
+from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
+from kubescene.registry.consequences import ACCOUNTS_CONTROLLER
+from kubescene.remote.consequences import is_in_force
+from kubescene.remote.link import Announcement, Link
+from kubescene.remote.mirror import PATIENCE_S, Mirror
+from kubescene.remote.registry import RemoteRegistry
+from kubescene.remote.wiping import (
     NAMESPACES,
     SYSTEM,
     check_disposable,
@@ -35,8 +37,6 @@ from kubescene.outside.remote.wiping import (
     order_of_wipe,
     survives,
 )
-from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
-from kubescene.registry.consequences import ACCOUNTS_CONTROLLER
 from kubescene.scenario.definition import scenario_definition
 from kubescene.scenario.outsiders import Frozen
 from kubescene.types import JsonObject

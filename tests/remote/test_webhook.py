@@ -16,15 +16,15 @@ from kubescene.actors import ENGINE
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ConfigurationError
 from kubescene.live import LiveScenarios
-from kubescene.outside.remote.link import Announcement, Link
-from kubescene.outside.remote.webhook.certificates import (
+from kubescene.remote.link import Announcement, Link
+from kubescene.remote.webhook.certificates import (
     Certificate,
     make_certificate,
     read_certificate,
 )
-from kubescene.outside.remote.webhook.judging import PROBE, Judge, answer
-from kubescene.outside.remote.webhook.registration import webhook_configuration
-from kubescene.outside.remote.webhook.serving import MAX_BODY, Webhook
+from kubescene.remote.webhook.judging import PROBE, Judge, answer
+from kubescene.remote.webhook.registration import webhook_configuration
+from kubescene.remote.webhook.serving import MAX_BODY, Webhook
 from kubescene.types import JsonObject
 
 PODS = GroupResource("", "pods")

@@ -13,7 +13,7 @@ from kubescene.registry.definition_status import is_true
 from kubescene.registry.writes import WriteRequest
 
 if TYPE_CHECKING:
-    from kubescene.outside.remote.registry import RemoteRegistry
+    from kubescene.remote.registry import RemoteRegistry
 
 
 class RemoteConsequences(Consequences):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outside.api_servers import OwnServer, RealServer
+from remote.api_servers import OwnServer, RealServer
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from kubescene.cli.app import app, main
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, ScaledClock
-from kubescene.outside.remote.playing import STOPPED
+from kubescene.remote.player import STOPPED
 from kubescene.testing import make_node, make_pod
-from outside.api_servers import ApiServer, client_of, free_port, make_disposable
+from remote.api_servers import ApiServer, client_of, free_port, make_disposable
 
 pytestmark = pytest.mark.xdist_group("real-api-server")
 
