@@ -13,12 +13,12 @@ from typing import Any, Self, TypeVar
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
-from kubescene.api.changes import Change
 from kubescene.api.copies import own_copy
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
@@ -51,19 +51,19 @@ from kubescene.controllers.builtin.replicaset import replicaset
 from kubescene.controllers.builtin.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage_protection import storage_protection
 from kubescene.controllers.builtin.taint_eviction import taint_eviction
-from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
+from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
-from kubescene.registry.admission import AdmissionChain
-from kubescene.registry.admission_plugins import default_chain
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import LASTING, SCENARIOS, bootstrap, survives_wipe
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
-from kubescene.scheduler.sources import SchedulerSource
-from kubescene.scheduler.sources import scheduler_options as scheduler_from
+from kubescene.scheduler.configuration.sources import SchedulerSource
+from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
 from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments
@@ -119,7 +119,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
     registrations.register("garbage-collector", garbage_collector)
     if options.events:
         registrations.register("event-expiry", event_expiry)
-    registrations.register("kubelet", partial(kubelet, delays=options.kubelet))
+    registrations.register(KUBELET, partial(kubelet, delays=options.kubelet), is_kubelet=True)
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     registrations.register(SCHEDULER, scheduler, schedules=True)
     return registrations
@@ -258,7 +258,7 @@ class Cluster:
 
     def context(self, actor: Actor) -> ControllerContext:
         """What a controller needs to run in this world, for those who turn it by hand."""
-        return self._context(self.client(actor), Slot(actor.name))
+        return self._context(self.client(actor), Slot(actor.name), actor)
 
     def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
         """Make controllers anew, with fresh state, and let them see what exists."""
@@ -511,10 +511,10 @@ class Cluster:
 
     def _start(self, name: str, role: Role) -> Slot:
         slot = Slot(name, self.alarm)
-        actor = Actor(name, role, schedules=self.registrations.schedules(name))
+        actor = self.registrations.actor(name, role)
         client = slot.watcher = DirectClient(self.registry, actor, slot.wake)
         self._controller_clients.append(client)
-        context = self._context(client, slot)
+        context = self._context(client, slot, actor)
         slot.timers = context.timers
         try:
             slot.controller = self.registrations.factory(name)(context)
@@ -528,7 +528,7 @@ class Cluster:
             client.watch_all(ignore, patient=True)
         return slot
 
-    def _context(self, client: DirectClient, slot: Slot) -> ControllerContext:
+    def _context(self, client: DirectClient, slot: Slot, actor: Actor) -> ControllerContext:
         return ControllerContext(
             client=client,
             clock=self.clock,
@@ -538,6 +538,7 @@ class Cluster:
             scheme=self.scheme,
             wake=slot.wake,
             recorder=self._recorder(client),
+            actor=actor,
         )
 
     def _recorder(self, client: DirectClient) -> Recorder:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from kubescene.actors import Actor, Role
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -22,6 +23,7 @@ class ControllerRegistrations:
     def __init__(self) -> None:
         self._factories: dict[str, ControllerFactory] = {}
         self._schedulers: set[str] = set()
+        self._kubelets: set[str] = set()
         self._definitions: dict[str, tuple[JsonObject, ...]] = {}
 
     def register(
@@ -30,9 +32,11 @@ class ControllerRegistrations:
         factory: ControllerFactory,
         *,
         schedules: bool = False,
+        is_kubelet: bool = False,
         definitions: Iterable[JsonObject] = (),
     ) -> None:
-        """Add a controller. ``schedules``: it makes scheduling attempts (see `Actor`).
+        """Add a controller. ``schedules``: it makes scheduling attempts; ``is_kubelet``: what it
+        reports of pods is no news (see `Actor`).
 
         ``definitions``: CustomResourceDefinitions that a world with this controller has.
         """
@@ -44,6 +48,8 @@ class ControllerRegistrations:
         self._definitions[name] = tuple(definitions)
         if schedules:
             self._schedulers.add(name)
+        if is_kubelet:
+            self._kubelets.add(name)
 
     def add(self, controller: Registration) -> None:
         """Register a controller, or put it in the place of one of that name."""
@@ -63,8 +69,11 @@ class ControllerRegistrations:
         }
         return list(by_name.values())
 
-    def schedules(self, name: str) -> bool:
-        return name in self._schedulers
+    def actor(self, name: str, role: Role) -> Actor:
+        """Who a controller is when it writes."""
+        return Actor(
+            name, role, schedules=name in self._schedulers, is_kubelet=name in self._kubelets
+        )
 
     def replace(self, name: str, factory: ControllerFactory) -> None:
         """Put another controller in the place of a registered one."""
@@ -85,6 +94,7 @@ class ControllerRegistrations:
         copy = ControllerRegistrations()
         copy._factories = dict(self._factories)
         copy._schedulers = set(self._schedulers)
+        copy._kubelets = set(self._kubelets)
         copy._definitions = dict(self._definitions)
         return copy
 

@@ -17,17 +17,17 @@ from msgspec import structs
 from kubescene.actors import Actor
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
 from kubescene.errors import ApiError, KubesceneError
 from kubescene.registry import Registry
-from kubescene.registry.binding import binding_to
 from kubescene.registry.metadata import free_name
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
 from kubescene.registry.registry import BINDING
+from kubescene.registry.subresources.binding import binding_to
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.remote.consequences import RemoteConsequences
 from kubescene.remote.evictions import RemoteEvictions

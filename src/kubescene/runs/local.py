@@ -27,7 +27,7 @@ from kubescene.runs.staging import stage
 from kubescene.scenario.listing import OperationList
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
-from kubescene.scheduler.sources import SchedulerSource, scheduler_options
+from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
 from kubescene.shortcuts import ALL, PLAIN
 from kubescene.timeline import Instrument, Timeline, TimelineLog
 from kubescene.types import JsonObject

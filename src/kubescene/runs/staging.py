@@ -29,7 +29,7 @@ from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.world import LiveScenario, Stage
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.background_extenders import at_once
+from kubescene.scheduler.extenders.background import at_once
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line
 from kubescene.timeline.files import Header

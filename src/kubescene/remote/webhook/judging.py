@@ -17,7 +17,7 @@ from kubescene.clock import Clock
 from kubescene.errors import ApiError, BadRequestError, ForbiddenError
 from kubescene.live.edits import ScenarioEdits
 from kubescene.live.scenarios import LiveScenarios
-from kubescene.registry.admission import AdmissionRequest
+from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.remote.link import Announcement, Link
 from kubescene.scenario.definition import SCENARIOS
 from kubescene.scenario.edits import UNDER_WAY
