@@ -83,7 +83,7 @@ class LiveRun:
             self.engine.fail(str(error))
             return
         self._staged.use(options)
-        self._cluster.prepare(options)
+        self._cluster.lending.prepare(options)
 
     def play(self) -> Iterator[Moment]:
         """Moment by moment; also those after a pause."""
