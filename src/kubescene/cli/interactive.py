@@ -24,10 +24,10 @@ from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink
 from kubescene.runs.staging import stage
 from kubescene.scenario.engine import Engine
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.listing import assigned_ids, operations_of
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import assigned_ids, operations_of
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.timeline import Outcome, TimelineLog
 from kubescene.timeline.explanations import ExplanationRecorder
 

@@ -24,8 +24,8 @@ from kubescene.results.output import SUMMARY_FILE
 from kubescene.runs.local import Run, run
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario.documents import with_simulation
-from kubescene.scenario.listing import operations_of
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.shortcuts import ALL, PLAIN

@@ -26,9 +26,9 @@ from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun, RunFactory, StoreRunFactory
 from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.engine import Moment
+from kubescene.scenario.fields.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import NO_TIMELINE
 from kubescene.scenario.world import Stage

@@ -37,7 +37,7 @@ from kubescene.remote.wiping import (
     order_of_wipe,
     survives,
 )
-from kubescene.scenario.definition import scenario_definition
+from kubescene.scenario.fields.definition import scenario_definition
 from kubescene.scenario.outsiders import Frozen
 from kubescene.types import JsonObject
 

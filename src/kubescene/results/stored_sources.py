@@ -190,7 +190,7 @@ def _items(text: bytes) -> Iterator[bytes]:
 def read_scenario(path: Path) -> RunSource:
     """A Scenario in a file, such as a ``result.yaml`` with its whole status."""
     from kubescene.results.event_sources import EventSource
-    from kubescene.scenario.loading import load_scenario
+    from kubescene.scenario.reading.files import load_scenario
 
     source = EventSource(load_scenario(path))
     source.place = str(path)

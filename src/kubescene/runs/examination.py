@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
-from kubescene.scenario.faults import tolerated
 from kubescene.scenario.spec import ScenarioSpec
-from kubescene.scenario.strictness import Fault
-from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.registered import check_schedulers
+from kubescene.scenario.validation.scenarios import tolerated
+from kubescene.scenario.validation.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import TimelineLog
 from kubescene.types import JsonObject

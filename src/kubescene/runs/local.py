@@ -24,8 +24,8 @@ from kubescene.runs.examination import check_measures
 from kubescene.runs.requests import RunRequest, folder_of, inputs_of, read_listed
 from kubescene.runs.sinks import DirectorySink, MemorySink, Sink
 from kubescene.runs.staging import stage
-from kubescene.scenario.listing import OperationList
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
 from kubescene.shortcuts import ALL, PLAIN

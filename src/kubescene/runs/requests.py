@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from kubescene.client.verbs import AnyObject, built
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ScenarioError
-from kubescene.scenario.listing import OperationList, operations_of
-from kubescene.scenario.loading import load_scenario
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy
-from kubescene.scenario.taking import taken_over
+from kubescene.scenario.reading.files import load_scenario
+from kubescene.scenario.reading.handed_over import taken_over
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList, operations_of
 from kubescene.scheduler import SchedulerOptions
 from kubescene.shortcuts import ALL, Shortcuts
 from kubescene.types import JsonObject

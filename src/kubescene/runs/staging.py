@@ -22,9 +22,9 @@ from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink, Sink
 from kubescene.scenario.documents import with_scheduler, with_seed, without_status
 from kubescene.scenario.engine import Engine, Moment
-from kubescene.scenario.listing import OperationList
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.world import LiveScenario, Stage
