@@ -29,23 +29,24 @@ from kubescene.results.explaining import Attempts, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import ExpectationOutcome, Summary, folded
-from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
-from kubescene.scenario.faults import tolerated
-from kubescene.scenario.listing import OperationList, operations_of
-from kubescene.scenario.loading import load_scenario
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.reading.files import load_scenario
+from kubescene.scenario.reading.handed_over import taken_over
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList, operations_of
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.spec import ScenarioSpec
-from kubescene.scenario.strictness import Fault
-from kubescene.scenario.taking import taken_over
-from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.registered import check_schedulers
+from kubescene.scenario.validation.scenarios import tolerated
+from kubescene.scenario.validation.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions, configuration
-from kubescene.scheduler.background_extenders import at_once
-from kubescene.scheduler.sources import SchedulerSource, scheduler_options
+from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
+from kubescene.scheduler.extenders.background import at_once
+from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line, Sink
 from kubescene.timeline.files import Header
@@ -69,7 +70,8 @@ class RunRequest:
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
     that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
     reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
-    ``strict``, what nobody acts on is a fault instead of a warning. ``explained`` are the pods
+    ``strict``, what nobody acts on is a fault instead of a warning. ``shortcuts`` are what is only
+    faster, and may be left out. ``explained`` are the pods
     whose explanations are kept, all if it is None. ``measures`` are functions of a run that
     expectations may name as ``measures.FUNCTION``.
     """
@@ -87,6 +89,7 @@ class RunRequest:
     strict: bool = False
     explained: frozenset[str] | None = None
     measures: "Sequence[OwnFunction]" = ()
+    shortcuts: Shortcuts = ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -243,12 +246,14 @@ def run(
     strict: bool = False,
     explained: frozenset[str] | None = None,
     measures: "Sequence[OwnFunction]" = (),
+    plain: bool = False,
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
     A scenario that fails is a `Run` whose phase is ``Failed``; a scenario that cannot be read
     raises `ScenarioError`. With ``out``, the results are also written there. ``scheduler`` may also
-    be a KubeSchedulerConfiguration: a file, or an object. What the other arguments mean is said at
+    be a KubeSchedulerConfiguration: a file, or an object. ``plain`` plays without anything that is
+    only faster, to the same bytes. What the other arguments mean is said at
     `RunRequest`.
     """
     document, listed = _read(scenario)
@@ -266,6 +271,7 @@ def run(
         strict=strict,
         explained=explained,
         measures=tuple(measures),
+        shortcuts=PLAIN if plain else ALL,
     )
     return _played(request, instruments, listed)
 
@@ -291,6 +297,7 @@ def staged(
     """
     scenario = without_status(with_seed(request.scenario, request.seed))
     options = cluster_options(scenario, request.seed, request.scheduler)
+    options = replace(options, shortcuts=request.shortcuts)
     controllers = registrations(options, request)
     cluster = Cluster(options, controllers=controllers)
     recorder = TimelineRecorder(

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from kubescene import Cluster
-from kubescene.api.columns import table_columns
+from kubescene.api.printing.columns import table_columns
 from kubescene.client import ObjectRef
-from kubescene.cluster import USER, ClusterOptions
+from kubescene.cluster import ClusterOptions
+from kubescene.cluster.cluster import USER
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.testing import make_node, make_pod
 from sparse_objects import Sparse, sparse_objects

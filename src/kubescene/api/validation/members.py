@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from kubescene.api.validation.addresses import check_ip
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import METADATA, SPEC, Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import METADATA, SPEC, Path
 from kubescene.api.validation.names import (
     dns_1035_label,
     dns_label,
@@ -20,8 +20,8 @@ from kubescene.api.validation.names import (
     label_key,
     port_number,
 )
-from kubescene.api.validation.placement import check_node_selector, check_tolerations
-from kubescene.api.validation.pods import validate_template
+from kubescene.api.validation.pods.placement import check_node_selector, check_tolerations
+from kubescene.api.validation.pods.pods import validate_template
 from kubescene.types import JsonObject
 
 Rule: TypeAlias = Callable[[JsonObject, ErrorList], None]

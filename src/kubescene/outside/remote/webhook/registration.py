@@ -11,12 +11,12 @@ well, failing open: the engine says the same when it reads them.
 import base64
 
 from kubescene.api.options import WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.clock import MILLISECOND, SECOND, ScaledClock
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.outside.remote.cluster import MANAGER, WEBHOOKS, RemoteCluster
 from kubescene.outside.remote.webhook.judging import PROBE, PROBED, REVIEWS, SERVER_USERS
-from kubescene.scenario.definition import SCENARIOS
+from kubescene.scenario.fields.definition import SCENARIOS
 from kubescene.types import JsonObject
 
 GATE = "gate.kubescene.dev"
