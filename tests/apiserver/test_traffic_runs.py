@@ -18,18 +18,24 @@ from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic_pages import STORE_FILE, TrafficPages
 from kubescene.clock import SECOND
 from kubescene.errors import RunStoreError
-from kubescene.traffic import TrafficResult, TrafficSpec, replies, run
-from kubescene.traffic.run_requests import FORM_PLUGINS, RunRequest, read_request, run_requested
+from kubescene.traffic import TrafficResult, TrafficSpec, run
 from kubescene.traffic.runs import simulated
-from kubescene.traffic.series import (
+from kubescene.traffic.skenario import replies
+from kubescene.traffic.skenario.requests import (
+    FORM_PLUGINS,
+    RunRequest,
+    read_request,
+    run_requested,
+)
+from kubescene.traffic.skenario.series import (
     cpu_utilizations,
     requests_per_second,
     response_times,
     tally_lines,
 )
-from kubescene.traffic.spec import Pattern, StepTraffic, Traffic
+from kubescene.traffic.spec.fields import Pattern, StepTraffic, Traffic
+from kubescene.traffic.spec.units import Duration
 from kubescene.traffic.store import RunStore
-from kubescene.traffic.units import Duration
 from stopping import Retire
 
 RAMP = {

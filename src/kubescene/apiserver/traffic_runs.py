@@ -43,19 +43,19 @@ from kubescene.errors import (
     TrafficError,
 )
 from kubescene.traffic import TrafficResult, TrafficRun
-from kubescene.traffic.arrivals import Arrivals
-from kubescene.traffic.loading import to_object
-from kubescene.traffic.replies import Piece, reply
+from kubescene.traffic.arrivals.arrivals import Arrivals
+from kubescene.traffic.arrivals.sources import arrivals_of
 from kubescene.traffic.results import Phase
-from kubescene.traffic.run_requests import (
+from kubescene.traffic.runs import builtin_autoscalers, simulated
+from kubescene.traffic.skenario.replies import Piece, reply
+from kubescene.traffic.skenario.requests import (
     RunRequest,
     in_the_request,
     read_request,
     run_requested,
 )
-from kubescene.traffic.runs import builtin_autoscalers, simulated
-from kubescene.traffic.sources import arrivals_of
-from kubescene.traffic.spec import Mode
+from kubescene.traffic.spec.fields import Mode
+from kubescene.traffic.spec.loading import to_object
 from kubescene.traffic.store import RunStore
 
 _log = logging.getLogger(__name__)
