@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubescene.api.builtin import builtin_scheme
-from outside.api_servers import RealServer
+from remote.api_servers import RealServer
 from sparse_objects import Sparse, sparse_objects
 
 ANSWERS = Path(__file__).parent / "data" / "sparse_answers.jsonl.gz"
