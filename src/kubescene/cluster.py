@@ -54,6 +54,7 @@ from kubescene.controllers.builtin.taint_eviction import taint_eviction
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
+from kubescene.lane import Lane
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
 from kubescene.registry.admission import AdmissionChain
@@ -195,6 +196,7 @@ class Cluster:
         self.alarm = Alarm()
         self.slots: list[Slot] = []
         self._controller_clients: list[DirectClient] = []
+        self._lane = self._make_lane()
         self._event_stamps = EventStamps(self.clock)
         self._speak_as(USER)
         self._furnish()
@@ -236,6 +238,14 @@ class Cluster:
         self.delete = verbs.delete
         self.scale = verbs.scale
         self.evict = verbs.evict
+
+    @property
+    def lane(self) -> Lane | None:
+        """Where like pods pass, if this world has such a way (`kubescene.lane`)."""
+        return self._lane if self.options.shortcuts.lane else None
+
+    def _make_lane(self) -> Lane | None:
+        return Lane(self.registry, self.instruments, self.clock)
 
     # -- what the scenario engine and the server need of a world -----------------------------
 

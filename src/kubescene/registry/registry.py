@@ -16,7 +16,7 @@ from kubescene.api.fields import strict_error
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.parts import Composite, Predecessor, Sections
+from kubescene.api.parts import Composite, PodMembers, Predecessor, Sections
 from kubescene.api.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
@@ -258,6 +258,23 @@ class Registry:
         request = WriteRequest(actor, "bind", resource_type, "binding", options, body, MERGE)
         self.tell(request, record, current)
         return record
+
+    def bound_status(self, pod: Record) -> bytes | None:
+        """The encoded status that a binding now would give to a pod and to all that share theirs.
+
+        None if it takes more than a node to bind it, or if it may not be bound.
+        """
+        if not self._bindings.may_be_assigned(pod):
+            return None
+        assert isinstance(pod.payload, Sections)
+        status = self._bindings.status(pod.payload.members[2], format_time(self.clock.now()))
+        return status
+
+    def reported(self, options: WriteOptions, members: PodMembers) -> Report | None:
+        """What a report leads to that was made with these options for pods with these parts."""
+        if options.blueprint is None or self.track_fields or not self.admission.is_quiet:
+            return None
+        return self._reports.known(options.blueprint, MERGE, members)
 
     def assign(
         self, actor: Actor, namespace: str, name: str, node: str, *, uid: str = ""

@@ -83,6 +83,12 @@ class Reports:
         is_its = request.body is blueprint.body and not options.strict and not options.dry_run
         return report if is_its else None
 
+    def known(
+        self, blueprint: Blueprint, patch_type: PatchType, before: PodMembers
+    ) -> Report | None:
+        """What a report makes of pods with these parts, whose metadata have no empty maps."""
+        return self._reports.get((blueprint, patch_type, likeness(before[0]), id(before[2])))
+
     def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
         """Remember what a request with a blueprint has led to."""
         blueprint, before = request.options.blueprint, pod_members(current.payload)

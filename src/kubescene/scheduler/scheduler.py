@@ -31,6 +31,7 @@ from kubescene.scheduler.group_attempts import GroupAttempts
 from kubescene.scheduler.group_trials import GroupTrial
 from kubescene.scheduler.handles import SchedulerHandle
 from kubescene.scheduler.informers import NODE, POD, Informers
+from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.nominations import Nominations
 from kubescene.scheduler.options import SchedulerOptions
@@ -100,7 +101,7 @@ class Scheduler(GroupAttempts):
         if self._gates.generic_workload:
             self._informers.lister(POD_GROUP)
             self._client.watch(POD, self.pod_groups.changed, quiet=True)
-        self._client.watch(POD, self._pod_changed)
+        self.like_pods = LikePods(self, self._client.watch(POD, self._pod_changed))
 
     def _make_cycle(
         self, profile: Profile, options: SchedulerOptions, context: ControllerContext

@@ -62,6 +62,14 @@ class Instrument:
     goes_with_fork: ClassVar[bool] = False
     """Whether a fork of the world gets a copy; otherwise the instrument stays with the original."""
 
+    in_lane: ClassVar[bool] = False
+    """Whether it is enough to be told of the attempts at like pods (`kubescene.lane`).
+
+    Then it hears of no write of these, of no phase but the last of many pods, and of attempts that
+    nobody explains only if it `counts_attempts`.
+    """
+    counts_attempts: ClassVar[bool] = False
+
     def object_written(self, write: ObjectWrite) -> None:
         """A write was accepted and its subscribers were told."""
 

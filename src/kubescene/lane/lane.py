@@ -1,0 +1,303 @@
+"""Pods that go through the lane, a chunk at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubescene.actors import Role
+from kubescene.api.changes import MODIFIED, Change
+from kubescene.api.parts import PodSections, assigned_node, generation_part
+from kubescene.api.records import Record
+from kubescene.clock import Clock, ScenarioStep, format_time
+from kubescene.control import Slot
+from kubescene.lane.guard import NotNowError, Parties, parties
+from kubescene.registry import Registry
+from kubescene.registry.binding import labeled, topology_labels
+from kubescene.scheduler.cycle import Cycle
+from kubescene.scheduler.decisions import Decision
+from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.waiting_places import QueuedPod
+from kubescene.store.subscriptions import Route
+from kubescene.timeline import Instruments, StepPhaseChange
+from kubescene.timeline.attempts import SchedulingAttempt
+
+CHUNK = 64
+"""Pods at a time: about three milliseconds."""
+EMPTY = b'":{}'
+"""Empty maps of metadata go with the first write of a status: the lane leaves metadata alone."""
+PAUSED = "ControllerPaused"
+
+
+@dataclass(slots=True)
+class Passage:
+    """One chunk: where it begins and, afterwards, how far it came.
+
+    ``most`` is how many pods may pass. ``step`` is that of the last pod, and ``role`` the
+    scheduler's. ``settle`` lets those have their turns who have work before the next pod; it is
+    told who has had one.
+    """
+
+    step: ScenarioStep
+    most: int
+    role: Role
+    settle: Callable[..., None]
+    pods: int = 0
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many pods came through, how many of them the kubelet saw, and why the lane was left."""
+
+    pods: int = 0
+    shown: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What becomes of pods that are alike once they are bound, if it is known."""
+
+    status: bytes
+    phase: str
+    start_time: str
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of pods that are alike: all that becomes of one but its node.
+
+    ``bound`` is their encoded status once they are bound. The routes are those who are told of a
+    binding, of one that brings labels, and of the report that the pod runs, but for those whose
+    part the lane takes.
+    """
+
+    cycle: Cycle
+    bound: bytes
+    running: Running | None
+    told_bound: Route | None = None
+    told_labeled: Route | None = None
+    told_running: Route | None = None
+
+
+class Lane:
+    """The lane of one world."""
+
+    def __init__(self, registry: Registry, instruments: Instruments, clock: Clock) -> None:
+        self.counts = Counts()
+        self._registry = registry
+        self._instruments = instruments
+        self._clock = clock
+
+    def run(self, slot: Slot, others: Sequence[Slot], passage: Passage) -> None:
+        """Let pods of the scheduler in ``slot`` pass, as far as they are like those before.
+
+        ``others`` are the controllers that settle after each of them. The passage says how far it
+        went also if something is raised.
+        """
+        try:
+            met = parties(slot, others, self._registry, self._instruments)
+            chunk = Chunk(self, met, others, passage)
+            chunk.run()
+        except NotNowError as reason:
+            self.counts.left[str(reason)] += 1
+        finally:
+            self.counts.pods += passage.pods
+            slot.awake = slot.awake or passage.pods > 0
+
+
+class Chunk:
+    """Some pods, one after the other."""
+
+    def __init__(self, lane: Lane, met: Parties, others: Sequence[Slot], passage: Passage) -> None:
+        self.shown = 0
+        self._lane = lane
+        self._registry = registry = lane._registry
+        self._store = registry.store
+        self._parties = met
+        self._others = others
+        self._passage = passage
+        self._time = format_time(lane._clock.now())
+        self._by_parts: dict[tuple[object, ...], Known] = {}
+        self._hooks = lane._instruments
+
+    def run(self) -> None:
+        """Until the chunk is full, or `NotNowError` says why the next pod does not pass."""
+        passage, like_pods = self._passage, self._parties.like_pods
+        while passage.pods < passage.most:
+            entry = like_pods.next()
+            if entry is None:
+                raise NotNowError("the last pod")
+            known = self._known_of(entry.pod)
+            decision = like_pods.decide(entry.pod, known.cycle)
+            if decision is None:
+                raise NotNowError("no routine decision")
+            self._place(entry, known, decision)
+
+    def _place(self, entry: QueuedPod, known: Known, decision: Decision) -> None:
+        """Bind the pod and let it run; what has to be seen by others is shown to them."""
+        passage, store, pod, node = self._passage, self._store, entry.pod, decision.node
+        like_pods, kubelet = self._parties.like_pods, self._parties.kubelet
+        passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
+        passage.pods += 1
+        bound = self._bound(pod.record, node, known)
+        change = Change(MODIFIED, bound, pod.record, store)
+        store.commit_unheard(change)
+        self._tell_bound(change, known)
+        self._report(pod, bound, decision)
+        running = known.running
+        if running is None or not kubelet.hears(node) or self._is_anybody_awake():
+            self._lane.counts.shown += 1
+            like_pods.placed(entry, bound, pod.start_time)
+            store.tell_some(change, (self._parties.kubelet_hears,))
+            passage.settle()
+            if running is None:
+                self._by_parts.clear()  # By now somebody may know.
+            return
+        ready = self._running(bound, running)
+        change = Change(MODIFIED, ready, bound, store)
+        store.commit_unheard(change)
+        like_pods.placed(entry, ready, running.start_time)
+        told = known.told_running
+        if told is None:
+            told = known.told_running = self._others_of(change)
+        if told:
+            store.tell_some(change, told)
+            if self._is_anybody_awake():
+                passage.settle(self._parties.kubelet.name)
+
+    def _is_anybody_awake(self) -> bool:
+        for slot in self._others:  # noqa: SIM110 - a generator would take twice as long
+            if slot.awake:
+                return True
+        return False
+
+    # -- what is known of a pod ------------------------------------------------------------
+
+    def _known_of(self, pod: PodInfo) -> Known:
+        record = pod.record
+        payload = record.payload
+        if type(payload) is not PodSections or EMPTY in payload.metadata:
+            raise NotNowError("an unusual pod")
+        if pod.terminating or pod.node or not self._store.is_newest(record):
+            raise NotNowError("a pod that has changed")
+        spec, _, status, _ = payload.members
+        key = (pod.signature, spec, status, generation_part(payload))
+        known = self._by_parts.get(key)
+        if known is None:
+            known = self._by_parts[key] = self._learned(pod, payload)
+        return known
+
+    def _learned(self, pod: PodInfo, payload: PodSections) -> Known:
+        cycle = self._parties.like_pods.cycle_of(pod)
+        if cycle is None:
+            raise NotNowError("more than a binding")
+        bound = self._registry.bound_status(pod.record)
+        if bound is None:
+            raise NotNowError("an unusual binding")
+        return Known(cycle, bound, self._starts(payload, bound))
+
+    def _starts(self, payload: PodSections, bound: bytes) -> Running | None:
+        """What the kubelet reports of such pods, and what comes of it; None if nobody knows yet."""
+        spec, node, _, end = payload.members
+        parts = (spec, bound, generation_part(payload))
+        options = self._parties.kubelet.starts_with(parts, self._time)
+        if options is None:
+            return None
+        report = self._registry.reported(options, (spec, node, bound, end))
+        if report is None:
+            return None
+        since = self._parties.like_pods.start_time(report.status)
+        return None if since is None else Running(report.status, report.phase, since)
+
+    # -- what it leaves behind -------------------------------------------------------------
+
+    def _bound(self, before: Record, node: str, known: Known) -> Record:
+        """The pod once it is bound."""
+        payload, revision = before.payload, self._store.revision + 1
+        assert isinstance(payload, PodSections)
+        spec, _, _, end = payload.members
+        labels, metadata = before.labels, payload.metadata
+        if given := topology_labels(node, self._store):
+            metadata, labels = labeled(metadata, given)
+        members = (spec, assigned_node(node), known.bound, end)
+        return Record(
+            before.resource,
+            before.namespace,
+            before.name,
+            before.uid,
+            revision,
+            PodSections(payload.head, revision, metadata, members),
+            labels,
+            node,
+            before.phase,
+            before.owner,
+        )
+
+    def _running(self, bound: Record, running: Running) -> Record:
+        """The pod once it runs."""
+        payload, revision = bound.payload, self._store.revision + 1
+        assert isinstance(payload, PodSections)
+        spec, node, _, end = payload.members
+        members = (spec, node, running.status, end)
+        return Record(
+            bound.resource,
+            bound.namespace,
+            bound.name,
+            bound.uid,
+            revision,
+            PodSections(payload.head, revision, payload.metadata, members),
+            bound.labels,
+            bound.node,
+            running.phase,
+            bound.owner,
+        )
+
+    def _others_of(self, change: Change) -> Route:
+        """Those who hear of a change and whose part the lane does not take."""
+        met = self._parties
+        mine = (met.kubelet_hears, met.scheduler_hears)
+        return tuple([each for each in self._store.route_of(change) if each not in mine])
+
+    def _tell_bound(self, change: Change, known: Known) -> None:
+        is_labeled = change.record.labels is not change.previous.labels
+        told = known.told_labeled if is_labeled else known.told_bound
+        if told is None:
+            told = self._others_of(change)
+            if is_labeled:
+                known.told_labeled = told
+            else:
+                known.told_bound = told
+        if told:
+            self._store.tell_some(change, told)
+
+    def _report(self, pod: PodInfo, bound: Record, decision: Decision) -> None:
+        met, passage = self._parties, self._passage
+        explanation = decision.explanation
+        met.recorder.bound(
+            passage.step,
+            met.like_pods.actor,
+            passage.role,
+            bound,
+            pod.scheduler_name,
+            decision.evaluated,
+            decision.feasible,
+            explanation,
+        )
+        if not met.attempted and explanation is None:
+            return
+        attempt = SchedulingAttempt(
+            actor=met.like_pods.actor,
+            pod=bound,
+            profile=pod.scheduler_name,
+            node=decision.node,
+            evaluated=decision.evaluated,
+            feasible=decision.feasible,
+            explanation=explanation,
+        )
+        if explanation is not None:
+            phase = StepPhaseChange(passage.step, PAUSED, met.like_pods.actor.name)
+            for hook in met.phases:
+                hook(phase)
+        for hook in met.attempted if explanation is None else met.explained:
+            hook(attempt)
