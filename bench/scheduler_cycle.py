@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor, Role
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing

@@ -13,12 +13,12 @@ from typing import Any, Self, TypeVar
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
-from kubescene.api.changes import Change
 from kubescene.api.copies import own_copy
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
@@ -57,14 +57,14 @@ from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.lane import Lane
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry, exports
-from kubescene.registry.admission import AdmissionChain
-from kubescene.registry.admission_plugins import default_chain
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import LASTING, SCENARIOS, bootstrap, survives_wipe
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
-from kubescene.scheduler.sources import SchedulerSource
-from kubescene.scheduler.sources import scheduler_options as scheduler_from
+from kubescene.scheduler.configuration.sources import SchedulerSource
+from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
 from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from kubescene.store import Store
 from kubescene.timeline import Instrument, Instruments

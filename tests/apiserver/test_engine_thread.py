@@ -12,7 +12,7 @@ import pytest
 
 from apiserver.http import config_map, pod
 from kubescene.actors import Actor, Role
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.client import Reader

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kubescene.actors import Role
-from kubescene.api.changes import Change
 from kubescene.api.kinds import REPLICA_SET
+from kubescene.api.records.changes import Change
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NAMESPACE, POD, SERVICE_ACCOUNT
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.clock import SECOND

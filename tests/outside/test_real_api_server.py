@@ -16,7 +16,7 @@ from kubescene.actors import ENGINE, Actor
 from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import LEASE, NAMESPACE, NODE, POD, SCENARIO
 from kubescene.api.options import WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.client.http.records import DecodedObjects
 from kubescene.clock import SECOND, VirtualClock, format_time

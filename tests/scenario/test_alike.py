@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 import kubescene
-from kubescene.api.blueprints import HOSTNAME
+from kubescene.api.records.templates import HOSTNAME
 from kubescene.running import RunResult
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.alike import Likenesses, like

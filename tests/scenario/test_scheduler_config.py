@@ -73,7 +73,7 @@ def test_a_plugin_that_does_not_exist_is_named_with_its_place() -> None:
 
 
 def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from kubescene.api.yaml_text import dump_yaml
+    from kubescene.api.text.yaml_text import dump_yaml
 
     file, config = tmp_path / "scenario.yaml", tmp_path / "scheduler.yaml"
     file.write_text(dump_yaml(scenario(HEADER)))

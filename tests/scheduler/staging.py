@@ -20,7 +20,7 @@ from kubescene.scheduler import (
     default_profile,
     kube_scheduler,
 )
-from kubescene.scheduler.points import points_of
+from kubescene.scheduler.framework.points import points_of
 from kubescene.testing.builders import ObjectBuilder, make_node
 from kubescene.timeline import Instrument
 from kubescene.timeline.attempts import SchedulingAttempt

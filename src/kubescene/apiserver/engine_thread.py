@@ -26,7 +26,7 @@ from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.background_extenders import in_background
+from kubescene.scheduler.extenders.background import in_background
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from kubescene.api.reading import ReadingError, read_json
+from kubescene.api.text.reading import ReadingError, read_json
 from kubescene.apiserver.bodies import JSON_TYPES, media_type, unsupported
 from kubescene.apiserver.requests import ClientGoneError, Request, Send
 from kubescene.apiserver.responses import Response, json_response, not_found_page

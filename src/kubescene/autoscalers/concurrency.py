@@ -34,7 +34,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.autoscalers.decoding import complaint
 from kubescene.autoscalers.interfaces import (
     Autoscaler,

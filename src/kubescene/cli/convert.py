@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.cli.files import STDIN, complain
 from kubescene.errors import ScenarioError
 from kubescene.scenario.converting import Conversion, merged_form, scenario_from

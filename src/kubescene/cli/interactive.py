@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-from kubescene.api.reading import ReadingError
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import ReadingError
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.cluster import Cluster
 from kubescene.errors import ApiError, KubesceneError, ScenarioError
 from kubescene.reports.explaining import print_attempt

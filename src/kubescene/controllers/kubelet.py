@@ -16,15 +16,15 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubescene.api.blueprints import Blueprint
-from kubescene.api.changes import ADDED, DELETED, Change
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.parts import PodSections, generation_part
 from kubescene.api.records import Record, same_metadata
+from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.records.parts import PodSections, generation_part
+from kubescene.api.records.templates import Blueprint
+from kubescene.api.records.traits import DELETING, PLACED
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.traits import DELETING, PLACED
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, go_seconds, parse_time
 from kubescene.control.loops import ControllerContext

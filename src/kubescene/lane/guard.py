@@ -11,7 +11,7 @@ from kubescene.registry import Registry
 from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.scheduler import Scheduler
 from kubescene.store.subscriptions import Subscriber
-from kubescene.timeline import Instruments, TimelineRecorder
+from kubescene.timeline import Instrument, Instruments, TimelineRecorder
 
 
 class NotNowError(Exception):
@@ -53,18 +53,20 @@ def parties(
         raise NotNowError("a controller is awake")
     if registry.store.is_journaled:
         raise NotNowError("a journal follows every write")
+    if registry.track_fields or not registry.admission.is_quiet:
+        raise NotNowError("more has to be asked before a write")
     recorder = _recorder(instruments)
     if not recorder.tells_all_of(like_pods.actor):
         raise NotNowError("net changes are told")
-    hooks = [each for each in instruments.pod_attempted if each.__self__ is not recorder]
+    told = [each for each in instruments.overriding(Instrument.pod_attempted) if each != recorder]
     return Parties(
         like_pods,
         kubelet,
         recorder,
         like_pods.watch.handler,
         controller.watches[POD].handler,
-        attempted=tuple(each for each in hooks if each.__self__.counts_attempts),
-        explained=tuple(hooks),
+        attempted=tuple(each.pod_attempted for each in told if each.counts_attempts),
+        explained=tuple(each.pod_attempted for each in told),
         phases=instruments.phase_changed,
     )
 
@@ -81,15 +83,12 @@ def _kubelet(slots: Sequence[Slot]) -> ReconcilerController:
 
 def _recorder(instruments: Instruments) -> TimelineRecorder:
     """Who writes facts; raises if somebody else wants to see every write, attempt or phase."""
-    hooks = (
-        *instruments.object_written,
-        *instruments.pod_attempted,
-        *instruments.phase_changed,
+    onlookers = instruments.overriding(
+        Instrument.object_written, Instrument.pod_attempted, Instrument.phase_changed
     )
-    onlookers = {id(hook.__self__): hook.__self__ for hook in hooks}
-    if not all(each.in_lane for each in onlookers.values()):
+    if not all(each.in_lane for each in onlookers):
         raise NotNowError("an instrument looks on")
-    recorders = [each for each in onlookers.values() if type(each) is TimelineRecorder]
+    recorders = [each for each in onlookers if type(each) is TimelineRecorder]
     if len(recorders) != 1:
         raise NotNowError("no timeline, or several")
     return recorders[0]

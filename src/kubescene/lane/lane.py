@@ -3,29 +3,25 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kubescene.actors import Role
-from kubescene.api.changes import MODIFIED, Change
-from kubescene.api.parts import PodSections, assigned_node, generation_part
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
 from kubescene.lane.guard import NotNowError, Parties, parties
 from kubescene.registry import Registry
-from kubescene.registry.binding import labeled, topology_labels
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.waiting_places import QueuedPod
+from kubescene.registry.shortcuts.lane_writes import PodParts
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.store.subscriptions import Route
 from kubescene.timeline import Instruments, StepPhaseChange
 from kubescene.timeline.attempts import SchedulingAttempt
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""
-EMPTY = b'":{}'
-"""Empty maps of metadata go with the first write of a status: the lane leaves metadata alone."""
 PAUSED = "ControllerPaused"
 
 
@@ -112,8 +108,9 @@ class Chunk:
     def __init__(self, lane: Lane, met: Parties, others: Sequence[Slot], passage: Passage) -> None:
         self.shown = 0
         self._lane = lane
-        self._registry = registry = lane._registry
+        registry = lane._registry
         self._store = registry.store
+        self._writes = registry.lane_writes
         self._parties = met
         self._others = others
         self._passage = passage
@@ -140,9 +137,8 @@ class Chunk:
         like_pods, kubelet = self._parties.like_pods, self._parties.kubelet
         passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
         passage.pods += 1
-        bound = self._bound(pod.record, node, known)
-        change = Change(MODIFIED, bound, pod.record, store)
-        store.commit_unheard(change)
+        change = self._writes.bind(pod.record, node, known.bound)
+        bound = change.record
         self._tell_bound(change, known)
         self._report(pod, bound, decision)
         running = known.running
@@ -154,10 +150,8 @@ class Chunk:
             if running is None:
                 self._by_parts.clear()  # By now somebody may know.
             return
-        ready = self._running(bound, running)
-        change = Change(MODIFIED, ready, bound, store)
-        store.commit_unheard(change)
-        like_pods.placed(entry, ready, running.start_time)
+        change = self._writes.report(bound, running.status, running.phase)
+        like_pods.placed(entry, change.record, running.start_time)
         told = known.told_running
         if told is None:
             told = known.told_running = self._others_of(change)
@@ -175,83 +169,33 @@ class Chunk:
     # -- what is known of a pod ------------------------------------------------------------
 
     def _known_of(self, pod: PodInfo) -> Known:
-        record = pod.record
-        payload = record.payload
-        if type(payload) is not PodSections or EMPTY in payload.metadata:
+        parts = self._writes.parts_of(pod.record)
+        if parts is None or pod.terminating:
             raise NotNowError("an unusual pod")
-        if pod.terminating or pod.node or not self._store.is_newest(record):
-            raise NotNowError("a pod that has changed")
-        spec, _, status, _ = payload.members
-        key = (pod.signature, spec, status, generation_part(payload))
-        known = self._by_parts.get(key)
+        known = self._by_parts.get((pod.signature, parts))
         if known is None:
-            known = self._by_parts[key] = self._learned(pod, payload)
+            known = self._by_parts[pod.signature, parts] = self._learned(pod, parts)
         return known
 
-    def _learned(self, pod: PodInfo, payload: PodSections) -> Known:
+    def _learned(self, pod: PodInfo, parts: PodParts) -> Known:
         cycle = self._parties.like_pods.cycle_of(pod)
         if cycle is None:
             raise NotNowError("more than a binding")
-        bound = self._registry.bound_status(pod.record)
+        bound = self._writes.bound_parts(pod.record, parts, self._time)
         if bound is None:
             raise NotNowError("an unusual binding")
-        return Known(cycle, bound, self._starts(payload, bound))
+        return Known(cycle, bound.status, self._starts(bound))
 
-    def _starts(self, payload: PodSections, bound: bytes) -> Running | None:
+    def _starts(self, bound: PodParts) -> Running | None:
         """What the kubelet reports of such pods, and what comes of it; None if nobody knows yet."""
-        spec, node, _, end = payload.members
-        parts = (spec, bound, generation_part(payload))
-        options = self._parties.kubelet.starts_with(parts, self._time)
-        if options is None:
+        options = self._parties.kubelet.starts_with(bound, self._time)
+        reported = None if options is None else self._writes.reported(options, bound)
+        if reported is None:
             return None
-        report = self._registry.reported(options, (spec, node, bound, end))
-        if report is None:
-            return None
-        since = self._parties.like_pods.start_time(report.status)
-        return None if since is None else Running(report.status, report.phase, since)
+        since = self._parties.like_pods.start_time(reported[0])
+        return None if since is None else Running(*reported, since)
 
     # -- what it leaves behind -------------------------------------------------------------
-
-    def _bound(self, before: Record, node: str, known: Known) -> Record:
-        """The pod once it is bound."""
-        payload, revision = before.payload, self._store.revision + 1
-        assert isinstance(payload, PodSections)
-        spec, _, _, end = payload.members
-        labels, metadata = before.labels, payload.metadata
-        if given := topology_labels(node, self._store):
-            metadata, labels = labeled(metadata, given)
-        members = (spec, assigned_node(node), known.bound, end)
-        return Record(
-            before.resource,
-            before.namespace,
-            before.name,
-            before.uid,
-            revision,
-            PodSections(payload.head, revision, metadata, members),
-            labels,
-            node,
-            before.phase,
-            before.owner,
-        )
-
-    def _running(self, bound: Record, running: Running) -> Record:
-        """The pod once it runs."""
-        payload, revision = bound.payload, self._store.revision + 1
-        assert isinstance(payload, PodSections)
-        spec, node, _, end = payload.members
-        members = (spec, node, running.status, end)
-        return Record(
-            bound.resource,
-            bound.namespace,
-            bound.name,
-            bound.uid,
-            revision,
-            PodSections(payload.head, revision, payload.metadata, members),
-            bound.labels,
-            bound.node,
-            running.phase,
-            bound.owner,
-        )
 
     def _others_of(self, change: Change) -> Route:
         """Those who hear of a change and whose part the lane does not take."""
@@ -260,6 +204,7 @@ class Chunk:
         return tuple([each for each in self._store.route_of(change) if each not in mine])
 
     def _tell_bound(self, change: Change, known: Known) -> None:
+        assert change.previous is not None
         is_labeled = change.record.labels is not change.previous.labels
         told = known.told_labeled if is_labeled else known.told_bound
         if told is None:

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 import orjson
 
 from kubescene.actors import ENGINE
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
 from kubescene.live.casting import Casting, StoreCasting

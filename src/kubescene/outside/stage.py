@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from kubescene.actors import ENGINE, Actor, Role
-from kubescene.api.changes import Decoder
+from kubescene.api.records.changes import Decoder
 from kubescene.api.scheme import GroupResource
 from kubescene.client import Reader
 from kubescene.clock import MILLISECOND, SECOND, Clock, WallClock

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType
-from kubescene.api.validation.fielderrors import ErrorList, raise_if_invalid
-from kubescene.api.validation.fieldpath import SPEC
+from kubescene.api.validation.field_errors import ErrorList, raise_if_invalid
+from kubescene.api.validation.field_paths import SPEC
 from kubescene.errors import InternalError
 from kubescene.store import Store
 from kubescene.types import JsonObject

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor, Role
-from kubescene.api.field_managers import manager_of
+from kubescene.api.field_ownership.field_managers import manager_of
 from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType

@@ -263,7 +263,7 @@ def block(value: JsonObject, indent: int = 0) -> Iterator[bytes]:
     if not value:
         return
     # YAML is imported only when results are written.
-    from kubescene.api.yaml_text import dump_yaml
+    from kubescene.api.text.yaml_text import dump_yaml
 
     for row in dump_yaml(value).splitlines():
         yield (" " * indent + row + "\n").encode()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from kubescene.api.reading import Bounds, ReadingError
+from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
 from kubescene.loading import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
@@ -156,7 +156,7 @@ class DirectorySource(TimelineSource):
 def read_spec(path: Path) -> JsonObject:
     """``spec`` of a ``result.yaml``. Its operations, a line of JSON each, are not read as YAML."""
     # Not by way of scenarios, which know schedulers: much to load for those who want numbers.
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     text = path.read_bytes()
     head, _, tail = text.partition(OPERATIONS)

@@ -11,8 +11,8 @@ import marshal
 
 import orjson
 
-from kubescene.api.blueprints import Blueprint, HostBlueprint, named, says_host
-from kubescene.api.encoding import encode
+from kubescene.api.records.templates import Blueprint, HostBlueprint, named, says_host
+from kubescene.api.text.encoding import encode
 from kubescene.types import JsonObject
 
 KINDS = ("Pod", "Node")

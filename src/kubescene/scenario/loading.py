@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.reading import Bounds, JsonCheck, ReadingError
-from kubescene.api.whole_numbers import with_whole_numbers
+from kubescene.api.text.reading import Bounds, JsonCheck, ReadingError
+from kubescene.api.text.whole_numbers import with_whole_numbers
 from kubescene.errors import ScenarioError
 from kubescene.scenario.fields import SCENARIO_FIELDS
 from kubescene.scenario.strictness import misfits
@@ -20,7 +20,7 @@ MAX_VALUES = 50_000_000
 def load_yaml(text: str | bytes, source: str) -> list[Any]:
     """All documents of a YAML (or JSON) text; empty ones are dropped."""
     # Python's own objects need no YAML.
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     try:
         documents = read_yaml(text, BOUNDS)

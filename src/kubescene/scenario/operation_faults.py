@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kubescene.api.field_managers import manager_problem
+from kubescene.api.field_ownership.field_managers import manager_problem
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.clock import parse_duration
 from kubescene.errors import BadRequestError, ScenarioError
 from kubescene.scenario.object_files import ScenarioFolder

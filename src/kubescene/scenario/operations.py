@@ -6,17 +6,17 @@ import orjson
 from msgspec import structs
 
 from kubescene.actors import ENGINE
-from kubescene.api.blueprints import (
+from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.templates import (
     Blueprint,
     ClaimingBlueprint,
     HostBlueprint,
     named,
     says_host,
 )
-from kubescene.api.encoding import encode
-from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
-from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
+from kubescene.api.text.encoding import encode
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.scenario.alike import Likeness

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kubescene.api.patches import PatchType
-from kubescene.api.reading import Document, ReadingError, read_json
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.text.reading import Document, ReadingError, read_json
 from kubescene.errors import BadRequestError
 
 
@@ -29,7 +29,7 @@ def check_form(patch: Any, patch_type: PatchType | None) -> None:
 
 def _yaml_patch(text: str) -> Document:
     # YAML is only imported for patches that are not JSON.
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     try:
         documents = read_yaml(text)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from kubescene.api.copies import json_copy, own_copy
-from kubescene.api.reading import is_unicode
-from kubescene.api.whole_numbers import with_whole_numbers
+from kubescene.api.text.reading import is_unicode
+from kubescene.api.text.whole_numbers import with_whole_numbers
 from kubescene.scenario.alike import Likeness
 from kubescene.scenario.listing import OperationList, name_in
 from kubescene.scenario.loading import MAX_VALUES, check_identity, identified

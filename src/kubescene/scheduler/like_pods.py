@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from kubescene.actors import Actor
 from kubescene.api.records import Record
 from kubescene.client.interfaces import Subscription
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.waiting_places import QueuedPod
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.queue.waiting_places import QueuedPod
 
 if TYPE_CHECKING:
     from kubescene.scheduler.scheduler import Scheduler

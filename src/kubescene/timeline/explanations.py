@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 import orjson
 
-from kubescene.api.encoding import encode
+from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
 from kubescene.timeline.attempts import SchedulingAttempt

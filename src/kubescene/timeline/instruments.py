@@ -120,6 +120,15 @@ class Instruments:
         self._attached = tuple(each for each in self._attached if id(each) not in leaving)
         self._group()
 
+    def overriding(self, *hooks: Callable[..., None]) -> list[Instrument]:
+        """Those who are told by one of these hooks of `Instrument`, in order."""
+        names = [hook.__name__ for hook in hooks]
+        return [
+            each
+            for each in self._attached
+            if any(getattr(type(each), name) is not getattr(Instrument, name) for name in names)
+        ]
+
     def _group(self) -> None:
         # Whoever is calling hooks right now goes on with the tuple it began with.
         instruments = self._attached

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.timeline.attempts import Explanation, Preemption, SchedulingAttempt

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kubescene.api.reading import Bounds, ReadingError
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import Bounds, ReadingError
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.errors import TrafficError
 from kubescene.traffic.checking import check
 from kubescene.traffic.hints import field_hint, word_hint

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kubescene.api.reading import Bounds, ReadingError
-from kubescene.api.yaml_text import dump_yaml, read_yaml
+from kubescene.api.text.reading import Bounds, ReadingError
+from kubescene.api.text.yaml_text import dump_yaml, read_yaml
 from kubescene.autoscalers import Autoscaler
 from kubescene.errors import TrafficError
 from kubescene.traffic.spec import AutoscalerObject

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.errors import TrafficError
 from kubescene.traffic.decisions import Decision, SizeDecision
 from kubescene.traffic.loading import parse_run, to_object

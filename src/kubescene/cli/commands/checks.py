@@ -65,7 +65,7 @@ def schema(
     import orjson
 
     if crd:
-        from kubescene.api.yaml_text import dump_yaml
+        from kubescene.api.text.yaml_text import dump_yaml
         from kubescene.scenario.definition import scenario_definition
 
         typer.echo(dump_yaml(scenario_definition()), nl=False)

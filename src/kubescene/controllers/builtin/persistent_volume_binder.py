@@ -12,10 +12,10 @@ not done: such a volume stays released.
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.volume_claims import (
+from kubescene.api.volumes.claims import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     NO_PROVISIONER,
@@ -26,7 +26,7 @@ from kubescene.api.volume_claims import (
     class_of,
     volume_of,
 )
-from kubescene.api.volume_matching import name_of, read_shape, read_volume
+from kubescene.api.volumes.matching import name_of, read_shape, read_volume
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.known_volumes import KnownClaims, KnownVolumes

@@ -9,11 +9,11 @@ Pods without claims are passed over without being read.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import CLAIMS
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.api.traits import CLAIMS
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import (

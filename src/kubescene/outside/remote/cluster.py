@@ -12,7 +12,7 @@ from kubescene.actors import ENGINE
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO, SERVICE_ACCOUNT
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.client import ObjectRef
@@ -35,7 +35,7 @@ from kubescene.outside.remote.wiping import (
     order_of_wipe,
     survives,
 )
-from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
+from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.consequences import ACCOUNTS_CONTROLLER
 from kubescene.scenario.definition import scenario_definition
 from kubescene.scenario.outsiders import Frozen

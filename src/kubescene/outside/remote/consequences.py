@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from kubescene.api.kinds import SERVICE_ACCOUNT
 from kubescene.api.records import Record
 from kubescene.errors import AlreadyExistsError
-from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
+from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.consequences import ACCOUNTS_CONTROLLER, Consequences
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.definition_status import is_true

@@ -7,11 +7,16 @@ from kubescene.actors import Actor
 from kubescene.api.disruption_budgets import BUDGET, BUDGETS, budget_selector
 from kubescene.api.kinds import POD
 from kubescene.api.options import PLAIN_DELETE, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.clock import format_time
-from kubescene.registry.eviction import API_SERVER, DISRUPTION_TARGET, Evictions, is_unguarded
 from kubescene.registry.objects import set_condition
+from kubescene.registry.subresources.eviction import (
+    API_SERVER,
+    DISRUPTION_TARGET,
+    Evictions,
+    is_unguarded,
+)
 from kubescene.registry.writes import WriteRequest
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ and the system namespaces.
 
 from collections.abc import Container
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.disruption_budgets import BUDGETS
 from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.outside.remote.wiping import SYSTEM_NAMESPACES, is_of_server
-from kubescene.registry.admission_plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
+from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.types import JsonObject
 

@@ -11,9 +11,9 @@ most of what is stored.
 
 from collections.abc import Callable, Container
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.client.http import HttpClient
 from kubescene.clock import SECOND, Clock, ScaledClock
 from kubescene.errors import UnseenWriteError

@@ -17,7 +17,7 @@ from msgspec import structs
 from kubescene.actors import Actor
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
@@ -27,11 +27,11 @@ from kubescene.outside.remote.evictions import RemoteEvictions
 from kubescene.outside.remote.link import Announcement, Link
 from kubescene.outside.remote.sending import is_same, named, plain, undated
 from kubescene.registry import Registry
-from kubescene.registry.binding import binding_to
 from kubescene.registry.metadata import free_name
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
 from kubescene.registry.registry import BINDING
+from kubescene.registry.subresources.binding import binding_to
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 

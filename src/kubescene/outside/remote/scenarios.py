@@ -18,7 +18,7 @@ import orjson
 from kubescene.actors import ENGINE
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.options import WriteOptions
-from kubescene.api.patches import diff_merge_patch
+from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.records import Record
 from kubescene.client import ObjectRef
 from kubescene.errors import ApiError, ScenarioGoneError

@@ -18,7 +18,7 @@ from kubescene.errors import ApiError, BadRequestError, ForbiddenError
 from kubescene.live.edits import ScenarioEdits
 from kubescene.live.scenarios import LiveScenarios
 from kubescene.outside.remote.link import Announcement, Link
-from kubescene.registry.admission import AdmissionRequest
+from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.scenario.definition import SCENARIOS
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.outsiders import refuse_outsider

@@ -11,7 +11,7 @@ well, failing open: the engine says the same when it reads them.
 import base64
 
 from kubescene.api.options import WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.clock import MILLISECOND, SECOND, ScaledClock
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.outside.remote.cluster import MANAGER, WEBHOOKS, RemoteCluster
