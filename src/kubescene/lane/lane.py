@@ -14,8 +14,8 @@ from kubescene.registry import Registry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
-from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.queue.waiting_places import QueuedPod
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route
 from kubescene.timeline import Instruments, StepPhaseChange
 from kubescene.timeline.attempts import SchedulingAttempt
@@ -39,6 +39,8 @@ class Passage:
     role: Role
     settle: Callable[..., None]
     pods: int = 0
+    is_open: bool = True
+    """Whether the next pod may try."""
 
 
 @dataclass(slots=True)
@@ -97,6 +99,7 @@ class Lane:
             chunk.run()
         except NotNowError as reason:
             self.counts.left[str(reason)] += 1
+            passage.is_open = False
         finally:
             self.counts.pods += passage.pods
             slot.awake = slot.awake or passage.pods > 0

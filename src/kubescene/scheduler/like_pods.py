@@ -13,8 +13,8 @@ from kubescene.api.records import Record
 from kubescene.client.interfaces import Subscription
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
-from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.queue.waiting_places import QueuedPod
+from kubescene.scheduler.state.pods import PodInfo
 
 if TYPE_CHECKING:
     from kubescene.scheduler.scheduler import Scheduler
@@ -66,15 +66,19 @@ class LikePods:
         if pod.spec.group or pod.terminating or pod.nominated_node or pod.node:
             return None
         cycle = scheduler._cycles[pod.scheduler_name]
-        framework = cycle.framework
-        concern = framework.concerns.of(pod.signature)
-        binders = framework.bind
-        if not cycle.extenders.is_empty or concern.post_bind or not concern.binds_at_once:
+        framework, binders = cycle.framework, cycle.framework.bind
+        if not cycle.extenders.is_empty or not binders:
             return None
-        return cycle if binders and is_default_binder(framework.plugins[binders[0].name]) else None
+        return cycle if is_default_binder(framework.plugins[binders[0].name]) else None
 
     def decide(self, pod: PodInfo, cycle: Cycle) -> Decision | None:
-        """Where the pod goes; None if that takes a whole turn, and nothing has happened."""
+        """Where the pod goes, if it is bound there at once.
+
+        None if that takes a whole turn; nothing has happened then.
+        """
+        relevant = cycle.framework.relevance.of(pod.signature)
+        if relevant.post_bind or not relevant.binds_at_once:
+            return None
         return cycle.routines.decide(pod, self._scheduler._wanted())
 
     def start_time(self, status: bytes) -> str | None:

@@ -68,10 +68,13 @@ class Rest:
 
     # -- the simulation controllers ----------------------------------------------------------------
 
-    def _work(self, turns: int) -> None:
-        """Give the first simulation controller that is not known to be done its turn."""
+    def _work(self, turns: int, may_pass: bool = True) -> None:
+        """Give the first simulation controller that is not known to be done its turn.
+
+        ``may_pass``: its next pods may go through the lane instead.
+        """
         slot = next(filter(self._may_have_work, self._participants.simulation), None)
-        if slot is None or self._through_lane(slot, turns):
+        if slot is None or (may_pass and self._through_lane(slot, turns)):
             return
         self._gate.check_turns(turns + 1)
         self._then(self._work, turns + 1)
@@ -95,7 +98,7 @@ class Rest:
                 self._done_at.pop(slot.name, None)
                 self._telling.enter(CONTROLLER_PAUSED, step=passage.step, controller=slot.name)
         if passage.pods:
-            self._then(self._work, turns + passage.pods)
+            self._then(self._work, turns + passage.pods, passage.is_open)
         return passage.pods > 0
 
     def _settle_now(self, *turned: str) -> None:
