@@ -29,20 +29,20 @@ from kubescene.results.explaining import Attempts, attempts_of
 from kubescene.results.explanations import ExplanationFile, ExplanationMemory, Explanations
 from kubescene.results.output import OutputDirectory
 from kubescene.results.summary import ExpectationOutcome, Summary, folded
-from kubescene.scenario.controllers import check_schedulers
 from kubescene.scenario.engine import Engine
 from kubescene.scenario.expectations import Ending, Expectation, Hearing
-from kubescene.scenario.faults import tolerated
-from kubescene.scenario.listing import OperationList, operations_of
-from kubescene.scenario.loading import load_scenario
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.reading.files import load_scenario
+from kubescene.scenario.reading.handed_over import taken_over
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList, operations_of
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.spec import ScenarioSpec
-from kubescene.scenario.strictness import Fault
-from kubescene.scenario.taking import taken_over
-from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.registered import check_schedulers
+from kubescene.scenario.validation.scenarios import tolerated
+from kubescene.scenario.validation.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
 from kubescene.scheduler.extenders.background import at_once

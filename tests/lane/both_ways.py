@@ -1,4 +1,4 @@
-"""Plays a scenario through the lane and without it, and compares all that can be seen afterwards."""
+"""Plays a scenario through the lane and without it, and compares what can be seen afterwards."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -22,10 +22,10 @@ from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import summarize
 from kubescene.running import RunRequest, staged
 from kubescene.scenario.engine import Engine
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.listing import assigned_ids, operations_of
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import assigned_ids, operations_of
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.timeline import Outcome, TimelineLog
 from kubescene.timeline.explanations import ExplanationRecorder
 

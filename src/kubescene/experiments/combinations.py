@@ -21,9 +21,9 @@ from kubescene.running import (
     read,
 )
 from kubescene.scenario.expectations import expectations_of
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.strictness import Fault
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
 from kubescene.types import JsonObject

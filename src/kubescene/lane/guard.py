@@ -7,11 +7,12 @@ from kubescene.api.kinds import POD
 from kubescene.control import Slot
 from kubescene.controllers.kubelet import KubeletReconciler
 from kubescene.controllers.runtime import ReconcilerController
+from kubescene.instruments import Instrument, Instruments
 from kubescene.registry import Registry
 from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.scheduler import Scheduler
 from kubescene.store.subscriptions import Subscriber
-from kubescene.timeline import Instrument, Instruments, TimelineRecorder
+from kubescene.timeline import TimelineRecorder
 
 
 class NotNowError(Exception):

@@ -9,6 +9,8 @@ from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
+from kubescene.instruments import Instruments, StepPhaseChange
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.lane.guard import NotNowError, Parties, parties
 from kubescene.registry import Registry
 from kubescene.registry.shortcuts.lane_writes import PodParts
@@ -17,8 +19,6 @@ from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route
-from kubescene.timeline import Instruments, StepPhaseChange
-from kubescene.timeline.attempts import SchedulingAttempt
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""

@@ -23,6 +23,7 @@ from kubescene.api.schemas.strict_decoding import strict_error
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.errors import BadRequestError
+from kubescene.instruments import Instruments
 from kubescene.registry import decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.admission.chain import AdmissionChain
@@ -54,7 +55,6 @@ from kubescene.registry.subresources.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.subresources.scaling import Scales
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 BINDING = GroupVersionKind("", "v1", "Binding")

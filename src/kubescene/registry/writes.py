@@ -14,7 +14,7 @@ from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import BadRequestError
-from kubescene.timeline.instruments import ObjectWrite
+from kubescene.instruments import ObjectWrite
 from kubescene.types import JsonObject
 
 DEFAULT_NAMESPACE = "default"

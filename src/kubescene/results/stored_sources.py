@@ -21,6 +21,7 @@ from kubescene.results.line_entries import (
     Known,
     LineEntries,
     PodScheduled,
+    custom_facts,
     damaged,
     told,
 )
@@ -33,7 +34,7 @@ from kubescene.results.output import (
     TIMELINE_FILE,
 )
 from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.timeline import Fact
+from kubescene.timeline import CustomFact, Fact
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.streaming import StreamReader
@@ -105,6 +106,9 @@ class TimelineSource(RunSource):
                 yield reader.read(line)
             except DAMAGED_LINE as error:
                 raise damaged(str(self.timeline), number, error) from error
+
+    def custom_facts(self) -> Iterator[CustomFact]:
+        return custom_facts(self.lines(), str(self.timeline))
 
     def told(self) -> Iterator[Known]:
         """The facts of kinds that the ledger knows, as far as it needs them."""
@@ -186,7 +190,7 @@ def _items(text: bytes) -> Iterator[bytes]:
 def read_scenario(path: Path) -> RunSource:
     """A Scenario in a file, such as a ``result.yaml`` with its whole status."""
     from kubescene.results.event_sources import EventSource
-    from kubescene.scenario.loading import load_scenario
+    from kubescene.scenario.reading.files import load_scenario
 
     source = EventSource(load_scenario(path))
     source.place = str(path)

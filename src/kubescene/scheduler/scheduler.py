@@ -119,6 +119,7 @@ class Scheduler(GroupAttempts):
             waiting_pods=self.waiting_pods,
             informers=self._informers,
             events=context.recorder,
+            tell=context.tell,
             extenders=self._extenders,
             evictions=self._evictions,
             pod_groups=self.pod_groups,

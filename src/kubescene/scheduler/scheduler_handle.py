@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from msgspec import Struct
+
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream
@@ -42,6 +44,7 @@ class SchedulerHandle:
         waiting_pods: WaitingRoom,
         informers: Informers,
         events: Recorder,
+        tell: Callable[[Struct], None] | None = None,
         extenders: Extenders = NO_EXTENDERS,
         evictions: Evictions | None = None,
         pod_groups: PodGroups | None = None,
@@ -58,6 +61,7 @@ class SchedulerHandle:
         self.extenders = extenders
         self.pod_groups = PodGroups(()) if pod_groups is None else pod_groups
         self.feature_gates = feature_gates
+        self._tell = tell
         self._evictions = evictions
         self._informers = informers
         self._cycle: Cycle | None = None
@@ -76,6 +80,10 @@ class SchedulerHandle:
         if found is None:
             found = self._informers.shared[make] = make(self)
         return found
+
+    def tell(self, fact: Struct) -> None:
+        if self._tell is not None:
+            self._tell(fact)
 
     def activate(self, pods: Iterable[Identified]) -> None:
         if self._queue is None:

@@ -5,11 +5,11 @@ from kubescene.api.kinds import POD
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.instruments.attempts import Preemption
 from kubescene.scheduler import CycleState, Handle, PodInfo, Status
 from kubescene.scheduler.framework.status import SUCCESS, Code
 from kubescene.testing.builders import make_node, make_pod, make_priority_class
 from kubescene.timeline import Instrument
-from kubescene.timeline.attempts import Preemption
 from scheduler.staging import Stage
 
 

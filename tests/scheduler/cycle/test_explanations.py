@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubescene.instruments.attempts import Explanation
+from kubescene.instruments.stretches import Stretches
 from kubescene.scheduler.cycle import explanations
 from kubescene.scheduler.cycle.explanations import Diagnosis, explain_attempt, explain_choice
 from kubescene.scheduler.cycle.search import Found
 from kubescene.scheduler.framework.status import Code, Status
-from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.compacting import compacted
-from kubescene.timeline.stretches import Stretches
 
 
 class Verdicts:

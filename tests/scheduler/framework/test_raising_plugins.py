@@ -6,6 +6,7 @@ import pytest
 from kubescene.clock import SECOND
 from kubescene.control.loops import IDLE
 from kubescene.errors import PluginError
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import (
     Action,
     ClusterEvent,
@@ -23,7 +24,6 @@ from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.status import SUCCESS
 from kubescene.scheduler.queue.waiting_places import Place
 from kubescene.testing.builders import make_pod
-from kubescene.timeline.attempts import SchedulingAttempt
 from scheduler.staging import Stage
 
 

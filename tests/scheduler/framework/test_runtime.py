@@ -11,6 +11,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import (
     ExtensionPoint,
     Profile,
@@ -41,7 +42,6 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline import Instrument
-from kubescene.timeline.attempts import SchedulingAttempt
 
 POD = GroupVersionKind("", "v1", "Pod")
 

@@ -12,6 +12,7 @@ import kubescene
 from kubescene.api.validation.metadata import ANNOTATIONS_SIZE_LIMIT
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.instruments.attempts import ExtenderRecord
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import (
     Code,
@@ -29,7 +30,6 @@ from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.scheduler.telling.annotation_texts import CUT, HISTORY, PREFIX, annotations, size_of
 from kubescene.scheduler.telling.annotations import extended
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline.consultations import ExtenderRecord
 
 
 def annotated(builder: ScenarioBuilder, pod: str = "a", **options: Any) -> dict[str, str]:

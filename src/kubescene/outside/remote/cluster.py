@@ -37,7 +37,7 @@ from kubescene.outside.remote.wiping import (
 )
 from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.consequences import ACCOUNTS_CONTROLLER
-from kubescene.scenario.definition import scenario_definition
+from kubescene.scenario.fields.definition import scenario_definition
 from kubescene.scenario.outsiders import Frozen
 from kubescene.types import JsonObject
 

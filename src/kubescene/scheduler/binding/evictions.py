@@ -19,14 +19,14 @@ from kubescene.api.records.templates import Blueprint
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock, format_time
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.instruments import Instruments
+from kubescene.instruments.attempts import Preemption
 from kubescene.recording import Recorder
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.telling import notices
-from kubescene.timeline.attempts import Preemption
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 CONDITION = "DisruptionTarget"

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from kubescene.clock import format_micro_time
+from kubescene.instruments.attempts import ExtenderRecord, WaitRecord
 from kubescene.scheduler.extenders.extenders import (
     MAX_EXTENDER_SCORE,
     ExtenderAnswer,
@@ -11,7 +12,6 @@ from kubescene.scheduler.extenders.extenders import (
 )
 from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE
 from kubescene.scheduler.framework.status import Status
-from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 
 DONE = "done"
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kubescene.instruments.attempts import Explanation, ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.scheduler.cycle.preparation import PreFilterOutcome
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.attempts import Explanation, PreemptionRecord
-from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"  # M-10

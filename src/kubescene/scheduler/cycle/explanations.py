@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.instruments.attempts import Explanation, FilterGroup
+from kubescene.instruments.score_columns import ScoreColumn
+from kubescene.instruments.stretches import Stretches
 from kubescene.scheduler.cycle.scoring import Scored
 from kubescene.scheduler.cycle.search import Found
 from kubescene.scheduler.cycle.verdicts import Filtering
@@ -19,9 +22,6 @@ from kubescene.scheduler.extenders.extenders import EXTENDER
 from kubescene.scheduler.fast.summed_scores import Told
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.framework.status import Code, Status
-from kubescene.timeline.attempts import Explanation, FilterGroup
-from kubescene.timeline.score_columns import ScoreColumn
-from kubescene.timeline.stretches import Stretches
 
 _FEW_GROUPS = 4
 """Most pods are refused for one or two reasons, which are found faster one by one."""

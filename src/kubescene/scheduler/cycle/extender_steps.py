@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.records import Record
+from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.scheduler.cycle.consultations import consultation
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.explanations import Diagnosis
@@ -29,7 +30,6 @@ from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE
 from kubescene.scheduler.framework.status import Status
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.timeline.explanations import Explain
-from kubescene.timeline.score_columns import ScoreColumn
 
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle.cycle import Cycle

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.errors import KubesceneError
+from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.scheduler.fast.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.guarded_calls import failed
@@ -28,7 +29,6 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_results import Window
-from kubescene.timeline.score_columns import ScoreColumn
 
 _FEW_ROWS = 4
 _CELLS_KEPT = 500_000

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubescene.errors import PluginError
+from kubescene.instruments.attempts import Explanation
 from kubescene.scheduler.cycle.best_node import pick, pick_small
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.explanations import explain_choice
@@ -32,7 +33,6 @@ from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.attempts import Explanation
 from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:

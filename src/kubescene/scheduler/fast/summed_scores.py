@@ -11,9 +11,9 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.instruments.score_columns import PackedScores, ScoreColumn, SharedScores
 from kubescene.scheduler.fast.class_scores import ScoreSplit
 from kubescene.scheduler.framework.cycle_state import CycleState
-from kubescene.timeline.score_columns import PackedScores, ScoreColumn, SharedScores
 
 
 class Told(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Protocol, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kubescene.api.records.changes import Change
@@ -263,6 +264,14 @@ class Handle(Protocol):
         """What the profiles of a scheduler have in common: the first call makes it.
 
         ``make`` is a class or a plain function; who asks with the same one gets the same object.
+        """
+        ...
+
+    def tell(self, fact: Struct) -> None:
+        """A fact of the plugin's own for the timeline: a struct of plain data, named by its class.
+
+        Tell what was decided (PostFilter, Reserve, Permit, PreBind, PostBind). How often a Filter
+        or Score is asked is nobody's promise.
         """
         ...
 

@@ -62,6 +62,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.scheduler.extenders.extenders import ExtenderAnswer, ExtenderCall
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.events import (
@@ -89,7 +90,6 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_types import Codes, Rows, Scores
-from kubescene.timeline.attempts import PreemptionRecord
 
 __all__ = [
     "MAX_NODE_SCORE",

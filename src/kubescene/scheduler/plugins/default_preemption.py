@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
+from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.scheduler.binding.evictions import CONDITION, REASON
 from kubescene.scheduler.extenders.extenders import (
     Extender,
@@ -40,7 +41,6 @@ from kubescene.scheduler.preemption.choosing import Choice, choose, cost_of
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
 from kubescene.scheduler.preemption.victims import pool_of
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.attempts import PreemptionRecord
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NEVER = "not eligible due to preemptionPolicy=Never."

@@ -7,14 +7,13 @@ text. Filter stops at the first plugin that refuses a node: those after it are n
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kubescene.instruments.attempts import Explanation, ExtenderRecord
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.framework.durations import go_duration
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.telling.annotation_texts import SELECTED_NODE, annotations
-from kubescene.timeline.attempts import Explanation
-from kubescene.timeline.consultations import ExtenderRecord
 
 if TYPE_CHECKING:
     from kubescene.scheduler.binding.binding import Binding

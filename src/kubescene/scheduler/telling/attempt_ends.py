@@ -15,6 +15,8 @@ from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Scheduled, format_time
 from kubescene.control.timers import Timers
 from kubescene.errors import ApiError, PluginError
+from kubescene.instruments import Instruments
+from kubescene.instruments.attempts import Explanation, SchedulingAttempt
 from kubescene.recording import Recorder
 from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.binding.evictions import Evictions
@@ -28,9 +30,7 @@ from kubescene.scheduler.telling import notices
 from kubescene.scheduler.telling.annotations import annotated
 from kubescene.scheduler.telling.failures import StatusNotes, failure_patch
 from kubescene.scheduler.watcher import Watching
-from kubescene.timeline.attempts import Explanation, SchedulingAttempt
 from kubescene.timeline.explanations import Explain
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 T = TypeVar("T")

@@ -14,6 +14,8 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
+from kubescene.instruments import Instrument, Instruments
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.groups.trials import GroupTrial, final_decision
 from kubescene.scheduler.options import SchedulerOptions
@@ -24,8 +26,6 @@ from kubescene.store import Store
 from kubescene.testing.goldens.acting import POD, Call, ReplayClient
 from kubescene.testing.goldens.claims import claims_written
 from kubescene.testing.goldens.extender_calls import First, RecordedExtenders
-from kubescene.timeline.attempts import SchedulingAttempt
-from kubescene.timeline.instruments import Instrument, Instruments
 from kubescene.types import JsonObject
 
 

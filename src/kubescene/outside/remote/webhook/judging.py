@@ -19,8 +19,8 @@ from kubescene.live.edits import ScenarioEdits
 from kubescene.live.scenarios import LiveScenarios
 from kubescene.outside.remote.link import Announcement, Link
 from kubescene.registry.admission.chain import AdmissionRequest
-from kubescene.scenario.definition import SCENARIOS
 from kubescene.scenario.edits import UNDER_WAY
+from kubescene.scenario.fields.definition import SCENARIOS
 from kubescene.scenario.outsiders import refuse_outsider
 from kubescene.store import Store
 from kubescene.types import JsonObject

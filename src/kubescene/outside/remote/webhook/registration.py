@@ -16,7 +16,7 @@ from kubescene.clock import MILLISECOND, SECOND, ScaledClock
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.outside.remote.cluster import MANAGER, WEBHOOKS, RemoteCluster
 from kubescene.outside.remote.webhook.judging import PROBE, PROBED, REVIEWS, SERVER_USERS
-from kubescene.scenario.definition import SCENARIOS
+from kubescene.scenario.fields.definition import SCENARIOS
 from kubescene.types import JsonObject
 
 GATE = "gate.kubescene.dev"
