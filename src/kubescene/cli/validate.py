@@ -12,15 +12,10 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.words import counted
-from kubescene.running import (
-    RunRequest,
-    cluster_options,
-    expectation_faults,
-    registrations,
-    remarks,
-    stored,
-    without_status,
-)
+from kubescene.runs.examination import expectation_faults, remarks
+from kubescene.runs.requests import RunRequest
+from kubescene.runs.staging import cluster_options, registrations, stored
+from kubescene.scenario.documents import without_status
 from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scenario.spec import ScenarioSpec, normalised
 from kubescene.scenario.validation.objects import object_faults

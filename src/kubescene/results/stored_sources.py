@@ -13,7 +13,7 @@ import orjson
 
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import read_ledger

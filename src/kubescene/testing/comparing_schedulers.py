@@ -20,7 +20,7 @@ from kubescene.cluster import SCHEDULER
 from kubescene.errors import ScenarioError
 from kubescene.outside.settings import recommended_configuration
 from kubescene.outside.supervision import Supervisor
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario.outside import (
     DEFAULT_SCHEDULER_NAME,
     OutsideController,
