@@ -8,9 +8,10 @@ import pytest
 
 import kubescene
 from kubescene.instruments import Instrument, StepPhaseChange
+from kubescene.runs.requests import RunRequest, read
+from kubescene.runs.staging import stage
 from kubescene.scenario.engine import Engine
 from kubescene.testing import make_pod
-from kubescene.timeline import TimelineLog
 from lane.both_ways import changes, compared, counts, deployment, nodes, pod, records
 from random_scenarios import random_scenario
 
@@ -92,9 +93,7 @@ def test_scenarios_made_by_lot(seed: int, tmp_path: Path) -> None:
 
 
 def staged(scenario: Any) -> Engine:
-    from kubescene.running import RunRequest, read, staged
-
-    return staged(RunRequest(scenario=read(scenario)), TimelineLog(), ())[1]
+    return stage(RunRequest(scenario=read(scenario))).engine
 
 
 def test_a_fork_between_two_chunks_goes_on_alike() -> None:
