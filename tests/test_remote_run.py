@@ -278,4 +278,4 @@ def test_a_server_has_the_controllers_that_it_was_started_with(tmp_path: Path) -
         assert '"labeller"' in (tmp_path / "out" / "timeline.jsonl").read_text()
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=120)
