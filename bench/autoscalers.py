@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.autoscalers import (
     HPA_V2,
     VPA_V1,

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.http import HttpClient
 from kubescene.client.interfaces import ObjectRef

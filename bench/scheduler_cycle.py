@@ -14,17 +14,17 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor, Role
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
+from kubescene.instruments import Instruments
 from kubescene.scheduler import Scheduler, kube_scheduler
 from kubescene.store import Store
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 from measuring import Span, Stopwatch
 

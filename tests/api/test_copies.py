@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubescene.api.copies import json_copy
-from kubescene.api.reading import MAX_DEPTH, Bounds, JsonCheck
+from kubescene.api.text.reading import MAX_DEPTH, Bounds, JsonCheck
 
 MANY = 10**6
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import make_record, versioned
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.apiserver import shared_frames
 from kubescene.apiserver.shared_frames import SharedFrames

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.benchmarks import Workload, WorkloadResult, load_workloads, replay, replaying
 from kubescene.benchmarks.stage import Stage
 from kubescene.cli.app import app

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.benchmarks import load_workloads
 from kubescene.benchmarks.operations import OpCode
 from kubescene.errors import WorkloadError

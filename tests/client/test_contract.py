@@ -11,11 +11,11 @@ import pytest
 
 from client.worlds import DirectWorld, HttpWorld, World
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import NAMESPACE, NODE, POD
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.api.selectors import NOTHING, parse_labels
 from kubescene.client import Client, ObjectRef

@@ -4,9 +4,9 @@ import pytest
 
 import kubescene
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions
+from kubescene.api.records.changes import Change
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.testing import make_pod

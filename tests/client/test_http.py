@@ -24,8 +24,8 @@ from client.scripted import (
 from client.worlds import HttpWorld, pump_until
 from kubescene import Cluster
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef

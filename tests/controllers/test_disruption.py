@@ -3,8 +3,8 @@
 import pytest
 
 from kubescene.actors import Actor, Role
-from kubescene.api.changes import Change
 from kubescene.api.disruption_budgets import BUDGET
+from kubescene.api.records.changes import Change
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster
 from kubescene.controllers.builtin.disruption import DisruptionReconciler

@@ -6,14 +6,14 @@ import pytest
 
 import kubescene
 from kubescene.actors import Role
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.options import DeleteOptions
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.client import ObjectRef
 from kubescene.cluster import Cluster
 from kubescene.controllers.builtin.garbage_collector import GarbageCollector
 from kubescene.controllers.builtin.owner_graph import OwnerGraph
 from kubescene.errors import ForbiddenError, NotFoundError
-from kubescene.registry.admission import AdmissionRequest
+from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 from widgets import widget_definition
@@ -50,7 +50,7 @@ def delete(cluster: Cluster, name: str, policy: str = "", *, kind: str = "config
     resource_type = cluster.scheme.resolve(kind)
     namespace = "default" if resource_type.namespaced else ""
     options = DeleteOptions(propagation_policy=policy)
-    cluster.client(cluster.verbs.actor).delete(
+    cluster.client(cluster.actor).delete(
         ObjectRef(resource_type.gvk, name, namespace), options=options
     )
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import DeleteOptions
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND

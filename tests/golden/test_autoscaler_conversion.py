@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.api.autoscaler_conversion import to_v1, to_v2
+from kubescene.api.conversion.autoscalers import to_v1, to_v2
 from kubescene.api.quantity import QuantityError, parse
 from kubescene.autoscalers.horizontal import accepted, compiled
 from kubescene.autoscalers.horizontal.specs import MetricSpec

@@ -3,8 +3,8 @@
 import pytest
 
 from kubescene.actors import ENGINE, Role
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.client import ObjectRef
 from kubescene.clock import VirtualClock

@@ -7,8 +7,8 @@ from kubescene.api.builtin import builtin_scheme
 from kubescene.client import DirectClient
 from kubescene.clock import Identities, VirtualClock
 from kubescene.registry import Registry
-from kubescene.registry.admission import AdmissionChain
-from kubescene.registry.admission_plugins import default_chain
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap
 from kubescene.store import Store
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kubescene.api.schemas import ApiType, FieldType, api_type
+from kubescene.api.schemas.builtin_types import ApiType, FieldType, api_type
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.clock.randomness import Stream
 

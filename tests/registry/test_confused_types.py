@@ -6,7 +6,7 @@ import pytest
 
 from kubescene import Cluster
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.errors import ApiError
 from kubescene.registry import Registry

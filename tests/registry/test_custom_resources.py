@@ -7,7 +7,7 @@ import pytest
 
 from kubescene.actors import Actor
 from kubescene.api.options import WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import (

@@ -3,13 +3,13 @@
 import pytest
 
 from kubescene.api.options import DeleteOptions
-from kubescene.api.patches import PatchType, merge_patch
+from kubescene.api.patching.patches import PatchType, merge_patch
 from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.errors import ApiError
 from kubescene.registry import Registry
-from kubescene.registry.admission import AdmissionRequest
+from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.registry.deletion import end_of_grace
-from kubescene.registry.pod_deletions import PodDeletions
+from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 from registry.conftest import USER, make_registry

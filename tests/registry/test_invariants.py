@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kubescene.actors import Actor
-from kubescene.api.changes import ChangeType
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions, WriteOptions
+from kubescene.api.records.changes import ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import ApiError, ConflictError

@@ -17,7 +17,7 @@ from kubescene.api import conversion
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.kinds import POD
 from kubescene.api.options import WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.clock import VirtualClock

@@ -9,13 +9,13 @@ from typer.testing import CliRunner, Result
 import kubescene
 from apiserver.http import Http
 from apiserver.scenarios import create, wait
-from kubescene.api.encoding import encode
+from kubescene.api.text.encoding import encode
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, Status
-from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.testing import make_node, make_pod
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 import kubescene
-from kubescene.api.blueprints import HOSTNAME, HostBlueprint
-from kubescene.registry.molds import Molds
-from kubescene.registry.node_reports import NodeReports
+from kubescene.api.records.templates import HOSTNAME, HostBlueprint
 from kubescene.registry.registry import Registry
+from kubescene.registry.shortcuts.node_status_patches import NodeReports
+from kubescene.registry.shortcuts.templates import Molds
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.alike import Likenesses, like
+from kubescene.scenario.reading.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

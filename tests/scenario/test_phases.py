@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.kinds import POD
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import kubescene
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import Engine, ScenarioBuilder

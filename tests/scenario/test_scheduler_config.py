@@ -8,7 +8,8 @@ import pytest
 import kubescene
 from kubescene.cli.run import RunArguments, run_scenario
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
-from kubescene.running import RunRequest, play
+from kubescene.runs.local import play
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler.configuration import read_configuration
 from kubescene.testing.builders import make_node, make_pod
@@ -73,7 +74,7 @@ def test_a_plugin_that_does_not_exist_is_named_with_its_place() -> None:
 
 
 def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from kubescene.api.yaml_text import dump_yaml
+    from kubescene.api.text.yaml_text import dump_yaml
 
     file, config = tmp_path / "scenario.yaml", tmp_path / "scheduler.yaml"
     file.write_text(dump_yaml(scenario(HEADER)))

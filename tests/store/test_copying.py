@@ -5,8 +5,8 @@ from copy import deepcopy
 
 import pytest
 
-from kubescene.api.changes import Change
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store, Watch
 from kubescene.testing import make_pod

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 from kubescene.store import Store, Watch

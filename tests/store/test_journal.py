@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubescene.api.changes import Change
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 from kubescene.store import Store

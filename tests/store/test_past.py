@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store
 from kubescene.testing import make_pod

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import (
     AlreadyExistsError,

@@ -9,7 +9,7 @@ import pytest
 from headroom import Headroom
 from node_number import NodeNumber
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler import (
     SKIP,

@@ -17,13 +17,13 @@ from kubescene.scenario import ScenarioBuilder
 from kubescene.store import Store
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.timeline import (
+    CustomFact,
     Fact,
     PodPreempted,
     Preemption,
     Timeline,
     TimelineLog,
     TimelineRecorder,
-    UnknownFact,
 )
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.lines import LineWriter
@@ -74,7 +74,7 @@ def test_an_unknown_kind_is_kept_and_passed_on_byte_for_byte() -> None:
     strange = known.replace(b"ReplicasRecommended", b"PortalOpened").replace(b":3", b": 3.50")
     log = from_lines([strange, known])
     fact = log[0]
-    assert isinstance(fact, UnknownFact)
+    assert isinstance(fact, CustomFact)
     assert (fact.kind, fact.actor, fact.role) == ("PortalOpened", "hpa", Role.SIMULATION)
     assert lines_of(log) == [strange, known]
     assert list(Timeline(log)) == []

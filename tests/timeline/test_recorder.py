@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 import kubescene
-from kubescene.api.parts import Composite
+from kubescene.api.records.parts import Composite
 from kubescene.clock import ScenarioStep
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError, RecorderError

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 import kubescene
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Client, ObjectRef
 from kubescene.control.loops import IDLE, ControllerContext, Progress

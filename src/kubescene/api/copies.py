@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kubescene.api.reading import MAX_DEPTH
+from kubescene.api.text.reading import MAX_DEPTH
 from kubescene.errors import BadRequestError
 
 _COPIED = (dict, list)

@@ -7,9 +7,9 @@ controller counts anew.
 from collections.abc import Mapping
 from typing import Any
 
-from kubescene.api.label_selectors import NOTHING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector, SelectorError, from_label_selector
+from kubescene.api.selectors.label_selectors import NOTHING
 from kubescene.clock import MINUTE
 from kubescene.types import JsonObject
 

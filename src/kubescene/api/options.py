@@ -6,8 +6,8 @@ from typing import Any, Self
 import msgspec
 import orjson
 
-from kubescene.api.blueprints import Blueprint
-from kubescene.api.encoding import encode
+from kubescene.api.records.templates import Blueprint
+from kubescene.api.text.encoding import encode
 
 INDEX_MARK = b"$(INDEX)"
 

@@ -6,8 +6,8 @@ Their size is bounded by whoever receives them, the rest by the readers.
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kubescene.api.reading import Bounds, Document, ReadingError, read_json
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import Bounds, Document, ReadingError, read_json
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.apiserver import protobuf
 from kubescene.errors import BadRequestError, UnsupportedMediaTypeError
 from kubescene.types import JsonValue

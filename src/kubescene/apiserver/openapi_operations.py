@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from kubescene.api.schemas import REF_PREFIX
+from kubescene.api.schemas.builtin_types import REF_PREFIX
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.apiserver import openapi_parameters as parameters
 from kubescene.types import JsonObject

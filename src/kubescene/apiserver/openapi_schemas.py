@@ -8,7 +8,7 @@ that every object has, a list type, and a name made of the reversed group, versi
 from collections.abc import Iterator
 from functools import cache
 
-from kubescene.api.schemas import REF_PREFIX, api_type, definitions
+from kubescene.api.schemas.builtin_types import REF_PREFIX, api_type, definitions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.apiserver.openapi_operations import GVK, META, reference
 from kubescene.types import JsonObject, JsonValue

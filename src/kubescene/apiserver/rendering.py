@@ -13,10 +13,10 @@ from typing import TypeAlias, cast
 import orjson
 import yaml
 
-from kubescene.api.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.conversion import from_storage
-from kubescene.api.parts import Composite
+from kubescene.api.printing.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.records import Record
+from kubescene.api.records.parts import Composite
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import PLAIN, Form, Shape
 from kubescene.apiserver.responses import Response

@@ -11,7 +11,7 @@ from kubescene.apiserver.routes import Target
 from kubescene.apiserver.validating import check_kind
 from kubescene.apiserver.writing import Writes, as_object, check_name, write_options
 from kubescene.errors import BadRequestError
-from kubescene.registry.scaling import SCALE_TYPE, Scales
+from kubescene.registry.subresources.scaling import SCALE_TYPE, Scales
 from kubescene.types import JsonObject
 
 

@@ -1,6 +1,6 @@
 """``/simulator/v1/schedulerconfiguration``: the scheduler's configuration, seen and changed."""
 
-from kubescene.api.reading import Duplicate
+from kubescene.api.text.reading import Duplicate
 from kubescene.apiserver.bodies import decode_body
 from kubescene.apiserver.content_types import checked_type
 from kubescene.apiserver.engine_thread import EngineThread

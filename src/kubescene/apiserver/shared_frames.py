@@ -6,8 +6,8 @@ thrown away as a whole: whoever comes later encodes again. For the event loop on
 
 from collections.abc import Callable
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
 
 MOST_BYTES = 4 * 1024 * 1024
 

@@ -15,7 +15,7 @@ from kubescene.apiserver.scaling import Scaling
 from kubescene.apiserver.validating import check_kind
 from kubescene.apiserver.writing import Writes, as_object, parse_delete_options, write_options
 from kubescene.errors import BadRequestError, Cause, InvalidError, MethodNotAllowedError
-from kubescene.registry.eviction import ManyBudgetsError
+from kubescene.registry.subresources.eviction import ManyBudgetsError
 from kubescene.types import JsonObject
 
 BINDING = ResourceType(

@@ -6,7 +6,7 @@ headers (the default) or ignored; in any case they do not reach the store.
 
 import json
 
-from kubescene.api import fields
+from kubescene.api.schemas import strict_decoding
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.apiserver.requests import Request
 from kubescene.errors import BadRequestError, Cause, InvalidError
@@ -53,14 +53,14 @@ class FieldValidation:
         complaints = [f'duplicate field "{path}"' for path in duplicates]
         complaints += unknown_complaints(obj, resource_type, self._custom)
         if complaints and how == STRICT:
-            raise fields.strict_error(gvk, complaints)
+            raise strict_decoding.strict_error(gvk, complaints)
         request.warnings += complaints
 
     def decoded(self, obj: JsonObject, resource_type: ResourceType, request: Request) -> JsonObject:
         """A body that is no object of the registry (a Scale, a Binding), checked and pruned."""
-        fields.check_types(obj, resource_type.gvk)
+        strict_decoding.check_types(obj, resource_type.gvk)
         self.check(obj, resource_type, request)
-        return fields.prune_unknown(obj, resource_type.gvk)
+        return strict_decoding.prune_unknown(obj, resource_type.gvk)
 
     def check_patched(
         self, patched: JsonObject, resource_type: ResourceType, request: Request, patch: JsonValue

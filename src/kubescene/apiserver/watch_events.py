@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import Form, Shape
 from kubescene.apiserver.rendering import ListMeta, Renderer, metadata_only

@@ -8,9 +8,9 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kubescene.api.field_managers import TOO_LONG, manager_of, manager_problem
+from kubescene.api.field_ownership.field_managers import TOO_LONG, manager_of, manager_problem
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.apiserver import bodies

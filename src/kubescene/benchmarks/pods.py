@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kubescene.api.blueprints import Blueprint, ClaimingBlueprint
 from kubescene.api.copies import own_copy
+from kubescene.api.records.templates import Blueprint, ClaimingBlueprint
 from kubescene.benchmarks.operations import Operation
 from kubescene.benchmarks.stage import CREATED_PER_S, Stage
 from kubescene.benchmarks.templates import Template

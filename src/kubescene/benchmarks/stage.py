@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kubescene.actors import Actor, Role
-from kubescene.api.blueprints import Blueprint
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import Record
+from kubescene.api.records.templates import Blueprint
 from kubescene.api.scheme import GroupResource
 from kubescene.api.selectors import LabelSelector
 from kubescene.benchmarks.measuring import Measurement, begin
@@ -25,9 +25,9 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
 from kubescene.cluster import SCHEDULER, Cluster, ClusterOptions
 from kubescene.errors import ConflictError, NotFoundError, WorkloadError
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
-from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.types import JsonObject
 
 CONTROLLERS = (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kubescene.api.reading import ReadingError
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import ReadingError
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject
 

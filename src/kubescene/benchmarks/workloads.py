@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubescene.api.reading import ReadingError
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import ReadingError
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.benchmarks.operations import FIELDS, Kind, OpCode, Operation, is_of
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
 
-from kubescene.api import patterns
+from kubescene.api.schemas import patterns
 from kubescene.cel.errors import EvaluationError, no_such_overload
 from kubescene.cel.formatting import formatted, quoted
 from kubescene.cel.functions import Library

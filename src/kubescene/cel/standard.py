@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from kubescene.api import patterns
+from kubescene.api.schemas import patterns
 from kubescene.cel.errors import EvaluationError, no_such_overload
 from kubescene.cel.functions import Library
 from kubescene.cel.operators import moment, signed, span, unsigned

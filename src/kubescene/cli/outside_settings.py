@@ -85,7 +85,7 @@ def show(words: "list[str]", declared: "OutsideController", kind: "OutsideKind")
 
 def complete(words: "list[str]", declared: "OutsideController", target: Path) -> bool:
     """Write the configuration with what was missing; whether something still is."""
-    from kubescene.api.yaml_text import dump_yaml
+    from kubescene.api.text.yaml_text import dump_yaml
     from kubescene.errors import ConfigurationError
     from kubescene.outside.commands import configuration_of, kind_of
     from kubescene.outside.settings import (

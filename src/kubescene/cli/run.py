@@ -21,11 +21,14 @@ from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import SUMMARY_FILE
-from kubescene.running import Run, RunRequest, run, with_simulation
-from kubescene.scenario.listing import operations_of
+from kubescene.runs.local import Run, run
+from kubescene.runs.requests import RunRequest
+from kubescene.scenario.documents import with_simulation
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.guarding import PluginErrors
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
+from kubescene.shortcuts import ALL, PLAIN
 from kubescene.types import JsonObject
 
 FINE, RUN_FAILED, BAD_INPUT, UNMET = 0, 1, 2, 3
@@ -56,6 +59,7 @@ class RunArguments:
     waiters: Sequence[str] = ()
     outside: Sequence[str] = ()
     measures: Sequence[str] = ()
+    plain: bool = False
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -154,6 +158,7 @@ def played(
         source=file.path,
         strict=arguments.strict,
         measures=measures_named(arguments.measures),
+        plain=arguments.plain,
     )
 
 
@@ -182,6 +187,7 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
         folder=file.path.parent,
         strict=arguments.strict,
         measures=measures_named(arguments.measures),
+        shortcuts=PLAIN if arguments.plain else ALL,
     )
     return play_by_hand(request)
 

@@ -34,6 +34,10 @@ Outside: TypeAlias = Annotated[
         "{server} in the command are replaced. May be repeated.",
     ),
 ]
+Plain: TypeAlias = Annotated[
+    bool,
+    typer.Option("--plain", help="Without anything that is only faster; the same result, slower."),
+]
 PluginErrors: TypeAlias = Annotated[
     Literal["fail", "stop"],
     typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),

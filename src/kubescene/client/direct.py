@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from msgspec import structs
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.copies import own_copy
 from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.options import (
@@ -20,15 +19,16 @@ from kubescene.api.options import (
     OperationOrigin,
     WriteOptions,
 )
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
 from kubescene.client.waking import waking, waking_for_all
 from kubescene.registry import Registry
-from kubescene.registry.binding import binding_to
+from kubescene.registry.subresources.binding import binding_to
 from kubescene.types import JsonObject
 
 OWNER_INDEX = "owner"

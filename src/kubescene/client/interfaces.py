@@ -14,7 +14,6 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.options import (
     NO_OPTIONS,
     PLAIN_DELETE,
@@ -22,11 +21,12 @@ from kubescene.api.options import (
     OperationOrigin,
     WriteOptions,
 )
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.api.traits import EVERYTHING
 from kubescene.types import JsonObject
 
 
@@ -194,8 +194,8 @@ class Watcher(Protocol):
         What is delivered wakes the controller that the client belongs to, unless ``quiet``: then
         the controller says itself when there is something to do.
 
-        Changes of pods that have none of the ``traits`` (`kubescene.api.traits`) may be left out:
-        the handler does nothing with them.
+        Changes of pods that have none of the ``traits`` (`kubescene.api.records.traits`) may be
+        left out: the handler does nothing with them.
 
         So a component that starts late sees what one that was always there has seen. Handlers of
         one client run in the order of their `watch` calls.

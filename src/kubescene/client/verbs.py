@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
 from kubescene.api.copies import own_copy
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType, diff_merge_patch
+from kubescene.api.patching.patches import PatchType, diff_merge_patch
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import parse_fields, parse_labels
 from kubescene.errors import NotFoundError

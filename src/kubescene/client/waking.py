@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from kubescene.api.changes import Change
 from kubescene.api.kinds import BOOKKEEPING
+from kubescene.api.records.changes import Change
 from kubescene.client.interfaces import EventHandler
 
 

@@ -5,7 +5,7 @@ and makes the writes. `kubescene.control.loops` is the interface the engine sees
 a controller needs is here: derive from `ObjectReconciler` and return a `Plan`.
 """
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.authoring import ObjectReconciler, controller_of

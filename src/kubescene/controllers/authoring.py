@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Reader
 from kubescene.control.loops import ControllerContext

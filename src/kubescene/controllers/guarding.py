@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from traceback import extract_tb
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Reader
 from kubescene.controllers.reconcile import ObjectKey, Plan, Reconciler, Write

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.control.loops import ControllerContext, Progress
 from kubescene.controllers.reconcile import Reconciler

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from kubescene.api.changes import Change
 from kubescene.api.options import NO_OPTIONS, PLAIN_DELETE, DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.errors import ApiError
@@ -80,11 +80,13 @@ class Plan(Struct, frozen=True):
     """What to do now, in order, and after how many nanoseconds to look again (None: when told).
 
     ``notices`` are told in any case, before the writes; those of single writes when these are made.
+    ``facts`` are told before the writes, too: structs of the author's own, for the timeline.
     """
 
     writes: Sequence[Write] = ()
     requeue_after: int | None = None
     notices: Sequence[Notice] = ()
+    facts: Sequence[Struct] = ()
 
 
 NOTHING = Plan()
@@ -127,7 +129,7 @@ class Selective(Protocol):
 
     @property
     def pod_traits(self) -> int:
-        """Those traits (`kubescene.api.traits`) of which a change of a pod has to have one.
+        """Those traits (`kubescene.api.records.traits`) of which a change of a pod has to have one.
 
         Other changes of pods need not be observed, but may be.
         """

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from kubescene.api.changes import Change
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.traits import EVERYTHING
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.controllers.reconcile import (
@@ -88,6 +88,8 @@ class ReconcilerController:
         if recorder.on:
             for notice in plan.notices:
                 recorder.tell(notice)
+        for fact in plan.facts:
+            self._context.tell(fact)
         for write in plan.writes:
             try:
                 record = self._written = make(write, self._client)

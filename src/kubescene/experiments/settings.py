@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kubescene.api.reading import ReadingError
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import ReadingError
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
 

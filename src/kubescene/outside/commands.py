@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kubescene.api.reading import Bounds, ReadingError
+from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.outside.command_lines import flags_of, last
 from kubescene.outside.manager_settings import advised_manager_settings, missing_manager_settings
@@ -82,7 +82,7 @@ def configuration_of(command: Sequence[str]) -> JsonObject | None:
 
 def read_configuration_file(path: Path) -> JsonObject:
     """The one document of a file. What it says of plugins is their own business."""
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     try:
         text = path.read_bytes()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.errors import ConfigurationError
 from kubescene.outside.commands import check_command, configuration_of
 from kubescene.outside.manager_settings import manager_arguments

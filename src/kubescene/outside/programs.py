@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import orjson
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Clock
 from kubescene.errors import ApiError, ForbiddenError, ScenarioError, TooManyRequestsError

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Protocol
 from urllib.parse import quote
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.client.http.served_kubeconfigs import make_kubeconfig, server_of
 from kubescene.errors import ConfigurationError
 from kubescene.outside.commands import words_of

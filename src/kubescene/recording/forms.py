@@ -1,13 +1,13 @@
 """Events of one form: what a component says again and again about one object after the other.
 
 Such Events differ in their name, in what they are about, in their message and in the instant. The
-registry checks the first of a form and makes the others like it; see `kubescene.api.blueprints`.
+registry checks the first of a form and makes the others like it; see `api.records.templates`.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubescene.api.blueprints import Blueprint
+from kubescene.api.records.templates import Blueprint
 from kubescene.types import JsonObject, ReadOnlyObject
 
 FORMS_KEPT = 256

@@ -4,9 +4,9 @@ from kubescene.api import validation
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
-from kubescene.registry.admission import AdmissionChain, AdmissionRequest, silent
+from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest, silent
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
-from kubescene.registry.pod_subresources import POD_PARTS
+from kubescene.registry.subresources.pod_subresources import POD_PARTS
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from kubescene.actors import Actor, Role
 from kubescene.api.options import DeleteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import format_time
 from kubescene.errors import NotFoundError
-from kubescene.registry.admission_plugins.namespace_lifecycle import NAMESPACES
-from kubescene.registry.admission_plugins.service_account import (
+from kubescene.registry.admission.plugins.namespace_lifecycle import NAMESPACES
+from kubescene.registry.admission.plugins.service_account import (
     DEFAULT_ACCOUNT,
     SERVICE_ACCOUNTS,
 )

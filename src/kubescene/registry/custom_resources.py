@@ -19,9 +19,8 @@ import orjson
 from msgspec import Struct
 
 from kubescene.api.records import Record
-from kubescene.api.schema_validation import NO_OLD, validate_schema
-from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
-from kubescene.api.structural import (
+from kubescene.api.schemas.schema_validation import NO_OLD, validate_schema
+from kubescene.api.schemas.structural import (
     EMPTY,
     Structural,
     compile_schema,
@@ -32,12 +31,13 @@ from kubescene.api.structural import (
     unknown_fields,
     without_nulls,
 )
-from kubescene.api.structural_checks import check_embedded, check_lists
-from kubescene.api.structural_rules import check_definition
+from kubescene.api.schemas.structural_checks import check_embedded, check_lists
+from kubescene.api.schemas.structural_rules import check_definition
+from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
+from kubescene.api.text.whole_numbers import with_whole_numbers
 from kubescene.api.validation import raise_if_invalid, validate_create, validate_update
-from kubescene.api.validation.fielderrors import ErrorList, FieldError
-from kubescene.api.validation.fieldpath import SPEC, Path
-from kubescene.api.whole_numbers import with_whole_numbers
+from kubescene.api.validation.field_errors import ErrorList, FieldError
+from kubescene.api.validation.field_paths import SPEC, Path
 from kubescene.registry.definition_status import is_true, with_status
 from kubescene.store import Store
 from kubescene.types import JsonObject

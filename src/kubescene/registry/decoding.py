@@ -10,7 +10,9 @@ from typing import Any
 
 import orjson
 
-from kubescene.api import conversion, defaults, definition_types, fields
+from kubescene.api import conversion
+from kubescene.api.defaulting import defaults
+from kubescene.api.schemas import definition_types, strict_decoding
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
@@ -100,7 +102,7 @@ def is_checked_status(status: JsonValue, known: JsonObject, served: ResourceType
     if type(status) is not dict or type(before) is not dict:
         return False
     members = {k: v for k, v in status.items() if v is not before.get(k, _MISSING)}
-    if fields.are_sound_scalars(members, served.gvk, "status"):
+    if strict_decoding.are_sound_scalars(members, served.gvk, "status"):
         return True
     parts = {"status": members}
     return checked_once(parts, served) == parts
@@ -127,10 +129,10 @@ def checked_once(parts: JsonObject, served: ResourceType) -> JsonObject:
 def checked(parts: JsonObject, served: ResourceType) -> JsonObject:
     """Some or all parts of an object: without nulls, of the right types, nothing unknown."""
     new = defaults.drop_nulls(parts)
-    fields.check_types(new, served.gvk)
+    strict_decoding.check_types(new, served.gvk)
     if served.group_resource == DEFINITIONS:
         definition_types.check_schemas(new)
-    return fields.prune_unknown(new, served.gvk)
+    return strict_decoding.prune_unknown(new, served.gvk)
 
 
 def encoding_of(parts: JsonObject) -> bytes:
@@ -166,7 +168,7 @@ _PARTS = Remembered()
 
 def unknown_complaints(obj: JsonObject, served: ResourceType, custom: CustomResources) -> list[str]:
     """One text for each field that the kind does not have, in kube-apiserver's words."""
-    find = custom.unknown_fields if served.custom else fields.unknown_fields
+    find = custom.unknown_fields if served.custom else strict_decoding.unknown_fields
     return [f'unknown field "{path}"' for path in find(obj, served.gvk)]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from kubescene.actors import Actor, Role
 from kubescene.api.options import DeleteOptions
-from kubescene.api.reading import ReadingError, read_json
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.api.text.reading import ReadingError, read_json
 from kubescene.errors import ApiError, BadRequestError
 from kubescene.registry.bootstrap import bootstrap
 from kubescene.registry.custom_resources import DEFINITIONS

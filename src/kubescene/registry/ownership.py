@@ -11,15 +11,18 @@ from collections.abc import Callable
 import orjson
 from msgspec import Struct
 
-from kubescene.api import apply, conversion, defaults, fields, managed_fields
-from kubescene.api.apply import Applied, ApplyConflictError
-from kubescene.api.blank_objects import blank_object
-from kubescene.api.field_sets import FieldSet, contains, fields_of
-from kubescene.api.field_shapes import FREE, Shape, custom_shape, kind_shape
-from kubescene.api.field_walks import NoKeyError, compare, without_empty
-from kubescene.api.managed_fields import Managers, Writer, with_managed_fields
+from kubescene.api import conversion
+from kubescene.api.defaulting import defaults
+from kubescene.api.field_ownership import managed_fields
+from kubescene.api.field_ownership.field_sets import FieldSet, contains, fields_of
+from kubescene.api.field_ownership.field_shapes import FREE, Shape, custom_shape, kind_shape
+from kubescene.api.field_ownership.field_walks import NoKeyError, compare, without_empty
+from kubescene.api.field_ownership.managed_fields import Managers, Writer, with_managed_fields
+from kubescene.api.patching import apply
+from kubescene.api.patching.apply import Applied, ApplyConflictError
+from kubescene.api.schemas import strict_decoding
+from kubescene.api.schemas.structural import Structural
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
-from kubescene.api.structural import Structural
 from kubescene.clock import format_time
 from kubescene.errors import ApiError, BadRequestError, Cause, InvalidError
 from kubescene.registry.clocks import Clocks
@@ -43,6 +46,53 @@ _RESET_WITH_STATUS = {
     ("networking.k8s.io", "ServiceCIDR"): _NOT_STATUS,
     ("resource.k8s.io", "ResourceClaim"): _NOT_STATUS,
 }
+
+_TEMPLATE: JsonObject = {"metadata": {}, "spec": {"containers": None}}
+_JOB: JsonObject = {"template": _TEMPLATE}
+_UNIFORM: JsonObject = {"metadata": {}, "spec": {}, "status": {}}
+
+_PARTS: dict[tuple[str, str], JsonObject] = {
+    ("", "Event"): {
+        "involvedObject": {},
+        "reportingComponent": "",
+        "reportingInstance": "",
+        "source": {},
+    },
+    ("", "PersistentVolumeClaim"): {"spec": {"resources": {}}},
+    ("", "Pod"): {"spec": {"containers": None}},
+    ("", "PodTemplate"): {"template": _TEMPLATE},
+    ("", "Service"): {"status": {"loadBalancer": {}}},
+    ("apps", "DaemonSet"): {"spec": {"template": _TEMPLATE, "updateStrategy": {}}},
+    ("apps", "Deployment"): {"spec": {"strategy": {}, "template": _TEMPLATE}},
+    ("apps", "ReplicaSet"): {"spec": {"template": _TEMPLATE}},
+    ("apps", "StatefulSet"): {
+        "spec": {"serviceName": "", "template": _TEMPLATE, "updateStrategy": {}}
+    },
+    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"scaleTargetRef": {}}},
+    ("batch", "CronJob"): {"spec": {"jobTemplate": {"metadata": {}, "spec": _JOB}}},
+    ("batch", "Job"): {"spec": _JOB},
+    ("events.k8s.io", "Event"): {"deprecatedSource": {}, "regarding": {}},
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): {"spec": {"priorityLevelConfiguration": {}}},
+    ("resource.k8s.io", "DeviceTaintRule"): {"spec": {"taint": {}}},
+    ("resource.k8s.io", "ResourceClaim"): {"spec": {"devices": {"requests": None}}},
+    ("resource.k8s.io", "ResourceClaimTemplate"): {
+        "spec": {"metadata": {}, "spec": {"devices": {"requests": None}}}
+    },
+    ("resource.k8s.io", "ResourceSlice"): {"spec": {"pool": {}}},
+    ("scheduling.k8s.io", "PodGroup"): {"spec": {"schedulingPolicy": {}}},
+    ("scheduling.k8s.io", "Workload"): {"spec": {"podGroupTemplates": None}},
+    ("storage.k8s.io", "CSINode"): {"spec": {"drivers": None}},
+    ("storage.k8s.io", "VolumeAttachment"): {"spec": {"source": {}}},
+}
+
+_BLANK = {kind: {**_UNIFORM, **parts} for kind, parts in _PARTS.items()}
+"""Objects that nobody has written yet, as Go's zero values look in JSON.
+
+A created object is compared with the blank one of its kind. Structs that are there anyway (fields
+of Go structs that are no pointers) are not something that a writer has added: only their fields
+are. The same goes for empty texts that are there anyway. Spelled here is what is not the same for
+all kinds and makes a difference.
+"""
 
 Accept = Callable[[JsonObject], JsonObject]
 """Decoding: what a merged object becomes, defaults and all, in the version that is stored."""
@@ -253,7 +303,7 @@ class Ownership:
         found = apply.complaints(config, shape) if shape is not None else []
         if found:
             raise NotOfTypeError(_not_of_type("patch", config, gvk, found))
-        fields.check_types(defaults.drop_nulls(config), gvk)
+        strict_decoding.check_types(defaults.drop_nulls(config), gvk)
 
     # -- writers and versions ------------------------------------------------------------------
 
@@ -314,7 +364,8 @@ class KindVersions(Struct, frozen=True):
 
 
 def _blank(served: ResourceType) -> JsonObject:
-    return {} if served.custom else blank_object(served.gvk)
+    """The blank object of a built-in kind. Custom kinds are not typed: theirs is empty."""
+    return {} if served.custom else _BLANK.get((served.gvk.group, served.gvk.kind), _UNIFORM)
 
 
 def differing(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kubescene.api import patches
-from kubescene.api.patches import PatchType
+from kubescene.api.patching import patches
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import BadRequestError, UnsupportedMediaTypeError
 from kubescene.types import JsonObject
@@ -37,7 +37,7 @@ def _patched(
                 "application/apply-patch+yaml"
             )
         # The merge table is loaded only when the first strategic patch comes.
-        from kubescene.api.schemas import api_type
+        from kubescene.api.schemas.builtin_types import api_type
 
         return patches.strategic_merge(obj, patch, api_type(resource_type.gvk))
     if patch_type is PatchType.MERGE:

@@ -1,19 +1,17 @@
 """What a kind's strategy does with an object before it is validated: once when it is made, and with
 every change.
 
-Here is only who does what; the doing is in the modules named after it. Objects arrive decoded,
-defaulted, admitted and with their system metadata; status and spec have been kept apart already.
+Objects arrive decoded, defaulted, admitted and with their system metadata; status and spec have
+been kept apart already. Defaulting happens on every read and write, the first of these once. What
+pods and Services need has modules of its own.
 """
 
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kubescene.api.defaulting.creation import prepare_namespace
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock, format_time
 from kubescene.registry.custom_resources import CustomResources
-from kubescene.registry.daemonset_generations import first_generation, next_generation
-from kubescene.registry.job_selectors import with_selector
 from kubescene.registry.objects import with_metadata
 from kubescene.registry.pod_creation import prepared_pod
 from kubescene.registry.services import ServiceAddresses
@@ -26,6 +24,14 @@ UpdateStep: TypeAlias = Callable[[JsonObject, JsonObject], JsonObject]
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _SOURCES = ("dataSource", "dataSourceRef")
+_KNOWN = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+_NAMESPACE_FINALIZER = "kubernetes"
+JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+JOB_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+JOB_SELECTED = "batch.kubernetes.io/controller-uid"
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""The server counts it: one at creation, one more with every change of the template. Clients cannot
+set it on an update."""
 
 
 class Preparation:
@@ -37,7 +43,7 @@ class Preparation:
         self._services = ServiceAddresses(store)
         self._creating: dict[tuple[str, str], CreateStep] = {
             ("", "Namespace"): named_namespace,
-            ("", "PersistentVolumeClaim"): with_both_sources,
+            ("", "PersistentVolumeClaim"): with_sources,
             ("", "Service"): self._services.create,
             ("apps", "DaemonSet"): first_generation,
             ("batch", "Job"): with_selector,
@@ -86,11 +92,33 @@ def named_namespace(namespace: JsonObject) -> JsonObject:
     return prepare_namespace(with_metadata(namespace, labels=labels))
 
 
+def prepare_namespace(namespace: JsonObject) -> JsonObject:
+    """A new namespace is active, and waits for its content to be removed when deleted."""
+    spec = namespace.get("spec") or {}
+    finalizers = spec.get("finalizers") or []
+    if _NAMESPACE_FINALIZER not in finalizers:
+        finalizers = [*finalizers, _NAMESPACE_FINALIZER]
+    return {
+        **namespace,
+        "spec": {**spec, "finalizers": finalizers},
+        "status": {"phase": "Active"},
+    }
+
+
 def with_old_finalizers(new: JsonObject, old: JsonObject) -> JsonObject:
     """Finalizers of a namespace change through its ``finalize`` subresource only."""
     finalizers = (old.get("spec") or {}).get("finalizers")
     spec = {k: v for k, v in (new.get("spec") or {}).items() if k != "finalizers"}
     return {**new, "spec": {**spec, "finalizers": finalizers} if finalizers else spec}
+
+
+def with_sources(claim: JsonObject) -> JsonObject:
+    """A new claim. A data source of old that is neither claim nor snapshot was always ignored."""
+    source = claim["spec"].get("dataSource")
+    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _KNOWN:
+        spec = {name: value for name, value in claim["spec"].items() if name != "dataSource"}
+        claim = {**claim, "spec": spec}
+    return with_both_sources(claim)
 
 
 def with_both_sources(claim: JsonObject) -> JsonObject:
@@ -102,3 +130,50 @@ def with_both_sources(claim: JsonObject) -> JsonObject:
     if ref and not source and "namespace" not in ref:
         return {**claim, "spec": {**spec, "dataSource": ref}}
     return claim
+
+
+def with_selector(job: JsonObject) -> JsonObject:
+    """A new Job that selects the pods which carry its uid, and a template that labels them so."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return job
+    generated = dict.fromkeys(JOB_NAME_LABELS, metadata.get("name", ""))
+    generated |= dict.fromkeys(JOB_UID_LABELS, metadata["uid"])
+    template = spec.get("template") or {}
+    inner = template.get("metadata") or {}
+    labels = {**generated, **(inner.get("labels") or {})}
+    selector = spec.get("selector") or {}
+    matched = {JOB_SELECTED: metadata["uid"], **(selector.get("matchLabels") or {})}
+    changes = {
+        "selector": {**selector, "matchLabels": matched},
+        "template": {**template, "metadata": {**inner, "labels": labels}},
+    }
+    return {**job, "spec": {**spec, **changes}}
+
+
+def first_generation(daemon_set: JsonObject) -> JsonObject:
+    """A new DaemonSet: its first template, or the number it was given."""
+    given = _annotations(daemon_set).get(TEMPLATE_GENERATION, "0")
+    return _with_generation(daemon_set, max(_number(given), 1))
+
+
+def next_generation(daemon_set: JsonObject, old: JsonObject) -> JsonObject:
+    """A changed DaemonSet; what the client said about the annotation does not count."""
+    before = _number(_annotations(old).get(TEMPLATE_GENERATION, "0"))
+    changed = daemon_set["spec"].get("template") != old["spec"].get("template")
+    return _with_generation(daemon_set, before + changed)
+
+
+def _with_generation(daemon_set: JsonObject, number: int) -> JsonObject:
+    annotations = _annotations(daemon_set)
+    if annotations.get(TEMPLATE_GENERATION) == str(number):
+        return daemon_set
+    return with_metadata(daemon_set, annotations={**annotations, TEMPLATE_GENERATION: str(number)})
+
+
+def _annotations(obj: JsonObject) -> dict[str, str]:
+    return obj["metadata"].get("annotations") or {}
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0

@@ -11,47 +11,49 @@ from typing import Any
 import orjson
 
 from kubescene.actors import Actor, Role
-from kubescene.api import conversion, managed_fields
-from kubescene.api.fields import strict_error
+from kubescene.api import conversion
+from kubescene.api.field_ownership import managed_fields
 from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
-from kubescene.api.parts import Composite, Predecessor, Sections
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.records.parts import Composite, Predecessor, Sections
+from kubescene.api.schemas.strict_decoding import strict_error
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.errors import BadRequestError
-from kubescene.registry import binding, decoding, deletion, strategies
+from kubescene.instruments import Instruments
+from kubescene.registry import decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
-from kubescene.registry.admission import AdmissionChain
-from kubescene.registry.casts import Cast
+from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.checks import Checks
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources
-from kubescene.registry.eviction import Evictions
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
-from kubescene.registry.molds import Mold, Molds
-from kubescene.registry.node_reports import NodeReports
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
-from kubescene.registry.pod_deletions import PodDeletions
-from kubescene.registry.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.preconditions import (
     check_delete_preconditions,
     check_precondition,
     not_found,
 )
 from kubescene.registry.preparation import Preparation
-from kubescene.registry.scaling import Scales
-from kubescene.registry.status_changes import is_status_change
-from kubescene.registry.status_reports import Report, Reports
-from kubescene.registry.status_writes import StatusWrites
+from kubescene.registry.shortcuts.encoded_templates import Cast
+from kubescene.registry.shortcuts.node_status_patches import NodeReports
+from kubescene.registry.shortcuts.pod_deletions import PodDeletions
+from kubescene.registry.shortcuts.status_changes import is_status_change
+from kubescene.registry.shortcuts.status_counts import StatusWrites
+from kubescene.registry.shortcuts.status_patches import Report, Reports
+from kubescene.registry.shortcuts.templates import Mold, Molds
+from kubescene.registry.subresources import binding
+from kubescene.registry.subresources.eviction import Evictions
+from kubescene.registry.subresources.pod_subresources import POD_PARTS, narrowed
+from kubescene.registry.subresources.scaling import Scales
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.store import Store
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 BINDING = GroupVersionKind("", "v1", "Binding")

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from kubescene.actors import Actor, Role
-from kubescene.api.field_managers import manager_of
+from kubescene.api.field_ownership.field_managers import manager_of
 from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import BadRequestError
-from kubescene.timeline.instruments import ObjectWrite
+from kubescene.instruments import ObjectWrite
 from kubescene.types import JsonObject
 
 DEFAULT_NAMESPACE = "default"

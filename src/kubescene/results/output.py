@@ -22,7 +22,7 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import write_ledger
 from kubescene.results.pod_index import (
@@ -261,7 +261,7 @@ def block(value: JsonObject, indent: int = 0) -> Iterator[bytes]:
     if not value:
         return
     # YAML is imported only when results are written.
-    from kubescene.api.yaml_text import dump_yaml
+    from kubescene.api.text.yaml_text import dump_yaml
 
     for row in dump_yaml(value).splitlines():
         yield (" " * indent + row + "\n").encode()

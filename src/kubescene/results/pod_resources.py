@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from kubescene.api.parts import Sections
 from kubescene.api.records import Record
+from kubescene.api.records.parts import Sections
 from kubescene.api.resource_requests import pod_requests
 from kubescene.timeline.object_facts import ObjectState
 

@@ -47,8 +47,8 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def read_prices(path: str | Path) -> Prices:
     """The price list in a file."""
-    from kubescene.api.reading import ReadingError
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.reading import ReadingError
+    from kubescene.api.text.yaml_text import read_yaml
 
     try:
         documents = read_yaml(Path(path).read_bytes())

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 import orjson
 
-from kubescene.api.owner_references import controller_name, owner_references
 from kubescene.api.records import Record
+from kubescene.api.records.owner_references import controller_name, owner_references
 from kubescene.api.resource_requests import node_allocatable
 from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources, stored_spec
 from kubescene.timeline.object_facts import ObjectState

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import orjson
 
-from kubescene.api.reading import Bounds, ReadingError
+from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import read_ledger
@@ -21,6 +21,7 @@ from kubescene.results.line_entries import (
     Known,
     LineEntries,
     PodScheduled,
+    custom_facts,
     damaged,
     told,
 )
@@ -33,7 +34,7 @@ from kubescene.results.output import (
     TIMELINE_FILE,
 )
 from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.timeline import Fact
+from kubescene.timeline import CustomFact, Fact
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.streaming import StreamReader
@@ -106,6 +107,9 @@ class TimelineSource(RunSource):
             except DAMAGED_LINE as error:
                 raise damaged(str(self.timeline), number, error) from error
 
+    def custom_facts(self) -> Iterator[CustomFact]:
+        return custom_facts(self.lines(), str(self.timeline))
+
     def told(self) -> Iterator[Known]:
         """The facts of kinds that the ledger knows, as far as it needs them."""
         return told(self.lines(), str(self.timeline))
@@ -156,7 +160,7 @@ class DirectorySource(TimelineSource):
 def read_spec(path: Path) -> JsonObject:
     """``spec`` of a ``result.yaml``. Its operations, a line of JSON each, are not read as YAML."""
     # Not by way of scenarios, which know schedulers: much to load for those who want numbers.
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     text = path.read_bytes()
     head, _, tail = text.partition(OPERATIONS)
@@ -186,7 +190,7 @@ def _items(text: bytes) -> Iterator[bytes]:
 def read_scenario(path: Path) -> RunSource:
     """A Scenario in a file, such as a ``result.yaml`` with its whole status."""
     from kubescene.results.event_sources import EventSource
-    from kubescene.scenario.loading import load_scenario
+    from kubescene.scenario.reading.files import load_scenario
 
     source = EventSource(load_scenario(path))
     source.place = str(path)

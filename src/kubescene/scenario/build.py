@@ -147,7 +147,7 @@ class ScenarioBuilder:
 
     def to_yaml(self) -> str:
         # YAML is imported only by those who write it.
-        from kubescene.api.yaml_text import dump_yaml
+        from kubescene.api.text.yaml_text import dump_yaml
 
         return dump_yaml(self.build())
 

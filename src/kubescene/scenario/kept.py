@@ -6,8 +6,8 @@ No write of the run tells of it, so the log begins with it: results count nodes 
 from collections.abc import Iterator
 from typing import Any
 
-from kubescene.api.encoding import encode
 from kubescene.api.kinds import NODE, POD
+from kubescene.api.text.encoding import encode
 from kubescene.client import Reader
 from kubescene.timeline.object_facts import state_of
 

@@ -6,22 +6,22 @@ import orjson
 from msgspec import structs
 
 from kubescene.actors import ENGINE
-from kubescene.api.blueprints import (
+from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.templates import (
     Blueprint,
     ClaimingBlueprint,
     HostBlueprint,
     named,
     says_host,
 )
-from kubescene.api.encoding import encode
-from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
-from kubescene.api.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
+from kubescene.api.text.encoding import encode
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.alike import Likeness
 from kubescene.scenario.options import delete_options, write_options
-from kubescene.scenario.patch_text import decode_patch
+from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind
 from kubescene.scenario.subresources import SubresourceWriter, part_of
 from kubescene.types import JsonObject

@@ -14,10 +14,10 @@ from typing import NamedTuple, SupportsBytes
 import orjson
 from msgspec import to_builtins
 
-from kubescene.api.encoding import encode
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.parts import Composite, Payload, Sections
 from kubescene.api.records import Record
+from kubescene.api.records.parts import Composite, Payload, Sections
+from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.edits import IgnoredOperation

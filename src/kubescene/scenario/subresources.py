@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import structs
 
-from kubescene.api.encoding import encode
 from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin, WriteOptions
-from kubescene.api.patches import PatchType, json_patch, merge_patch
+from kubescene.api.patching.patches import PatchType, json_patch, merge_patch
 from kubescene.api.scheme import SCALE, Scheme
+from kubescene.api.text.encoding import encode
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import BadRequestError, NotFoundError
 from kubescene.scenario.options import delete_options

@@ -13,8 +13,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
-from kubescene.api.changes import Change, Decoder
-from kubescene.api.parts import whole_size
+from kubescene.api.records.changes import Change, Decoder
+from kubescene.api.records.parts import whole_size
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from kubescene.api.changes import DELETED, Change
 from kubescene.api.records import Record
+from kubescene.api.records.changes import DELETED, Change
 from kubescene.api.scheme import GroupResource
 
 KeyFunction: TypeAlias = Callable[[Record], str]

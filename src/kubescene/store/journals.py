@@ -7,7 +7,7 @@ whoever answers a client calls `Store.flush` before the answer goes out, once fo
 
 from typing import Protocol
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 
 
 class Journal(Protocol):

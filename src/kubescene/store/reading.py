@@ -11,12 +11,12 @@ from typing import TypeAlias, cast
 
 import orjson
 
-from kubescene.api.changes import MODIFIED, Change
-from kubescene.api.part_decoding import PartDecoder
-from kubescene.api.parts import Composite, Payload, PodSections, Sections
 from kubescene.api.records import Record
+from kubescene.api.records.changes import MODIFIED, Change
+from kubescene.api.records.part_decoding import PartDecoder
+from kubescene.api.records.parts import Composite, Payload, PodSections, Sections
+from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import GroupResource
-from kubescene.api.traits import PODS
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.store.indexes import Indexes, KeyFunction
 from kubescene.types import JsonObject

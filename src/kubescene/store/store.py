@@ -13,12 +13,19 @@ from threading import get_ident
 from types import FunctionType
 from typing import Any
 
-from kubescene.api.changes import ADDED, DELETED, MODIFIED, Change, ChangeType
-from kubescene.api.encoding import encode
-from kubescene.api.parts import Composite, PartEncoder, Payload, Predecessor, Sections, restated
 from kubescene.api.records import Record, make_record, successor, versioned
+from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change, ChangeType
+from kubescene.api.records.parts import (
+    Composite,
+    PartEncoder,
+    Payload,
+    Predecessor,
+    Sections,
+    restated,
+)
+from kubescene.api.records.traits import EVERYTHING, PODS
 from kubescene.api.scheme import GroupResource
-from kubescene.api.traits import EVERYTHING, PODS
+from kubescene.api.text.encoding import encode
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW
 from kubescene.store.journals import Journal
@@ -261,9 +268,9 @@ class Store(StoredObjects):
 
         Who follows everything may say what it is ``patient`` about: resources of which it need not
         hear what may be deferred (see `defer_payload`). Changes of pods that have none of the
-        ``traits`` (`kubescene.api.traits`) are left out. A copy of the store has a copy of the
-        subscription, unless that is not wanted or the handler is a plain function, which cannot be
-        told apart from its copy.
+        ``traits`` (`kubescene.api.records.traits`) are left out. A copy of the store has a copy of
+        the subscription, unless that is not wanted or the handler is a plain function, which cannot
+        be told apart from its copy.
         """
         wanted = None if resources is None else tuple(resources)
         for resource in [*self._deferred] if wanted is None else wanted:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator
 from copy import deepcopy
 from typing import Any, TypeAlias
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
+from kubescene.api.records.traits import EVERYTHING, traits_of
 from kubescene.api.scheme import GroupResource
-from kubescene.api.traits import EVERYTHING, traits_of
 
 Subscriber: TypeAlias = Callable[[Change], None]
 Route: TypeAlias = tuple[Subscriber, ...]

@@ -8,7 +8,7 @@ append and popleft are atomic.
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import KubesceneError
 from kubescene.store.store import Store

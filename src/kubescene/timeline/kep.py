@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from kubescene.api.encoding import encode
+from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep, format_micro_time
 from kubescene.timeline.facts import Advanced, Done, Fact
 from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectPatched, ObjectState

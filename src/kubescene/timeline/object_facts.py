@@ -13,11 +13,11 @@ import msgspec
 import orjson
 
 from kubescene.actors import Role
-from kubescene.api.encoding import encode
 from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin
-from kubescene.api.patches import diff_merge_patch
+from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.timeline.facts import Fact, ObjectKey
 from kubescene.timeline.lines import LineReader, LineWriter

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubescene.api.builtin import builtin_scheme
-from kubescene.api.defaults import apply_defaults
+from kubescene.api.defaulting.defaults import apply_defaults
 from kubescene.api.validation import validate_create
 
 POD_SPEC = {"containers": [{"name": "main", "image": "nginx"}]}

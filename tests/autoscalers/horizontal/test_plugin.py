@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from horizontals import hpa, utilization
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.autoscalers import (
     HPA_V1,
     HPA_V2,

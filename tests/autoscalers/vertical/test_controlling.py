@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autoscalers.vertical.vertical_worlds import in_mode, make_pod, make_vpa
-from kubescene.api.label_selectors import parse_labels
+from kubescene.api.selectors.label_selectors import parse_labels
 from kubescene.autoscalers.vertical import (
     Candidate,
     VerticalPodAutoscaler,

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from autoscalers.vertical.vertical_worlds import in_mode, make_object, policies
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.autoscalers import (
     VPA_TYPES,
     VPA_V1,

@@ -10,7 +10,7 @@ import sys
 import threading
 
 from kubescene.actors import Actor
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.http import HttpClient
 from kubescene.errors import AlreadyExistsError

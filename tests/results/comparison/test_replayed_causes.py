@@ -16,12 +16,12 @@ from kubescene.cli.second_opinions import ask
 from kubescene.clock import Stream, Streams
 from kubescene.results.comparison import Cause, Why, compare
 from kubescene.results.comparison.values import Divergence
-from kubescene.running import RunRequest
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.config import EnabledPlugin, Profile
 from kubescene.scheduler.configuration import read_configuration
-from kubescene.scheduler.registry import ClassFactory
+from kubescene.scheduler.framework.plugin_registry import ClassFactory
+from kubescene.scheduler.framework.profile import EnabledPlugin, Profile
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

@@ -8,7 +8,7 @@ are on, host ports follow container ports on the host network. That difference k
 from typing import Any
 
 from kubescene.api.defaulting.containers import default_container
-from kubescene.api.defaulting.podresources import default_pod_resources, requests_from_limits
+from kubescene.api.defaulting.pod_resources import default_pod_resources, requests_from_limits
 from kubescene.api.defaulting.resources import default_resources, resource_list
 from kubescene.api.defaulting.sharing import (
     Defaulter,

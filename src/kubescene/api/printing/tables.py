@@ -6,9 +6,9 @@ from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from kubescene.api import quantity
-from kubescene.api.label_selectors import from_label_selector
-from kubescene.api.requirements import SelectorError
-from kubescene.api.schemas import definition
+from kubescene.api.schemas.builtin_types import definition
+from kubescene.api.selectors.label_selectors import from_label_selector
+from kubescene.api.selectors.requirements import SelectorError
 from kubescene.clock.timestamps import SECOND, parse_time
 from kubescene.types import JsonObject, JsonValue, Nanoseconds
 

@@ -8,7 +8,8 @@ The rules are those of kube-apiserver v1.36 with its default feature gates.
 """
 
 from kubescene.api.scheme import ResourceType
-from kubescene.api.validation.fielderrors import (
+from kubescene.api.validation.core.namespaces import validate_namespace_finalize
+from kubescene.api.validation.field_errors import (
     ErrorList,
     ErrorType,
     FieldError,
@@ -16,9 +17,11 @@ from kubescene.api.validation.fielderrors import (
 )
 from kubescene.api.validation.kinds import OwnStatusRule, rules_of
 from kubescene.api.validation.metadata import validate_metadata_update
-from kubescene.api.validation.namespaces import validate_namespace_finalize
-from kubescene.api.validation.podparts import validate_ephemeral_containers, validate_pod_resize
-from kubescene.api.validation.podupdates import validate_binding as _validate_binding
+from kubescene.api.validation.pods.pod_subresources import (
+    validate_ephemeral_containers,
+    validate_pod_resize,
+)
+from kubescene.api.validation.pods.pod_updates import validate_binding as _validate_binding
 from kubescene.types import JsonObject
 
 __all__ = [

@@ -2,8 +2,8 @@
 
 import ipaddress
 
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import Path
 
 _NOT_AN_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_A_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"

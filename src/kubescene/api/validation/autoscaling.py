@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from kubescene.api.quantity import parse
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import SPEC, STATUS, Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import SPEC, STATUS, Path
 from kubescene.api.validation.metadata import (
     NOT_NEGATIVE,
     NOT_POSITIVE,

@@ -12,25 +12,28 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from kubescene.api.scheme import ResourceType
-from kubescene.api.validation.customresourcedefinitions import (
-    validate_definition,
-    validate_definition_update,
-)
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
-from kubescene.api.validation.names import dns_subdomain, path_segment
-from kubescene.api.validation.namespaces import (
+from kubescene.api.validation.core.namespaces import (
     validate_namespace,
     validate_namespace_status_update,
     validate_namespace_update,
 )
-from kubescene.api.validation.nodes import (
+from kubescene.api.validation.core.nodes import (
     validate_node,
     validate_node_status_update,
     validate_node_update,
 )
-from kubescene.api.validation.pods import validate_pod
-from kubescene.api.validation.podupdates import validate_pod_status_update, validate_pod_update
+from kubescene.api.validation.custom_resource_definitions import (
+    validate_definition,
+    validate_definition_update,
+)
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
+from kubescene.api.validation.names import dns_subdomain, path_segment
+from kubescene.api.validation.pods.pod_updates import (
+    validate_pod_status_update,
+    validate_pod_update,
+)
+from kubescene.api.validation.pods.pods import validate_pod
 from kubescene.api.validation.policy import (
     validate_budget,
     validate_budget_status_update,
@@ -108,37 +111,38 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
         validate_definition, validate_definition_update, _keep_free_metadata
     ),
 }
-_WORKLOAD = _Home("workloads", "workload", "workloads", apart=True)
+_WORKLOAD = _Home("workloads.workloads", "workload", "workloads.workloads", apart=True)
 _LATE: Mapping[tuple[str, str], _Home] = {
-    ("", "Event"): _Home("events", "event"),
-    ("", "LimitRange"): _Home("limitranges", "limit_range"),
-    ("", "ResourceQuota"): _Home("resourcequotas", "quota", "resourcequotas"),
-    ("", "Service"): _Home("services", "service"),
-    ("", "ConfigMap"): _Home("configuration", "config_map"),
-    ("", "Secret"): _Home("configuration", "secret"),
-    ("", "PersistentVolume"): _Home("persistentvolumes", "volume"),
+    ("", "Event"): _Home("core.events", "event"),
+    ("", "LimitRange"): _Home("core.limit_ranges", "limit_range"),
+    ("", "ResourceQuota"): _Home("core.resource_quotas", "quota", "core.resource_quotas"),
+    ("", "Service"): _Home("core.services", "service"),
+    ("", "ConfigMap"): _Home("core.configuration", "config_map"),
+    ("", "Secret"): _Home("core.configuration", "secret"),
+    ("", "PersistentVolume"): _Home("core.persistent_volumes", "volume"),
     ("", "PersistentVolumeClaim"): _Home(
-        "persistentvolumeclaims", "claim", "persistentvolumeclaims"
+        "core.persistent_volume_claims", "claim", "core.persistent_volume_claims"
     ),
     ("", "ReplicationController"): _WORKLOAD,
     ("apps", "ReplicaSet"): _WORKLOAD,
     ("apps", "Deployment"): _WORKLOAD,
     ("apps", "StatefulSet"): _WORKLOAD,
     ("apps", "DaemonSet"): _WORKLOAD,
-    ("batch", "Job"): _Home("jobs", "job", "jobstatus"),
-    ("batch", "CronJob"): _Home("jobs", "cron_job"),
+    ("batch", "Job"): _Home("workloads.jobs", "job", "workloads.job_status"),
+    ("batch", "CronJob"): _Home("workloads.jobs", "cron_job"),
     ("autoscaling", "HorizontalPodAutoscaler"): _Home("autoscaling", "autoscaler", "autoscaling"),
-    ("storage.k8s.io", "StorageClass"): _Home("storageclasses", "storage_class"),
+    ("storage.k8s.io", "StorageClass"): _Home("storage_classes", "storage_class"),
     ("resource.k8s.io", "ResourceClaim"): _Home(
-        "resourceclaims", "resource_claim", "resourceclaims"
+        "resource_claims", "resource_claim", "resource_claims"
     ),
     ("coordination.k8s.io", "Lease"): _Home("leases", "lease"),
 }
 _FREELY_NAMED_GROUPS = frozenset({"rbac.authorization.k8s.io"})
+_FREELY_NAMED = frozenset({("certificates.k8s.io", "ClusterTrustBundle")})
 
 
 def _plain_rules(namespaced: bool, *, free_name: bool, kube_finalizers: bool) -> KindRules:
-    """Only metadata is looked at."""
+    """Only metadata is looked at, and whether something is missing."""
 
     def create(obj: JsonObject, errors: ErrorList) -> None:
         validate_metadata(
@@ -171,5 +175,22 @@ def rules_of(resource_type: ResourceType) -> KindRules:
             return known
         if (home := _LATE.get((group, kind))) is not None:
             return _rules_at(home)
-    free_name = group in _FREELY_NAMED_GROUPS
-    return _PLAIN[resource_type.namespaced, free_name, not resource_type.custom]
+    free_name = group in _FREELY_NAMED_GROUPS or (group, kind) in _FREELY_NAMED
+    plain = _PLAIN[resource_type.namespaced, free_name, not resource_type.custom]
+    return plain if resource_type.custom else _with_members(group, kind, plain)
+
+
+@cache
+def _with_members(group: str, kind: str, plain: KindRules) -> KindRules:
+    """The rules, and what an object of the kind must have."""
+    check = _rule("members", "check_members")
+
+    def create(obj: JsonObject, errors: ErrorList) -> None:
+        plain.create(obj, errors)
+        check((group, kind), obj, errors)
+
+    def update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
+        plain.update(new, old, errors)
+        check((group, kind), new, errors)
+
+    return KindRules(create, update, plain.status)

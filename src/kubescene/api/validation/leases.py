@@ -1,7 +1,7 @@
 """Leases."""
 
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import SPEC
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import SPEC
 from kubescene.api.validation.metadata import validate_metadata, validate_metadata_update
 from kubescene.api.validation.names import dns_subdomain
 from kubescene.types import JsonObject

@@ -9,8 +9,8 @@ from typing import Any
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.validation.equality import same
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import METADATA, Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import METADATA, Path
 from kubescene.api.validation.names import (
     NameRule,
     as_prefix,

@@ -1,7 +1,7 @@
 """File paths inside pods: relative ones stay below where they start."""
 
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import Path
 
 
 def check_no_backsteps(target: str, errors: ErrorList, path: Path) -> None:

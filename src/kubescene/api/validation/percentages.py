@@ -1,7 +1,7 @@
 """Values that are a count or a percentage: ``3`` or ``"25%"``."""
 
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.metadata import NOT_NEGATIVE
 from kubescene.api.validation.names import percent
 

@@ -1,10 +1,9 @@
 """PodDisruptionBudgets and PriorityClasses."""
 
-from kubescene.api.validation.containers import check_choice
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import METADATA, SPEC, STATUS, Path
-from kubescene.api.validation.innerforms import BUDGET_SPEC, inner
-from kubescene.api.validation.labelselectors import check_label_selector
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import METADATA, SPEC, STATUS, Path
+from kubescene.api.validation.inner_forms import BUDGET_SPEC, inner
+from kubescene.api.validation.label_selectors import check_label_selector
 from kubescene.api.validation.metadata import (
     IMMUTABLE,
     check_not_negative,
@@ -13,7 +12,8 @@ from kubescene.api.validation.metadata import (
 )
 from kubescene.api.validation.names import dns_subdomain, path_segment
 from kubescene.api.validation.percentages import check_int_or_percent, check_percent_limit
-from kubescene.api.validation.pods import PREEMPTION_POLICIES
+from kubescene.api.validation.pods.containers import check_choice
+from kubescene.api.validation.pods.pods import PREEMPTION_POLICIES
 from kubescene.types import JsonObject
 
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from kubescene.api.quantity import Quantity, QuantityError, parse
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.metadata import NOT_NEGATIVE
 from kubescene.api.validation.names import dns_label, label_key
 from kubescene.types import JsonObject

@@ -7,13 +7,15 @@ autoscaler. ``autoscaling/v2beta2`` is served no more, but has the shape of v2.
 
 from typing import Any
 
-from kubescene.api import autoscaler_conversion, defaults, fields
 from kubescene.api.builtin import builtin_scheme
-from kubescene.api.reading import ReadingError
+from kubescene.api.conversion import autoscalers
+from kubescene.api.defaulting import defaults
+from kubescene.api.schemas import strict_decoding
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.text.reading import ReadingError
 from kubescene.api.validation import raise_if_invalid
 from kubescene.api.validation.autoscaling import validate_autoscaler
-from kubescene.api.validation.fielderrors import ErrorList
+from kubescene.api.validation.field_errors import ErrorList
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
 
@@ -42,7 +44,7 @@ def accepted(source: JsonObject | str, *, scale_to_zero: bool = False) -> JsonOb
 
 def parsed(text: str) -> JsonObject:
     """The one object of a YAML or JSON text."""
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     try:
         documents = [each.value for each in read_yaml(text) if each.value is not None]
@@ -60,13 +62,13 @@ def _text(obj: Any, field: str) -> str:
 
 def _decoded(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
     new = defaults.drop_nulls({**obj, "apiVersion": gvk.api_version})
-    fields.check_types(new, gvk)
-    if unknown := fields.unknown_fields(new, gvk):
-        raise fields.strict_error(gvk, [f'unknown field "{path}"' for path in unknown])
+    strict_decoding.check_types(new, gvk)
+    if unknown := strict_decoding.unknown_fields(new, gvk):
+        raise strict_decoding.strict_error(gvk, [f'unknown field "{path}"' for path in unknown])
     new = defaults.apply_defaults(_in_namespace(new), gvk)
     if gvk.api_version == V1:
         v2 = GroupVersionKind.of(V2, KIND)
-        new = defaults.apply_defaults(autoscaler_conversion.to_v2(new), v2)
+        new = defaults.apply_defaults(autoscalers.to_v2(new), v2)
     return new
 
 

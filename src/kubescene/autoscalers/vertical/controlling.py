@@ -8,7 +8,7 @@ only those whose mode lets them act, so a VPA in mode Off stands in nobody's way
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kubescene.api.label_selectors import LabelSelector
+from kubescene.api.selectors.label_selectors import LabelSelector
 from kubescene.autoscalers.vertical.disruption import controller_of
 from kubescene.autoscalers.vertical.objects import (
     ADMITTING_MODES,

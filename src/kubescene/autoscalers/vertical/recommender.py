@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from kubescene.api.label_selectors import EVERYTHING, LabelSelector
+from kubescene.api.selectors.label_selectors import EVERYTHING, LabelSelector
 from kubescene.autoscalers.vertical import checkpoints
 from kubescene.autoscalers.vertical.aggregates import Aggregate, align
 from kubescene.autoscalers.vertical.amounts import RESOURCES

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from kubescene.api.label_selectors import LabelSelector
+from kubescene.api.selectors.label_selectors import LabelSelector
 from kubescene.autoscalers.vertical.aggregates import Aggregate
 from kubescene.autoscalers.vertical.options import HOUR, RecommenderOptions
 from kubescene.autoscalers.vertical.peaks import ContainerUsage

@@ -8,9 +8,9 @@ Update mode InPlace has a gate that can be opened here; what the others gate is 
 from collections.abc import Mapping
 
 from kubescene.api.quantity import Quantity
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import Path
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.yaml_text import read_yaml
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import Path
 from kubescene.autoscalers.vertical.amounts import CPU, MEMORY
 from kubescene.autoscalers.vertical.objects import (
     IN_PLACE,

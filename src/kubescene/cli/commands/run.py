@@ -4,7 +4,7 @@ import typer
 
 from kubescene.cli import options, run_options
 from kubescene.errors import ConfigurationError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 
 
 def run(
@@ -29,6 +29,7 @@ def run(
     outside: run_options.Outside = None,
     waiter: options.Waiters = None,
     measure: options.OwnMeasures = None,
+    plain: run_options.Plain = False,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -61,5 +62,6 @@ def run(
         waiters=waiter or (),
         outside=outside or (),
         measures=measure or (),
+        plain=plain,
     )
     raise typer.Exit(run_as_asked(file, arguments, server, delete=delete))

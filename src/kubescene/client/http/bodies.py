@@ -3,7 +3,7 @@
 import orjson
 
 from kubescene.api.options import DeleteOptions, WriteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record, make_record
 from kubescene.client.http.discovery import ApiResource
 from kubescene.client.http.records import Form, parse_object

@@ -7,8 +7,8 @@ calls it. After a gap the state is listed anew, and the difference is told as ch
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from kubescene.api.changes import Change, ChangeType, Decoder
 from kubescene.api.records import Record, make_record, versioned
+from kubescene.api.records.changes import Change, ChangeType, Decoder
 from kubescene.client.http.records import Items
 from kubescene.client.interfaces import Objects
 

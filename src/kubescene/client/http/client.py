@@ -22,11 +22,11 @@ from kubescene.api.options import (
     OperationOrigin,
     WriteOptions,
 )
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.api.traits import EVERYTHING
 from kubescene.client.http import bodies
 from kubescene.client.http.discovery import ApiResource, Discovery
 from kubescene.client.http.endpoints import Endpoint

@@ -9,8 +9,8 @@ import selectors
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kubescene.api.changes import Change
 from kubescene.api.kinds import BOOKKEEPING
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client.http.discovery import ApiResource, Discovery
 from kubescene.client.http.records import DecodedObjects

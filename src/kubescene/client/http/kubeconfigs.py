@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kubescene.api.reading import ReadingError
-from kubescene.api.yaml_text import read_yaml
+from kubescene.api.text.reading import ReadingError
+from kubescene.api.text.yaml_text import read_yaml
 from kubescene.client.http.endpoints import Endpoint
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject

@@ -11,9 +11,9 @@ import msgspec
 import orjson
 
 from kubescene.api import records
-from kubescene.api.encoding import encode
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.text.encoding import encode
 from kubescene.client.http.wire import MalformedResponseError
 from kubescene.types import JsonObject
 

@@ -9,8 +9,8 @@ than the owner's patience, the owner is told by an exception.
 import logging
 from collections import deque
 
-from kubescene.api.changes import Change, Decoder
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, Decoder
 from kubescene.client.http.caches import Arrival, Cache
 from kubescene.client.http.discovery import ApiResource
 from kubescene.client.http.listing import list_all, newest_revision

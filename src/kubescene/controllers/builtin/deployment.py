@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import LASTING, DeleteOptions
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.disruption_budgets import (
     BUDGET,
     DELETION_TIMEOUT,
@@ -19,8 +18,9 @@ from kubescene.api.disruption_budgets import (
     with_verdict,
 )
 from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind, Scheme
-from kubescene.api.traits import EVERYTHING
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
 from kubescene.control.loops import ControllerContext
@@ -139,7 +139,7 @@ class DisruptionReconciler:
 
     def _demand(self, budget: JsonObject, covered: CoveredPods, reader: Reader) -> Demand:
         """Counts ask for the pods that are there, percentages for what their owners want."""
-        spec, place = budget["spec"], budget["metadata"]["namespace"]
+        spec, place = budget.get("spec") or {}, budget["metadata"]["namespace"]
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
         if most is not None:
             expected = self._wanted(covered, place, reader)

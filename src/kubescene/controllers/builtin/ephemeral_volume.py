@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import VOLUMES
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.traits import VOLUMES
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.storage_protection import CLAIM, has_ended

@@ -7,8 +7,8 @@ expire in the order in which they were written, and one timer serves them all.
 from collections import deque
 from typing import NamedTuple
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import EVENT
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.client import ObjectRef
 from kubescene.clock import MINUTE
 from kubescene.control.loops import IDLE, ControllerContext, Progress

@@ -14,12 +14,12 @@ from collections import OrderedDict
 from enum import Enum, auto
 from typing import TypeAlias
 
-from kubescene.api.changes import DELETED, MODIFIED, Change
 from kubescene.api.options import DeleteOptions
-from kubescene.api.owner_references import may_have_owners
 from kubescene.api.records import may_be_held, same_metadata
+from kubescene.api.records.changes import DELETED, MODIFIED, Change
+from kubescene.api.records.owner_references import may_have_owners
+from kubescene.api.records.traits import COMES_OR_GOES, DELETING, REWRITTEN
 from kubescene.api.scheme import GroupResource
-from kubescene.api.traits import COMES_OR_GOES, DELETING, REWRITTEN
 from kubescene.client import ObjectRef
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.controllers.builtin.owner_graph import Dependent, OwnerGraph, is_known

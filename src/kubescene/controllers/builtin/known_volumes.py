@@ -6,8 +6,8 @@ Free volumes stand by class in order of size; claims that wait stand by class as
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
-from kubescene.api.volume_claims import is_bound, volume_of
-from kubescene.api.volume_matching import (
+from kubescene.api.volumes.claims import is_bound, volume_of
+from kubescene.api.volumes.matching import (
     ClaimName,
     Shape,
     Volume,

@@ -8,7 +8,7 @@ such a controller does, and what is there already is told then.
 from typing import Protocol
 
 from kubescene.api.kinds import POD
-from kubescene.api.traits import PLACED
+from kubescene.api.records.traits import PLACED
 from kubescene.control.loops import ControllerContext, Progress
 from kubescene.controllers.reconcile import Reconciler
 from kubescene.controllers.runtime import ReconcilerController

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NAMESPACE, POD
 from kubescene.api.options import DeleteOptions
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import DELETING, GOES
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
-from kubescene.api.traits import DELETING, GOES
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext

@@ -12,11 +12,11 @@ stand-in writes once and a scenario may change.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
-from kubescene.api.parts import Sections
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.parts import Sections
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time

@@ -8,10 +8,10 @@ go. Nodes that somebody else created are left alone: a name that is taken is tol
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
-from kubescene.api.blueprints import Blueprint, HostBlueprint, named, says_host
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE
 from kubescene.api.options import WriteOptions
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.templates import Blueprint, HostBlueprint, named, says_host
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.authoring import ObjectReconciler, controller_of

@@ -7,7 +7,7 @@ there is nothing to adopt.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from kubescene.api.changes import DELETED, Change
+from kubescene.api.records.changes import DELETED, Change
 from kubescene.api.selectors import LabelSelector
 from kubescene.controllers.reconcile import ObjectKey
 

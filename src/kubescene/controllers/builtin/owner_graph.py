@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 import msgspec
 import orjson
 
-from kubescene.api.changes import Change
-from kubescene.api.owner_references import OwnerReference, References, owner_references
-from kubescene.api.parts import Sections
+from kubescene.api.records.changes import Change
+from kubescene.api.records.owner_references import OwnerReference, References, owner_references
+from kubescene.api.records.parts import Sections
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.types import JsonObject

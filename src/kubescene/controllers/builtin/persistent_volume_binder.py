@@ -12,10 +12,10 @@ not done: such a volume stays released.
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.volume_claims import (
+from kubescene.api.volumes.claims import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     NO_PROVISIONER,
@@ -26,7 +26,7 @@ from kubescene.api.volume_claims import (
     class_of,
     volume_of,
 )
-from kubescene.api.volume_matching import name_of, read_shape, read_volume
+from kubescene.api.volumes.matching import name_of, read_shape, read_volume
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.known_volumes import KnownClaims, KnownVolumes
@@ -140,7 +140,7 @@ class PersistentVolumeBinder:
         held = volume["spec"].get("claimRef") or {}
         if not held.get("uid"):
             return Plan(_phase(volume, "Available"))
-        claim = reader.find(ObjectRef(CLAIM, held["name"], held.get("namespace") or ""))
+        claim = reader.find(ObjectRef(CLAIM, held.get("name") or "", held.get("namespace") or ""))
         if claim is None or claim["metadata"]["uid"] != held["uid"]:
             return Plan((*_released(volume), *_reclaimed(volume)))
         if volume_of(claim) == volume["metadata"]["name"]:

@@ -7,12 +7,12 @@ They are marked as failed and deleted without grace.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import DeleteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import STRAY
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.traits import STRAY
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, parse_time
 from kubescene.control.loops import ControllerContext

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from kubescene.api.parts import pod_members, status_of
 from kubescene.api.records import Record
+from kubescene.api.records.parts import pod_members, status_of
 from kubescene.clock import parse_time
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject

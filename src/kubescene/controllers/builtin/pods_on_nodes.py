@@ -1,6 +1,6 @@
 """Pods by node, for controllers that need to know only once something happens to a node."""
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.controllers.reconcile import ObjectKey
 

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from kubescene.api.blueprints import Blueprint
-from kubescene.api.changes import ADDED, DELETED, MODIFIED, Change
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records import Record
+from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change
+from kubescene.api.records.templates import Blueprint
+from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
-from kubescene.api.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext

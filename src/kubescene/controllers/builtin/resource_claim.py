@@ -9,11 +9,11 @@ Pods without claims are passed over without being read.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import CLAIMS
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.api.traits import CLAIMS
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import (
@@ -227,7 +227,7 @@ def _claim_from(pod: JsonObject, entry: str, template: ReadOnlyObject) -> JsonOb
     if given.get("labels"):
         made["labels"] = dict(given["labels"])
     gvk = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
-    return {**gvk, "metadata": made, "spec": template["spec"]}
+    return {**gvk, "metadata": made, "spec": template.get("spec") or {}}
 
 
 def _base_name(pod: str, entry: str) -> str:

@@ -6,10 +6,10 @@ that with a finalizer, which is taken away here once the object is being deleted
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import POD
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import VOLUMES
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.api.traits import VOLUMES
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import DeleteOptions
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.tolerations import tolerates
+from kubescene.api.selectors.tolerations import tolerates
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import go_seconds
 from kubescene.control.loops import ControllerContext

@@ -1,7 +1,7 @@
 """New volumes, as an external provisioner would make them."""
 
-from kubescene.api.csi_migration import BY_PLUGIN, ZONE
-from kubescene.api.volume_claims import PROVISIONED_BY, class_of
+from kubescene.api.volumes.claims import PROVISIONED_BY, class_of
+from kubescene.api.volumes.csi_migration import BY_PLUGIN, ZONE
 from kubescene.types import JsonObject, ReadOnlyObject
 
 

@@ -4,7 +4,7 @@ The last thing that it is shown is a park pod (`kubescene.outside.park_pods`), i
 write it then stands still.
 """
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.clock import format_time
 from kubescene.outside.asking import PODS
 from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply

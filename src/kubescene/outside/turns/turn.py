@@ -7,7 +7,7 @@ It never blocks, since the program's own requests are carried out by the same th
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-from kubescene.api.changes import Decoder
+from kubescene.api.records.changes import Decoder
 from kubescene.api.scheme import GroupResource
 from kubescene.client import Reader
 from kubescene.clock import SECOND, Clock, format_time

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.api.volume_claims import is_bound
+from kubescene.api.volumes.claims import is_bound
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.builtin.storage_protection import CLAIM, VOLUME, claims_of
 from kubescene.outside.asking import Asked

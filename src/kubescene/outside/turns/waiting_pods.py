@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from kubescene.api.changes import Change, ChangeType, Decoder
 from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType, Decoder
 from kubescene.scenario.outside import scheduler_of
 
 FINAL_PHASES = ("Succeeded", "Failed")

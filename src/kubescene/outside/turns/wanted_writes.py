@@ -7,7 +7,7 @@ are held, and let in one decision after the other.
 
 from collections.abc import Iterable
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.client import Reader
 from kubescene.outside.asking import DEVICE_CLAIMS
 from kubescene.outside.programs import Held, Program

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from kubescene.api.encoding import encode
+from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import NodeEntry, PodEntry

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.api.encoding import encode
+from kubescene.api.text.encoding import encode
 from kubescene.types import JsonObject
 
 ABSENT = "absent"

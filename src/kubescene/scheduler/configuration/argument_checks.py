@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubescene.api.selectors import node_selector_term
-from kubescene.api.validation.fielderrors import ErrorList
-from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.names import label_key
 from kubescene.clock import SECOND
 from kubescene.scheduler.configuration.durations import nanoseconds

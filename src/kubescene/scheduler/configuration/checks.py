@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubescene.api.validation.fieldpath import Path
+from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.names import label_key
 from kubescene.api.validation.resources import is_extended
 from kubescene.scheduler.configuration.argument_checks import check_arguments

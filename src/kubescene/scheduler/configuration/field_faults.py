@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kubescene.api.selectors import aggregate
-from kubescene.api.validation.fielderrors import ErrorList, ErrorType, FieldError
+from kubescene.api.validation.field_errors import ErrorList, ErrorType, FieldError
 from kubescene.errors import SchedulerConfigurationError
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kubescene.api.reading import Bounds, Document, ReadingError, read_json
+from kubescene.api.text.reading import Bounds, Document, ReadingError, read_json
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.reading import read_configuration
 from kubescene.scheduler.options import SchedulerOptions
@@ -39,7 +39,7 @@ def read_text(text: bytes) -> Document:
     if text.lstrip().startswith(b"{"):
         return read_json(text, _BOUNDS)
     # YAML is imported only where there is some.
-    from kubescene.api.yaml_text import read_yaml
+    from kubescene.api.text.yaml_text import read_yaml
 
     documents = [each for each in read_yaml(text, _BOUNDS) if each.value is not None]
     if len(documents) != 1:

@@ -1,6 +1,6 @@
 """What kube-scheduler says of a kind or version that it does not have."""
 
-from kubescene.api.validation.fielderrors import quote
+from kubescene.api.validation.field_errors import quote
 
 _SCHEME = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kubescene.api.node_selectors import NodeSelector
+from kubescene.api.selectors.node_selectors import NodeSelector
 from kubescene.clock import Clock
 from kubescene.scheduler.devices.allocator import Failed, Granted, Outcome, Refused
 from kubescene.scheduler.devices.cluster import DeviceCluster
@@ -12,11 +12,11 @@ from kubescene.scheduler.devices.named_claims import allocation_of, key_of
 from kubescene.scheduler.devices.outcomes import Outcomes
 from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.requests import ClaimSpec, claim_spec
-from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.framework.interfaces import Codes, Rows
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 MOST_ALTERNATIVES = 8

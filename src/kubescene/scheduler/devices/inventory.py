@@ -9,7 +9,7 @@ incomplete or invalid.
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from kubescene.api.changes import Change, ChangeType
+from kubescene.api.records.changes import Change, ChangeType
 from kubescene.scheduler.devices.pools import Pool, gather_pools
 from kubescene.scheduler.devices.slices import PoolId, Slice
 from kubescene.types import ReadOnlyObject

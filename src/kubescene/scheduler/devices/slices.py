@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kubescene.api.node_selectors import NodeSelector, node_selector
 from kubescene.api.quantity import Quantity, parse
-from kubescene.scheduler.compiling import Shared
+from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
+from kubescene.scheduler.state.memo import Shared
 from kubescene.types import ReadOnlyObject
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kubescene.api.kinds import POD
-from kubescene.api.patches import PatchType
+from kubescene.api.patching.patches import PatchType
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock
 from kubescene.clock.timestamps import format_time
@@ -14,7 +14,7 @@ from kubescene.scheduler.devices.named_claims import (
     key_of,
     reserved_for,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import JsonObject, ReadOnlyObject
 
 FINALIZER = "resource.kubernetes.io/delete-protection"

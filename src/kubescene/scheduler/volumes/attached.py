@@ -12,7 +12,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.csi_migration import (
+from kubescene.api.volumes.claims import class_of, volume_of
+from kubescene.api.volumes.csi_migration import (
     BY_PLUGIN,
     CsiVolume,
     TranslationError,
@@ -20,12 +21,11 @@ from kubescene.api.csi_migration import (
     inline_volume,
     persistent_volume,
 )
-from kubescene.api.volume_claims import class_of, volume_of
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Handle, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import Column, Moves, moved
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import EventResource, Handle, Rows
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import Column, Moves, moved
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
 from kubescene.scheduler.volumes.users import Move
 from kubescene.types import ReadOnlyObject

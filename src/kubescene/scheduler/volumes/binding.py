@@ -7,16 +7,16 @@ provisioners answer by completing the binding, or by taking back what was named.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kubescene.api.volume_claims import (
+from kubescene.api.volumes.claims import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     annotations_of,
     is_bound,
     volume_of,
 )
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Handle, PreBindAnswer
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import EventResource, Handle, PreBindAnswer
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.scheduler.volumes.finding import PodClaims, VolumeFinder
 from kubescene.types import JsonObject, ReadOnlyObject

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kubescene.api.csi_migration import (
+from kubescene.api.volumes.claims import SELECTED_NODE, annotations_of, volume_of
+from kubescene.api.volumes.csi_migration import (
     InTree,
     TranslationError,
     in_tree,
@@ -13,11 +14,10 @@ from kubescene.api.csi_migration import (
     persistent_volume,
     translated_affinity,
 )
-from kubescene.api.volume_claims import SELECTED_NODE, annotations_of, volume_of
-from kubescene.api.volume_matching import affinity_key, name_of, read_shape, requested
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import Codes, EventResource, Handle
-from kubescene.scheduler.selection import Mask
+from kubescene.api.volumes.matching import affinity_key, name_of, read_shape, requested
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import Codes, EventResource, Handle
+from kubescene.scheduler.state.node_selectors import Mask
 from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.provisioning import NO_VOLUME, Provisioning

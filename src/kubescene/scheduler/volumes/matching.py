@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.api.volume_matching import (
+from kubescene.api.volumes.matching import (
     ClaimName,
     Shape,
     Volume,
@@ -19,7 +19,7 @@ from kubescene.api.volume_matching import (
     holds_promise,
     read_volume,
 )
-from kubescene.scheduler.change_log import ChangeLog, LogReader
+from kubescene.scheduler.state.change_log import ChangeLog, LogReader
 from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
 

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 from kubescene.actors import Actor, Role
 from kubescene.api.builtin import builtin_scheme
-from kubescene.api.changes import Change, ChangeType
 from kubescene.api.copies import own_copy
 from kubescene.api.options import (
     NO_OPTIONS,
@@ -25,12 +24,13 @@ from kubescene.api.options import (
     OperationOrigin,
     WriteOptions,
 )
-from kubescene.api.patches import PatchType, json_patch, merge_patch, strategic_merge
+from kubescene.api.patching.patches import PatchType, json_patch, merge_patch, strategic_merge
 from kubescene.api.records import Record
-from kubescene.api.schemas import api_type
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import EVERYTHING
+from kubescene.api.schemas.builtin_types import api_type
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.api.traits import EVERYTHING
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
 from kubescene.errors import ConflictError, NotFoundError
 from kubescene.store import Store

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubescene.api.label_selectors import parse_labels
+from kubescene.api.selectors.label_selectors import parse_labels
 from kubescene.autoscalers.vertical.aggregates import Aggregate
 from kubescene.autoscalers.vertical.estimators import Bound
 from kubescene.autoscalers.vertical.objects import decode_vpa

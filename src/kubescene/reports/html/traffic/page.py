@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from kubescene.api.yaml_text import dump_yaml
+from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.markup import Markup, h, table
 from kubescene.reports.html import sections
 from kubescene.reports.html.page import ASSETS as SHARED

@@ -6,7 +6,7 @@ kube-scheduler's hints do too.
 
 from collections.abc import Mapping, Sequence
 
-from kubescene.api.changes import Change
+from kubescene.api.records.changes import Change
 from kubescene.api.selectors import SelectorError
 from kubescene.scheduler.domains.affinity_terms import (
     REQUIRED,
@@ -15,14 +15,14 @@ from kubescene.scheduler.domains.affinity_terms import (
     pod_affinity,
     read_terms,
 )
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     EventRegistration,
     EventResource,
     Hint,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 

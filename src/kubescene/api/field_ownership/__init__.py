@@ -1,0 +1,1 @@
+"""Who owns which field: sets of fields, the shapes they follow, ``metadata.managedFields``."""

@@ -1,0 +1,259 @@
+"""Structural schemas: what a CustomResourceDefinition says about the shape of its objects.
+
+A schema is compiled once into a tree of `Structural` nodes. Three walks over an object use it, in
+this order: `pruned` drops fields that the schema does not mention, `without_nulls` drops nulls that
+a field may not hold, `defaulted` fills in defaults. Together they do for a custom resource what
+decoding into Go types does for a built-in kind. None changes its input: unchanged parts are
+shared, and an object that needs nothing comes back as it is.
+
+Value validation is `schema_validation`. CEL rules (``x-kubernetes-validations``) are accepted and
+ignored: what a rule would refuse is let through.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kubescene.api.defaulting.nulls import drop_nulls
+from kubescene.api.schemas import strict_decoding
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.types import JsonObject, JsonValue
+
+MAX_DEPTH = 100
+MAX_NODES = 100_000
+
+_NESTED_LISTS = ("allOf", "anyOf", "oneOf")
+_TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
+_META_HOLDER = GroupVersionKind("", "v1", "ConfigMap")
+"""Any built-in kind does: only its ``metadata`` is looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structural:
+    """One node of a schema. ``schema`` is the raw form, for value validation."""
+
+    schema: JsonObject
+    properties: "dict[str, Structural]"
+    items: "Structural | None" = None
+    additional: "Structural | None" = None
+    has_additional: bool = False
+    preserves: bool = False
+    embedded: bool = False
+    nullable: bool = False
+    default: JsonValue = None
+    list_type: str = ""
+    list_map_keys: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, JsonValue], ...] = ()
+    """Properties that have a default, with it."""
+
+    def below(self, key: str) -> "Structural | None":
+        """The node of a member: that of its property, else that of all others."""
+        return self.properties.get(key, self.additional)
+
+
+EMPTY = Structural({}, {})
+"""Says nothing: everything but type and metadata is pruned."""
+
+
+def complaint_about_size(schema: JsonObject) -> str:
+    """Why a schema is too deep or too large to be compiled; empty if it is not.
+
+    Looks without recursion, so that no schema can exhaust the stack.
+    """
+    count = 0
+    waiting = [(schema, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        count += 1
+        if depth > MAX_DEPTH:
+            return f"must not be nested more than {MAX_DEPTH} levels deep"
+        if count > MAX_NODES:
+            return f"must not have more than {MAX_NODES} schemas"
+        waiting += [(child, depth + 1) for child in _children(node)]
+    return ""
+
+
+def _children(schema: JsonObject) -> Iterator[JsonObject]:
+    properties = schema.get("properties")
+    candidates: list[Any] = list(properties.values()) if isinstance(properties, dict) else []
+    candidates += [schema.get("items"), schema.get("additionalProperties"), schema.get("not")]
+    for name in _NESTED_LISTS:
+        nested = schema.get(name)
+        candidates += nested if isinstance(nested, list) else []
+    return (child for child in candidates if isinstance(child, dict))
+
+
+def compile_schema(schema: JsonObject) -> Structural:
+    """The tree of an ``openAPIV3Schema``, whose size `complaint_about_size` has approved."""
+    properties = {
+        name: compile_schema(child)
+        for name, child in (schema.get("properties") or {}).items()
+        if isinstance(child, dict)
+    }
+    items, additional = schema.get("items"), schema.get("additionalProperties")
+    return Structural(
+        schema=schema,
+        properties=properties,
+        items=compile_schema(items) if isinstance(items, dict) else None,
+        additional=compile_schema(additional) if isinstance(additional, dict) else None,
+        has_additional=isinstance(additional, dict) or additional is True,
+        preserves=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
+        embedded=bool(schema.get("x-kubernetes-embedded-resource")),
+        nullable=bool(schema.get("nullable")),
+        default=schema.get("default"),
+        list_type=schema.get("x-kubernetes-list-type") or "",
+        list_map_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
+        defaults=tuple(
+            (name, child.default) for name, child in properties.items() if child.default is not None
+        ),
+    )
+
+
+# -- pruning -------------------------------------------------------------------------------
+
+
+def pruned(obj: JsonObject, root: Structural) -> JsonObject:
+    """The object without fields that its schema does not mention."""
+    result: JsonObject = _Pruner().root(obj, root)
+    return result
+
+
+def unknown_fields(obj: JsonObject, root: Structural) -> list[str]:
+    """Paths of the fields that `pruned` would drop, sorted: ``spec.rules[0].foo``."""
+    pruner = _Pruner(dropped := [])
+    pruner.root(obj, root)
+    dropped += strict_decoding.unknown_fields({"metadata": obj.get("metadata")}, _META_HOLDER)
+    return sorted(dropped)
+
+
+def object_metadata(metadata: JsonObject, gvk: GroupVersionKind | None = None) -> JsonObject:
+    """Metadata as a typed object of a kind keeps it: without unknown fields, without nulls.
+
+    `BadRequestError` if a field is of the wrong type.
+    """
+    holder = drop_nulls({"metadata": metadata})
+    strict_decoding.check_types(holder, _META_HOLDER, told_as=gvk)
+    kept: JsonObject = strict_decoding.prune_unknown(holder, _META_HOLDER)["metadata"]
+    return metadata if kept == metadata else kept
+
+
+class _Pruner:
+    """One walk. With ``dropped``, notes where fields were dropped."""
+
+    def __init__(self, dropped: list[str] | None = None) -> None:
+        self._dropped = dropped
+
+    def root(self, obj: JsonObject, node: Structural) -> Any:
+        kept = {key: value for key, value in obj.items() if key in _TYPE_META}
+        rest = {key: value for key, value in obj.items() if key not in _TYPE_META}
+        done = self._members(rest, node, "")
+        if done is rest:
+            return obj
+        return {key: kept.get(key, done.get(key)) for key in obj if key in kept or key in done}
+
+    def value(self, value: JsonValue, node: Structural | None, path: str) -> JsonValue:
+        if type(value) is dict:
+            return self._members(value, node, path)
+        if type(value) is list:
+            return self._items(value, node, path)
+        return value
+
+    def _members(self, obj: JsonObject, node: Structural | None, path: str) -> JsonObject:
+        kept: JsonObject = {}
+        for key, value in obj.items():
+            where = f"{path}.{key}" if path else key
+            if node is not None and node.embedded and key in _TYPE_META:
+                kept[key] = _embedded_member(key, value)
+            elif node is not None and (key in node.properties or node.has_additional):
+                kept[key] = self.value(value, node.below(key), where)
+            elif node is not None and node.preserves:
+                kept[key] = value
+            elif self._dropped is not None:
+                self._dropped.append(where)
+        return kept if _differs(kept, obj) else obj
+
+    def _items(self, items: list[Any], node: Structural | None, path: str) -> list[Any]:
+        below = node.items if node is not None else None
+        if node is not None and node.preserves:
+            if below is None:
+                return items
+            below = _preserving(below)
+        done = [
+            self.value(item, below, f"{path}[{position}]") for position, item in enumerate(items)
+        ]
+        return done if any(new is not old for new, old in zip(done, items, strict=True)) else items
+
+
+def _preserving(node: Structural) -> Structural:
+    """Items below a list that keeps unknown fields keep theirs, too."""
+    return Structural(
+        schema=node.schema,
+        properties=node.properties,
+        items=node.items,
+        additional=node.additional,
+        has_additional=node.has_additional,
+        preserves=True,
+        embedded=node.embedded,
+    )
+
+
+def _embedded_member(key: str, value: JsonValue) -> JsonValue:
+    return object_metadata(value) if key == "metadata" and type(value) is dict else value
+
+
+def _differs(new: JsonObject, old: JsonObject) -> bool:
+    return len(new) != len(old) or any(new[key] is not value for key, value in old.items())
+
+
+# -- nulls and defaults --------------------------------------------------------------------
+
+
+def without_nulls(value: JsonValue, node: Structural | None) -> JsonValue:
+    """The value without null members that may not be null and have no default."""
+    if node is None:
+        return value
+    if type(value) is dict:
+        kept = {
+            key: without_nulls(member, node.below(key))
+            for key, member in value.items()
+            if not _is_forbidden_null(member, node.below(key))
+        }
+        return kept if _differs(kept, value) else value
+    if type(value) is list and node.items is not None:
+        return _each(value, [without_nulls(item, node.items) for item in value])
+    return value
+
+
+def _is_forbidden_null(value: JsonValue, node: Structural | None) -> bool:
+    return value is None and node is not None and not node.nullable and node.default is None
+
+
+def defaulted(value: JsonValue, node: Structural | None) -> JsonValue:
+    """The value with the defaults of its schema where members are absent (or null in vain)."""
+    if node is None:
+        return value
+    if type(value) is dict:
+        return _defaulted_members(value, node)
+    if type(value) is list and node.items is not None:
+        return _each(value, [_defaulted_member(item, node.items) for item in value])
+    return value
+
+
+def _defaulted_members(obj: JsonObject, node: Structural) -> JsonObject:
+    filled = dict(obj)
+    for name, default in node.defaults:
+        filled.setdefault(name, default)
+    for key, member in filled.items():
+        filled[key] = _defaulted_member(member, node.below(key))
+    return filled if _differs(filled, obj) else obj
+
+
+def _defaulted_member(value: JsonValue, node: Structural | None) -> JsonValue:
+    if value is None and node is not None and not node.nullable:
+        value = node.default
+    return defaulted(value, node)
+
+
+def _each(old: list[Any], new: Iterable[Any]) -> list[Any]:
+    done = list(new)
+    return done if any(a is not b for a, b in zip(done, old, strict=True)) else old

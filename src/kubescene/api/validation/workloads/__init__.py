@@ -1,0 +1,1 @@
+"""Rules of what runs pods: ``apps`` and ``batch``, jobs with their schedules and policies."""

@@ -1,0 +1,1 @@
+"""Admission: the ordered chain, and the plugins that Kubescene has of it."""

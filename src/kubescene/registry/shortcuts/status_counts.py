@@ -1,0 +1,119 @@
+"""The status that a controller keeps up to date: what is new in it is looked at, and encoded.
+
+A ReplicaSet says of each of its pods that it has become ready, and so does its Deployment: two
+patches a pod, each of a few counts. Metadata and spec stay as they are. Once such a patch has gone
+the long way and was accepted, the metadata are known to be fine, and the next one has to answer for
+its counts alone: that they are of the right types, and what validation says of the status by itself
+(`KindRules.own_status`). Admission has no say, if all its plugins have declared themselves.
+
+Whatever is not plainly of that kind goes the long way.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records import Record
+from kubescene.api.records.parts import Sections, ends_with_status
+from kubescene.api.schemas.strict_decoding import largest_integers
+from kubescene.api.scheme import ResourceType
+from kubescene.api.validation import OwnStatusRule, is_sound_status, own_status_rule
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.writes import WriteRequest
+from kubescene.store import Store
+from kubescene.types import JsonObject
+
+WRITTEN_KEPT = 256
+_STATUS = {"status"}
+
+
+class Written(Struct, frozen=True):
+    """A kind of which an object was written, and what it asks of a status.
+
+    ``counts`` are the integers in it, and how large each may be.
+    """
+
+    resource_type: ResourceType
+    rule: OwnStatusRule
+    counts: Mapping[str, int]
+
+
+class StatusWrites:
+    """The newest objects of one world whose status was written, by their encoded metadata."""
+
+    def __init__(self, store: Store, admission: AdmissionChain) -> None:
+        self._store = store
+        self._admission = admission
+        self._written: OrderedDict[bytes, Written] = OrderedDict()
+
+    def find(self, request: WriteRequest, current: Record) -> JsonObject | None:
+        """The status that a patch leads to; None if it has to go the long way."""
+        written = self._known(request, current)
+        if written is None or not is_plain(request) or current.deleting:
+            return None
+        before = self._store.decoded(current)["status"]
+        status = counted(before, request.body["status"], written.counts)
+        kind = written.resource_type.kind
+        if status is None or not is_sound_status(written.rule, kind, status, before):
+            return None
+        return status
+
+    def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
+        """Remember an object whose status was patched the long way."""
+        resource_type, payload = request.resource_type, record.payload
+        if not is_plain(request) or resource_type.custom or resource_type.stored_as:
+            return
+        if not isinstance(payload, Sections) or not ends_with_status(payload):
+            return
+        before = current.payload
+        # Metadata that a write leaves alone have been validated, and will be left alone again.
+        if not isinstance(before, Sections) or payload.metadata is not before.metadata:
+            return
+        rule = own_status_rule(resource_type)
+        if rule is not None and record is not current:
+            counts = largest_integers(resource_type.gvk, "status")
+            self._written[payload.metadata] = Written(resource_type, rule, counts)
+            if len(self._written) > WRITTEN_KEPT:
+                self._written.popitem(last=False)
+
+    def _known(self, request: WriteRequest, current: Record) -> Written | None:
+        payload = current.payload
+        if type(payload) is not Sections or not self._admission.is_quiet:
+            return None
+        written = self._written.get(payload.metadata)
+        is_same = written is not None and written.resource_type is request.resource_type
+        return written if is_same and ends_with_status(payload) else None
+
+
+def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:
+    """A status with a patch merged into it; None if it changes nothing, or more than counts."""
+    status: JsonObject | None = None
+    for name, value in patch.items():
+        known = before.get(name)
+        if value is known or (value == known and type(value) is int and type(known) is int):
+            continue
+        if status is None:
+            status = before.copy()
+        if value is None:
+            del status[name]
+        elif type(value) is int and 0 <= value <= counts.get(name, -1):
+            status[name] = value
+        else:
+            return None
+    return status
+
+
+def is_plain(request: WriteRequest) -> bool:
+    """Whether a request merges into nothing but a status."""
+    options, body = request.options, request.body
+    return (
+        request.subresource == "status"
+        and request.patch_type is PatchType.MERGE
+        and type(body) is dict
+        and body.keys() == _STATUS
+        and type(body["status"]) is dict
+        and not options.strict
+        and not options.dry_run
+    )
