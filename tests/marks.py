@@ -10,9 +10,10 @@
 `marks.txt` has a line for each such test, or for a file whose tests are all alike. ``make marks``
 writes it anew: every test is begun, and ended as soon as it is known to start something or to be
 slow, so that this takes little longer than the quick ones. The file cannot go out of date
-unnoticed: a test that starts something and is not listed fails, in every run, and so does a line
-that names no test (`test_marks.py`). What has become slow is told at the end of a run. Who needs
-something outside is not listed, but found by the helpers and fixtures that he uses.
+unnoticed: in ``make test`` and ``make test-all`` a test that starts something and is not listed
+fails, and so does a line that names no test (`test_marks.py`). What has become slow is told at the
+end of a run. Who needs something outside is not listed, but found by the helpers and fixtures that
+he uses.
 """
 
 import _posixsubprocess
@@ -22,13 +23,14 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from _pytest.outcomes import Skipped
 from hypothesis import settings
 
 HERE = Path(__file__).parent
@@ -49,7 +51,7 @@ HEAD = """\
 """
 
 
-class Known(pytest.skip.Exception):
+class Known(Skipped):
     """While marks are recorded: enough is known of this test, and of who else uses its fixtures."""
 
     def __init__(self, marks: Iterable[str]) -> None:
@@ -96,6 +98,7 @@ WATCH = Watch()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out what marks.txt lists")
+    parser.addoption("--strict-marks", action="store_true", help="fail tests that it should list")
     parser.addoption("--record-marks", action="store_true", help="write marks.txt anew")
 
 
@@ -128,6 +131,7 @@ class _Session:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._is_strict = config.getoption("--quick") or config.getoption("--strict-marks")
         self._left_out: Counter[str] = Counter()
         self._grown: dict[str, float] = {}
         self._recorded: dict[str, set[str]] = defaultdict(set)
@@ -162,39 +166,39 @@ class _Session:
         self._config.hook.pytest_deselected(items=left)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         WATCH.begin()
         before = _seconds()
         try:
-            result = yield
+            return (yield)
         finally:
-            found = WATCH.end()
-        used = _seconds() - before
+            self._end(item, WATCH.end(), _seconds() - before)
+
+    def _end(self, item: pytest.Item, found: set[str], used: float) -> None:
         name = function_of(item.nodeid)
         if WATCH.recording:
             self._recorded[name] |= found
         elif used > 2 * SLOW_S and not any(map(item.get_closest_marker, MEANINGS)):
             self._grown[name] = max(used, self._grown.get(name, 0.0))
-        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self) -> Iterator[None]:
+    def pytest_runtest_setup(self) -> Generator[None, Any, Any]:
         return (yield from self._until_known())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         result = yield from self._until_known()
         is_left_out = any(map(item.get_closest_marker, MEANINGS))
-        if "process" in WATCH.marks and not (is_left_out or WATCH.recording):
+        if "process" in WATCH.marks and not is_left_out and self._is_strict:
             what = f"this test {MEANINGS['process']}"
             pytest.fail(f"{what}: list it in tests/marks.txt with `make marks`", pytrace=False)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self) -> Iterator[None]:
+    def pytest_runtest_teardown(self) -> Generator[None, Any, Any]:
         return (yield from self._until_known())
 
-    def _until_known(self) -> Iterator[None]:
+    def _until_known(self) -> Generator[None, Any, Any]:
         try:
             return (yield)
         except Known as known:
@@ -239,10 +243,10 @@ class _Session:
 def _hasten(items: Iterable[pytest.Item]) -> None:
     """No more examples than the profile allows, also where a test asks for more."""
     for item in items:
-        function = getattr(item, "obj", None)
+        function: Any = getattr(item, "obj", None)
         own = getattr(function, "_hypothesis_internal_use_settings", None)
         if own is not None and own.max_examples > QUICK_EXAMPLES:
-            inner = getattr(function, "__func__", function)
+            inner: Any = getattr(function, "__func__", function)
             inner._hypothesis_internal_use_settings = settings(own, max_examples=QUICK_EXAMPLES)
 
 

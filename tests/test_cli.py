@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -187,6 +187,32 @@ def test_validate_tells_of_every_file(file: Path) -> None:
 
 def test_validate_exits_0_if_all_is_well() -> None:
     assert invoke("validate", EXAMPLE).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("apiVersion: v1\nkind: Pod\n", "kubescene convert {file} > scenario.yaml"),
+        ("kind: Pod\n---\nkind: Node\n", "kubescene convert {file} > scenario.yaml"),
+        ("kind: TrafficRun\n", "kubescene traffic run {file}"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_its_command(file: Path, text: str, advice: str) -> None:
+    file.write_text(text)
+    for command in ("run", "validate"):
+        done = kubescene(command, file)
+        assert done.returncode == 2
+        assert done.stderr.endswith(f": {advice.format(file=file)}\n")
+
+
+@pytest.mark.parametrize("text", ["a: b", "- kind: Pod", "kind: Scenario", "a: ["])
+def test_what_is_of_no_kind_gets_no_advice(file: Path, text: str) -> None:
+    file.write_text(text)
+    assert "kubescene " not in kubescene("run", file).stderr.removeprefix("kubescene: ")
+
+
+def test_traffic_says_who_plays_scenarios() -> None:
+    assert "to play it: kubescene run" in kubescene("traffic", "run", EXAMPLE).stderr
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -392,7 +418,7 @@ def test_a_run_does_not_wait_for_the_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_server_with_an_unknown_results_strategy_does_not_start(how: str) -> None:
     arguments = ["serve", "--port", "0"]
-    environment = {}
+    environment: dict[str, Any] = {}
     if how == "option":
         arguments += ["--results-strategy", "Sometimes"]
     else:

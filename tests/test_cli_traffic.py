@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from commands import kubescene
-from kubescene.cli.traffic_running import Interruption, tell
+from kubescene.cli.traffic.playing import Interruption, tell
 from kubescene.traffic import run
 
 ROOT = Path(__file__).parents[1]

@@ -120,6 +120,7 @@ def test_marks_are_recorded_and_a_quick_run_leaves_them_out(suite: pytest.Pytest
 
 
 def test_who_starts_something_and_is_not_listed_fails(suite: pytest.Pytester) -> None:
-    done = run(suite)
+    run(suite).assert_outcomes(passed=8)
+    done = run(suite, "--strict-marks")
     done.assert_outcomes(passed=6, failed=2)
     done.stdout.fnmatch_lines(["*list it in tests/marks.txt with `make marks`", "*slow and not*"])
