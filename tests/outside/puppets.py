@@ -99,7 +99,7 @@ class Puppet:
             connection.close()
 
     def _send(self, method: str, path: str, body: JsonValue = None) -> HTTPConnection:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=120)
         self._open.append(connection)
         data = None if body is None else json.dumps(body).encode()
         form = "application/merge-patch+json" if method == "PATCH" else "application/json"
