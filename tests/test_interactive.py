@@ -10,7 +10,7 @@ from rich.console import Console
 
 import kubescene
 from kubescene.cli.interactive import Session
-from kubescene.running import RunRequest
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Timeline

@@ -20,7 +20,7 @@ with Server(port=0, controllers=False, warm={warm}) as server:
         time.sleep(0.01)
 import threading
 assert threading.enumerate() == [threading.main_thread()]
-print("kubescene.traffic.replies" in sys.modules, server.app.traffic._runs)
+print("kubescene.traffic.skenario.replies" in sys.modules, server.app.traffic._runs)
 """
 
 

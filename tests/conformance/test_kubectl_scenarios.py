@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from conformance.kubectl import Kubectl
 from kubescene.cli.app import app
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.definition import scenario_definition
+from kubescene.scenario.fields.definition import scenario_definition
 from kubescene.testing import make_node, make_pod
 
 pytestmark = pytest.mark.conformance

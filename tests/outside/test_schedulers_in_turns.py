@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-import kubescene
+from kubescene.runs.requests import read
 from kubescene.testing.__main__ import main
 from kubescene.testing.comparing_schedulers import Differences, OtherScheduler, command_of, ours
 from kubescene.timeline.pod_facts import PodScheduled
@@ -194,7 +194,7 @@ def test_pods_are_tried_again_in_the_order_of_our_queue(other: OtherScheduler) -
 
 
 def test_devices_are_given_in_the_step_of_the_binding(other: OtherScheduler) -> None:
-    made = kubescene.running.read(EXAMPLES / "11-devices" / "scenario.yaml")
+    made = read(EXAMPLES / "11-devices" / "scenario.yaml")
     here = ours(made)
     assert len(here) >= 4
     assert list(Differences(here, other.play(made)).lines()) == []

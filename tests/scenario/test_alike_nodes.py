@@ -10,7 +10,7 @@ from kubescene.registry.registry import Registry
 from kubescene.registry.shortcuts.node_status_patches import NodeReports
 from kubescene.registry.shortcuts.templates import Molds
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.alike import Likenesses, like
+from kubescene.scenario.reading.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

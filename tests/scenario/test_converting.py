@@ -11,9 +11,9 @@ import yaml
 
 import kubescene
 from kubescene.errors import ScenarioError
-from kubescene.scenario.converting import merged_form, scenario_from
-from kubescene.scenario.manifests import read_manifests
-from kubescene.scenario.object_files import flattened
+from kubescene.scenario.conversion import merged_form, scenario_from
+from kubescene.scenario.reading.manifests import read_manifests
+from kubescene.scenario.reading.object_files import flattened
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 

@@ -104,7 +104,7 @@ class ScenarioPages:
 def explained(run: LiveRun, pod: str) -> tuple[list[ExplainedAttempt], bool]:
     """The attempts at a pod, and whether the run has heard of it."""
     facts = run.log.of_object("Pod", *qualified(pod).split("/", 1))
-    return attempts_of(run.log, run.explanations, pod), any(True for _ in facts)
+    return attempts_of(run.log, run.sink.explanations, pod), any(True for _ in facts)
 
 
 def progress_of(run: LiveRun, step: int | None) -> dict[str, object]:

@@ -7,7 +7,6 @@ process must not hang on it.
 """
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -27,9 +26,11 @@ from kubescene.apiserver.traffic_pages import TrafficPages
 from kubescene.apiserver.warming import Warming
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.garbage import keep_what_exists
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.struct_types import build_all
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
@@ -135,12 +136,11 @@ class Server:
 
     def run(self) -> None:
         """Serve until a signal or `stop` ends it."""
+        build_all()
         self.engine.start()
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        # What exists now will be there for long: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
+        keep_what_exists()
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(self._uvicorn.serve(sockets=[self._socket]))

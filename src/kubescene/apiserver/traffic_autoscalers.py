@@ -14,8 +14,8 @@ from kubescene.autoscalers import AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.autoscalers.loading import load_autoscaler, named, started
 from kubescene.traffic import TrafficRun
-from kubescene.traffic.objects import autoscaler_of
 from kubescene.traffic.runs import available
+from kubescene.traffic.spec.objects import autoscaler_of
 
 
 class Offer(NamedTuple):

@@ -1,6 +1,5 @@
 """The ``kubescene`` command and its subcommands."""
 
-import gc
 import os
 import sys
 from typing import Annotated
@@ -20,6 +19,7 @@ from kubescene.cli.outside_settings import outside_commands
 from kubescene.cli.serve import serve
 from kubescene.cli.traffic_commands import traffic
 from kubescene.errors import KubesceneError, RecorderError
+from kubescene.garbage import end_of_process, take_charge
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -79,6 +79,7 @@ def replace_closed_streams() -> None:
 def main() -> None:
     """The entry point: errors that Kubescene raises on purpose become one line and a code."""
     replace_closed_streams()
+    take_charge()
     try:
         app()
     except KubesceneError as error:
@@ -92,4 +93,4 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(RUN_FAILED) from None
     finally:
-        gc.freeze()  # The process ends: to look for garbage in all that it made would be in vain.
+        end_of_process()

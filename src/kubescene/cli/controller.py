@@ -17,9 +17,9 @@ from kubescene.errors import ApiError, ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.client.http import Endpoint
-    from kubescene.outside.remote.cluster import RemoteCluster
-    from kubescene.outside.remote.playing import Player
-    from kubescene.outside.remote.webhook.certificates import Certificate
+    from kubescene.remote.cluster import RemoteCluster
+    from kubescene.remote.player import Player
+    from kubescene.remote.webhook.certificates import Certificate
 
 RUN_FAILED = 1
 UNCHECKED = (
@@ -64,8 +64,8 @@ def controller(
     from kubescene.cli.scheduler import scheduler_with
     from kubescene.client.http import read_kubeconfig
     from kubescene.cluster import ClusterOptions
-    from kubescene.outside.remote.cluster import RemoteCluster
-    from kubescene.outside.remote.playing import Player
+    from kubescene.remote.cluster import RemoteCluster
+    from kubescene.remote.player import Player
 
     endpoint = read_kubeconfig(
         kubeconfig, context=context, allow_unverified=insecure_skip_tls_verify
@@ -94,7 +94,7 @@ def lead(
     place: WebhookPlace | None,
 ) -> None:
     """Play as the only controller of a server, until told to stop or no longer the only one."""
-    from kubescene.outside.remote.leadership import Leadership
+    from kubescene.remote.leadership import Leadership
 
     leadership = Leadership(endpoint)
     try:
@@ -148,7 +148,7 @@ def told(error: ApiError, endpoint: "Endpoint") -> str:
 
 def certificate_of(certificate: Path | None, key: Path | None, host: str) -> "Certificate":
     """The one that was given, or one that is made."""
-    from kubescene.outside.remote.webhook.certificates import make_certificate, read_certificate
+    from kubescene.remote.webhook.certificates import make_certificate, read_certificate
 
     if certificate is not None and key is not None:
         return read_certificate(certificate, key)

@@ -9,11 +9,11 @@ from kubescene.api.kinds import SCENARIO
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.cli.files import STDIN, complain
 from kubescene.errors import ScenarioError
-from kubescene.scenario.converting import Conversion, merged_form, scenario_from
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.loading import MAX_FILE_BYTES, check_identity, check_text, load_yaml
-from kubescene.scenario.manifests import read_manifests
-from kubescene.scenario.object_files import ScenarioFolder, flattened
+from kubescene.scenario.conversion import Conversion, merged_form, scenario_from
+from kubescene.scenario.reading.files import MAX_FILE_BYTES, check_identity, check_text, load_yaml
+from kubescene.scenario.reading.manifests import read_manifests
+from kubescene.scenario.reading.object_files import ScenarioFolder, flattened
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.types import JsonObject
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubescene.errors import ScenarioError
-from kubescene.scenario.loading import MAX_FILE_BYTES, parse_scenario, read_file
-from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.places import Places
+from kubescene.scenario.reading.files import MAX_FILE_BYTES, parse_scenario, read_file
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.positions import Places
 from kubescene.types import JsonObject
 
 STDIN = "-"

@@ -20,12 +20,14 @@ from kubescene.reports.explaining import print_attempt
 from kubescene.results.explaining import attempts_of
 from kubescene.results.explanations import ExplanationMemory
 from kubescene.results.summary import summarize
-from kubescene.running import RunRequest, staged
+from kubescene.runs.requests import RunRequest
+from kubescene.runs.sinks import MemorySink
+from kubescene.runs.staging import stage
 from kubescene.scenario.engine import Engine
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.listing import assigned_ids, operations_of
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import assigned_ids, operations_of
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.timeline import Outcome, TimelineLog
 from kubescene.timeline.explanations import ExplanationRecorder
 
@@ -65,9 +67,9 @@ class Session:
     """Commands, one a line, and what they show."""
 
     def __init__(self, request: RunRequest, console: Console) -> None:
-        memory, log = ExplanationMemory(), TimelineLog()
-        cluster, engine = staged(request, log, (ExplanationRecorder(memory.explain),))
-        self._scene = Scene(cluster, engine, log, memory)
+        memory = MemorySink()
+        run = stage(request, memory)
+        self._scene = Scene(run.cluster, run.engine, run.log, memory.explanations)
         self._past: list[Scene] = []
         self._folder = request.folder
         self._console = console

@@ -38,9 +38,9 @@ from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import refuse_to_overwrite, write_results
-from kubescene.running import with_seed, without_status
-from kubescene.scenario.checking import told
+from kubescene.scenario.documents import with_seed, without_status
 from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.validation.objects import told
 from kubescene.types import JsonObject
 
 ACTOR = Actor("kubescene-run")

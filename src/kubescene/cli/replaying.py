@@ -21,8 +21,9 @@ from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
 from kubescene.results.output import RESULT_FILE, TIMELINE_FILE
 from kubescene.results.sources import open_run
-from kubescene.running import Run, run, with_simulation
-from kubescene.scenario.loading import load_scenario
+from kubescene.runs.local import Run, run
+from kubescene.scenario.documents import with_simulation
+from kubescene.scenario.reading.files import load_scenario
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.timeline import ExpectationsEvaluated, OperationsIgnored, ScenarioEnded

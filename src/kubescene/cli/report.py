@@ -7,7 +7,7 @@ from kubescene.cli.run_origins import Origin, opened
 from kubescene.errors import ConfigurationError
 from kubescene.reports.html import report_html, write_report
 from kubescene.results.output import REPORT_FILE
-from kubescene.running import RunResult
+from kubescene.runs.local import RunResult
 
 FINE = 0
 PRINTED = Path("-")

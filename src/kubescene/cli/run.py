@@ -21,9 +21,11 @@ from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import SUMMARY_FILE
-from kubescene.running import Run, RunRequest, run, with_simulation
-from kubescene.scenario.listing import operations_of
+from kubescene.runs.local import Run, run
+from kubescene.runs.requests import RunRequest
+from kubescene.scenario.documents import with_simulation
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.shortcuts import ALL, PLAIN

@@ -20,10 +20,10 @@ from kubescene.cluster import Cluster
 from kubescene.remedies.searching import scheduler_of
 from kubescene.remedies.trials import Trials
 from kubescene.results.comparison import Cause, Comparison, PlacedPod
-from kubescene.running import RunRequest, cluster_options, staged
+from kubescene.runs.requests import RunRequest
+from kubescene.runs.staging import cluster_options, stage
 from kubescene.scenario.phases import StepPhase
 from kubescene.scheduler import SchedulerOptions
-from kubescene.timeline import TimelineLog
 
 MOST = 20
 """So many pods are asked about: each costs copies of the world."""
@@ -61,12 +61,12 @@ def ask(
 ) -> Iterator[tuple[tuple[str, str], str]]:
     """By pod and step, the node that the other scheduler takes; empty if it finds none."""
     wanted = {each.step_in_a: each for each in pods}
-    cluster, engine = staged(request, TimelineLog(), ())
-    for moment in engine.play():
+    run = stage(request)
+    for moment in run.play():
         if moment.phase is not StepPhase.CONTROLLER_RUNNING:
             continue
         pod = wanted.get(str(moment.step.next_minor()))
-        if pod is not None and (node := opinion(cluster, theirs, pod)) is not None:
+        if pod is not None and (node := opinion(run.cluster, theirs, pod)) is not None:
             yield (pod.pod, pod.step_in_a), node
 
 

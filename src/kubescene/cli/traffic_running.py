@@ -15,9 +15,9 @@ from kubescene.cli.traffic_history import keeping
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
-from kubescene.traffic.loading import MAX_FILE_BYTES
+from kubescene.traffic.arrivals.sources import embedded
 from kubescene.traffic.results import SUMMARY_FILE
-from kubescene.traffic.sources import embedded
+from kubescene.traffic.spec.loading import MAX_FILE_BYTES
 
 FINE, RUN_FAILED = 0, 1
 REPORT_FILE = "report.html"

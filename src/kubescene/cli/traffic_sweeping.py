@@ -12,8 +12,8 @@ import msgspec
 from kubescene.cli.aligned import aligned
 from kubescene.cli.files import complain
 from kubescene.errors import ConfigurationError
-from kubescene.traffic.loading import load_run
 from kubescene.traffic.measures import Summary
+from kubescene.traffic.spec.loading import load_run
 from kubescene.traffic.sweeps import Outcome, cases, sweep
 
 FORMATS = ("table", "csv", "json")

@@ -29,7 +29,7 @@ from kubescene.cli.run import (
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
 from kubescene.results.comparison import Comparison, compare
-from kubescene.running import RunResult
+from kubescene.runs.local import RunResult
 from kubescene.scenario.phases import ResultsStrategy
 
 FOLDERS = ("a", "b")

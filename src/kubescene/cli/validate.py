@@ -12,22 +12,17 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.words import counted
-from kubescene.running import (
-    RunRequest,
-    cluster_options,
-    expectation_faults,
-    registrations,
-    remarks,
-    stored,
-    without_status,
-)
-from kubescene.scenario.checking import object_faults
-from kubescene.scenario.controllers import check_schedulers, missing_controllers
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.listing import operations_of
-from kubescene.scenario.operation_faults import OPTIONS
+from kubescene.runs.examination import expectation_faults, remarks
+from kubescene.runs.requests import RunRequest
+from kubescene.runs.staging import cluster_options, registrations, stored
+from kubescene.scenario.documents import without_status
+from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scenario.spec import ScenarioSpec, normalised
-from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.objects import object_faults
+from kubescene.scenario.validation.operations import OPTIONS
+from kubescene.scenario.validation.registered import check_schedulers, missing_controllers
+from kubescene.scenario.validation.scenarios import find_faults
+from kubescene.scenario.validation.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
@@ -184,7 +179,7 @@ def waiter_errors(spec: ScenarioSpec, references: Sequence[str]) -> list[Scenari
 
 def in_order(file: ScenarioFile, faults: list[ScenarioError]) -> list[ScenarioError]:
     """The faults from the top of the file to its end."""
-    from kubescene.scenario.places import Places
+    from kubescene.scenario.reading.positions import Places
 
     places = Places(file.text)
     return sorted(faults, key=lambda fault: places.find(fault.path) or (0, 0))

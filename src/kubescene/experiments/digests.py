@@ -17,7 +17,7 @@ import msgspec
 import orjson
 
 from kubescene.experiments.jobs import RunJob
-from kubescene.running import RunRequest, inputs_of
+from kubescene.runs.requests import RunRequest, inputs_of
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.types import JsonObject
 from kubescene.version import __version__

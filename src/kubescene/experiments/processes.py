@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from kubescene.experiments.executors import Done, Function, attempted, told
+from kubescene.garbage import take_charge
 
 TRIES = 2
 _CONTEXT = get_context("spawn")
@@ -127,6 +128,7 @@ class Processes:
 def serve(pipe: Connection, function: bytes) -> None:
     """What a worker does: one job after the other, until nobody sends any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who sends.
+    take_charge()
     call: Function = pickle.loads(function)
     with suppress(EOFError, OSError):
         while True:

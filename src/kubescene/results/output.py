@@ -22,7 +22,7 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import write_ledger
 from kubescene.results.pod_index import (

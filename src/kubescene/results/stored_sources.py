@@ -13,7 +13,7 @@ import orjson
 
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.entries import Entries, attempts_in, custom_facts, damaged
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
@@ -179,7 +179,7 @@ def _items(text: bytes) -> Iterator[bytes]:
 def read_scenario(path: Path) -> RunSource:
     """A Scenario in a file, such as a ``result.yaml`` with its whole status."""
     from kubescene.results.event_sources import EventSource
-    from kubescene.scenario.loading import load_scenario
+    from kubescene.scenario.reading.files import load_scenario
 
     source = EventSource(load_scenario(path))
     source.place = str(path)

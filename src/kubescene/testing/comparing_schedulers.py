@@ -20,14 +20,14 @@ from kubescene.cluster import SCHEDULER
 from kubescene.errors import ScenarioError
 from kubescene.outside.settings import recommended_configuration
 from kubescene.outside.supervision import Supervisor
-from kubescene.running import run
-from kubescene.scenario.loading import load_scenario
+from kubescene.runs.local import run
 from kubescene.scenario.outside import (
     DEFAULT_SCHEDULER_NAME,
     OutsideController,
     OutsideKind,
 )
 from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.reading.files import load_scenario
 from kubescene.timeline import TimelineLog
 from kubescene.timeline.pod_facts import PodPreempted, PodScheduled, PodUnscheduled
 from kubescene.types import JsonObject

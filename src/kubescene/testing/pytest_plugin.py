@@ -159,7 +159,7 @@ class ScenarioTests(pytest.File):
     def line_of(self, *path: str | int) -> int | None:
         """The line, from zero, of a part of the file."""
         from kubescene.errors import ScenarioError
-        from kubescene.scenario.places import Places
+        from kubescene.scenario.reading.positions import Places
 
         try:
             place = Places(self.file.text).find(path)

@@ -16,14 +16,15 @@ from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
 from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
-from kubescene.traffic.arrivals import Arrivals
-from kubescene.traffic.fixed import FixedWorld
-from kubescene.traffic.loading import checked, load_run, run_of
-from kubescene.traffic.objects import autoscaler_of
+from kubescene.traffic.arrivals.arrivals import Arrivals
+from kubescene.traffic.arrivals.sources import arrivals_of, fitting_memory
 from kubescene.traffic.results import Phase, TrafficResult
-from kubescene.traffic.sources import arrivals_of, fitting_memory
-from kubescene.traffic.spec import Metadata, Mode, TrafficRun, TrafficSpec
-from kubescene.traffic.worlds import World
+from kubescene.traffic.spec.fields import Metadata, Mode, TrafficRun, TrafficSpec
+from kubescene.traffic.spec.loading import checked, load_run, run_of
+from kubescene.traffic.spec.objects import autoscaler_of
+from kubescene.traffic.world.environment import StoppedError
+from kubescene.traffic.world.fixed import FixedWorld
+from kubescene.traffic.world.worlds import World
 
 SLICES = 200
 """Into so many slices, at least, a run is cut for those who watch it or may stop it."""
@@ -56,8 +57,9 @@ def run(
 
     ``autoscalers`` are used beside those that the spec has objects for: one that no object is
     meant for is created with an empty one. ``watch`` is told how far it is, and ``cancelled`` is
-    asked whether to stop, between slices of the run. Bad input raises `TrafficError` or
-    `ConfigurationError` before anything is simulated; whatever fails later is in the result.
+    asked whether to stop, with every movement and every batch of requests. Bad input raises
+    `TrafficError` or `ConfigurationError` before anything is simulated; whatever fails later is
+    in the result.
     """
     asked = as_run(source)
     if folder is None and isinstance(source, str | Path):
@@ -170,16 +172,19 @@ def play(
     """Play a world to its end, or until it fails or is stopped."""
     halt = int(asked.spec.duration)
     phase, message, end = Phase.SUCCEEDED, "", halt
+    if cancelled is not None:
+        world.environment.stopped = cancelled
     try:
         with world.partition:
-            begin(asked, world)
-            for instant in slices(world, halt):
-                if cancelled is not None and cancelled():
-                    phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.now
-                    break
-                world.run_until(instant)
-                if watch is not None:
-                    watch(progress_of(world))
+            try:
+                begin(asked, world)
+                for instant in slices(world, halt):
+                    world.environment.check()
+                    world.run_until(instant)
+                    if watch is not None:
+                        watch(progress_of(world))
+            except StoppedError:
+                phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.stop()
             world.finish(end)
             world.partition.end(end)
     except AutoscalerError as error:

@@ -16,9 +16,9 @@ import msgspec
 from kubescene.autoscalers import AutoscalerPlugin
 from kubescene.autoscalers.loading import load_autoscaler, started
 from kubescene.errors import KubesceneError, TrafficError
-from kubescene.traffic.loading import load_run
 from kubescene.traffic.measures import Summary
 from kubescene.traffic.runs import run
+from kubescene.traffic.spec.loading import load_run
 
 MOST_RUNS = 10_000
 REFUSED = "Refused"

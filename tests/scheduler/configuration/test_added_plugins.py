@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import kubescene
-from kubescene.cluster import Cluster, ClusterOptions, scheduler_options
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster.options import scheduler_options
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import (

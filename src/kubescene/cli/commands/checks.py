@@ -66,10 +66,10 @@ def schema(
 
     if crd:
         from kubescene.api.text.yaml_text import dump_yaml
-        from kubescene.scenario.definition import scenario_definition
+        from kubescene.scenario.fields.definition import scenario_definition
 
         typer.echo(dump_yaml(scenario_definition()), nl=False)
         return
-    from kubescene.scenario.json_schema import editor_schema
+    from kubescene.scenario.fields.json_schema import editor_schema
 
     typer.echo(orjson.dumps(editor_schema(), option=orjson.OPT_INDENT_2).decode())

@@ -4,7 +4,7 @@ import typer
 
 from kubescene.cli import options, run_options
 from kubescene.errors import ConfigurationError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 
 
 def run(

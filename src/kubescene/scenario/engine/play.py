@@ -8,9 +8,9 @@ from kubescene.scenario.engine.participants import Participants
 from kubescene.scenario.engine.script import Script
 from kubescene.scenario.engine.tasks import Tasks
 from kubescene.scenario.engine.telling import Telling
-from kubescene.scenario.listing import OperationList
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.world import LiveScenario, Stage, World
 from kubescene.timeline import TimelineRecorder
 
