@@ -313,9 +313,13 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Object(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
     metadata: _Metadata
-    api_version: str = "v1"
-    kind: str = "Pod"
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Metadata
 
 
 class _Type(msgspec.Struct, frozen=True, rename="camel"):
@@ -335,7 +339,7 @@ def read_event(event: Any) -> Event:
 
 def pod_named(result: PodResult) -> str:
     """Whose result it is."""
-    pod = msgspec.json.decode(result.pod, type=_Object).metadata
+    pod = msgspec.json.decode(result.pod, type=_Pod).metadata
     return f"{pod.namespace or DEFAULT_NAMESPACE}/{pod.name}"
 
 
@@ -380,7 +384,7 @@ def _members(kind: type[Fact], body: Any) -> dict[str, Any]:
 
 
 def _pod_members(kind: type[Fact], body: PodResult) -> dict[str, Any]:
-    metadata = msgspec.json.decode(body.pod, type=_Object).metadata
+    metadata = msgspec.json.decode(body.pod, type=_Pod).metadata
     pod = {
         "namespace": metadata.namespace or DEFAULT_NAMESPACE,
         "name": metadata.name,
