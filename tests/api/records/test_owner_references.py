@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubescene.scenario.definition import SCENARIOS
 
 from kubescene.api.records import Record, may_be_held
 from kubescene.api.records.owner_references import (
@@ -14,6 +13,7 @@ from kubescene.api.records.owner_references import (
     owner_references,
 )
 from kubescene.api.scheme import GroupResource
+from kubescene.scenario.fields.definition import SCENARIOS
 from kubescene.scenario.resource import ScenarioPayload
 from kubescene.store import Store
 
