@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from kubescene.api.records import Record
 from kubescene.clock import format_time
+from kubescene.clock.clocks import DEFAULT_START
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.summary import OutsideOutcome, Summary
@@ -121,7 +122,8 @@ class LiveRun:
         The scheduler configuration is that of who serves it.
         """
         options, header = self._staged.options, self.scenario.header()
-        metadata = {**header["metadata"], "creationTimestamp": format_time(options.start)}
+        start = DEFAULT_START if options.start is None else options.start
+        metadata = {**header["metadata"], "creationTimestamp": format_time(start)}
         created = {**header, "metadata": metadata}
         return with_scheduler(created, self._asked, options.scheduler)
 
