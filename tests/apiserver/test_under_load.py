@@ -21,9 +21,9 @@ from apiserver.http import CONFIG_MAPS, Http, config_map
 from kubescene.actors import Actor
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import GroupVersionKind, ResourceType
-from kubescene.apiserver import streaming
-from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
+from kubescene.apiserver.kubernetes import watches as streaming
+from kubescene.apiserver.kubernetes.discovery import Discovery
 from kubescene.apiserver.server import Server
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import WallClock

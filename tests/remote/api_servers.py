@@ -82,9 +82,10 @@ class OwnServer:
 class RealServer:
     """etcd and kube-apiserver, which know two users: by certificate, and by token."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         etcd, apiserver = require_program("etcd"), require_program("kube-apiserver")
         self._folder = folder
+        self._options = options
         self._processes: list[subprocess.Popen[bytes]] = []
         self._certify()
         try:
@@ -164,6 +165,7 @@ class RealServer:
             "--service-cluster-ip-range=10.0.0.0/24",
             "--authorization-mode=RBAC",
             "--endpoint-reconciler-type=none",
+            *self._options,
         )
         return port
 

@@ -14,7 +14,7 @@ from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.apiserver.server import Server
-    from kubescene.apiserver.traffic_pages import TrafficPages
+    from kubescene.apiserver.traffic.pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
     from kubescene.cluster import Cluster, ClusterOptions
     from kubescene.scenario.phases import ResultsStrategy
@@ -53,7 +53,7 @@ def serve(
     results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
-    from kubescene.apiserver.traffic_pages import TrafficPages
+    from kubescene.apiserver.traffic.pages import TrafficPages
     from kubescene.cli.scheduler import scheduler_with
     from kubescene.cli.waiters import waiters_named
     from kubescene.cluster import ClusterOptions

@@ -30,7 +30,7 @@ class ReconcilerController:
 
     def __init__(self, reconciler: Reconciler, context: ControllerContext) -> None:
         self.name = reconciler.name
-        self._reconciler = reconciler
+        self.reconciler = self._reconciler = reconciler
         self._context = context
         self._client: Client = context.client
         self._queue = WorkQueue()
@@ -39,8 +39,10 @@ class ReconcilerController:
         self._due: set[tuple[ObjectKey, int]] = set()
         """Which keys are to be looked at again, and when."""
         traits = reconciler.pod_traits if isinstance(reconciler, Selective) else EVERYTHING
-        for kind in self._watched(reconciler.kinds):
-            self._client.watch(kind, self._changed, quiet=True, traits=traits)
+        self.watches = {
+            kind: self._client.watch(kind, self._changed, quiet=True, traits=traits)
+            for kind in self._watched(reconciler.kinds)
+        }
 
     def run_once(self) -> Progress:
         if not self._queue.waiting:

@@ -56,6 +56,8 @@ FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, *OUTDATED)
 class OutputDirectory(Instrument):
     """Opened before the run, closed after it. Attached to the run, it flushes at every step."""
 
+    in_lane = True
+
     def __init__(self, path: str | Path, header: Header, *, inputs: Iterable[Path] = ()) -> None:
         """``inputs`` are files that must not be overwritten."""
         self.path = Path(path)

@@ -33,6 +33,7 @@ from kubescene.scheduler.framework.runtime import EVERY_EVENT, Extension, Framew
 from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.groups.attempts import GroupAttempts
 from kubescene.scheduler.groups.trials import GroupTrial
+from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.queue.cluster_events import Hints
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
@@ -100,7 +101,7 @@ class Scheduler(GroupAttempts):
         if self._gates.generic_workload:
             self._informers.lister(POD_GROUP)
             self._client.watch(POD, self.pod_groups.changed, quiet=True)
-        self._client.watch(POD, self._pod_changed)
+        self.like_pods = LikePods(self, self._client.watch(POD, self._pod_changed))
 
     def _make_cycle(
         self, profile: Profile, options: SchedulerOptions, context: ControllerContext

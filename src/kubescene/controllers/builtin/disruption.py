@@ -139,7 +139,7 @@ class DisruptionReconciler:
 
     def _demand(self, budget: JsonObject, covered: CoveredPods, reader: Reader) -> Demand:
         """Counts ask for the pods that are there, percentages for what their owners want."""
-        spec, place = budget["spec"], budget["metadata"]["namespace"]
+        spec, place = budget.get("spec") or {}, budget["metadata"]["namespace"]
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
         if most is not None:
             expected = self._wanted(covered, place, reader)

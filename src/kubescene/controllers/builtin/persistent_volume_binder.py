@@ -140,7 +140,7 @@ class PersistentVolumeBinder:
         held = volume["spec"].get("claimRef") or {}
         if not held.get("uid"):
             return Plan(_phase(volume, "Available"))
-        claim = reader.find(ObjectRef(CLAIM, held["name"], held.get("namespace") or ""))
+        claim = reader.find(ObjectRef(CLAIM, held.get("name") or "", held.get("namespace") or ""))
         if claim is None or claim["metadata"]["uid"] != held["uid"]:
             return Plan((*_released(volume), *_reclaimed(volume)))
         if volume_of(claim) == volume["metadata"]["name"]:

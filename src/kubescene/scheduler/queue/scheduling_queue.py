@@ -197,6 +197,16 @@ class SchedulingQueue:
         entry = self._active.pop() or (self._rejected.pop() if self._pops_early else None)
         return None if entry is None else self._begin(entry)
 
+    def first_of_several(self) -> QueuedPod | None:
+        """The pod that `pop` would return, if it is active and so is another one."""
+        return self._active.peek() if self._active.size > 1 else None
+
+    def placed_first(self, entry: QueuedPod) -> None:
+        """The pod of `first_of_several` had its attempt, and needs no other one."""
+        self._active.pop()
+        self.cycle += 1
+        del self._pods[entry.pod.uid]
+
     def take(self, uid: str) -> QueuedPod | None:
         """Take one pod, wherever it waits; None if it waits nowhere or something gates it."""
         entry = self._pods.get(uid)
