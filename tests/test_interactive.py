@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import kubescene
-from kubescene.cli.interactive import Session
+from kubescene.cli.run.interactive import Session
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod

@@ -15,7 +15,7 @@ from apiserver.http import CONFIG_MAPS, Http, config_map
 from apiserver.scenarios import SCENARIOS, create, play, status, wait
 from kubescene.apiserver.server import Server
 from kubescene.cli.files import read_scenario
-from kubescene.cli.remote import run_on_server
+from kubescene.cli.run.at_server import run_on_server
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from run_directories import RUN_FILES, files_of
@@ -112,7 +112,7 @@ def test_a_long_step_is_told_of_while_it_lasts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Also one whose rows come all the time; here nobody has to wait for ten seconds."""
-    monkeypatch.setattr("kubescene.cli.remote.ASK_EVERY", 0)
+    monkeypatch.setattr("kubescene.cli.run.at_server.ASK_EVERY", 0)
     monkeypatch.setattr("kubescene.reports.progress.SAY_EVERY", -1)
     pods = (
         ScenarioBuilder("x")
@@ -284,4 +284,4 @@ def test_a_server_has_the_controllers_that_it_was_started_with(tmp_path: Path) -
         assert '"labeller"' in (tmp_path / "out" / "timeline.jsonl").read_text()
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=120)

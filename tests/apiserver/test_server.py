@@ -257,7 +257,7 @@ class TestServe:
         with http.watch(f"{CONFIG_MAPS}?watch=1") as events:
             process.send_signal(number)
             assert events.rest() == []
-        process.communicate(timeout=10)
+        process.communicate(timeout=120)
         assert process.returncode == 0
 
     def test_help_shows_an_example(self) -> None:

@@ -32,7 +32,7 @@ from stopping import Retire
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 LAST = "the-last-one"
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 Seen: TypeAlias = tuple[str, str, str]
 """Type, name and value of one event."""
 
@@ -458,7 +458,8 @@ async def abandoned_watch(server: Server, *, cancel: bool) -> list[dict[str, Any
     }
     server.engine.post(hold)
     task = asyncio.ensure_future(server.app(scope, receive, send))
-    await asyncio.sleep(0.05)
+    while server.engine._commands.empty():  # until the watch waits for the engine
+        await asyncio.sleep(0)
     if cancel:
         task.cancel()
     else:

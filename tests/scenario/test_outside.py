@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.cli.validate import validate_files
+from kubescene.cli.validate.faults import validate_files
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kubescene
-from kubescene.cli.run import RunArguments, run_scenario
+from kubescene.cli.run.playing import RunArguments, run_scenario
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
 from kubescene.runs.local import play
 from kubescene.runs.requests import RunRequest

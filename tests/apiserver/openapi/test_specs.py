@@ -336,7 +336,7 @@ def kubectl(address: str, cache: Path, *arguments: str) -> str:
     assert KUBECTL is not None
     options = ["--server", address, "--cache-dir", str(cache), "--kubeconfig", "/dev/null"]
     done = subprocess.run(
-        [KUBECTL, *options, *arguments], capture_output=True, text=True, timeout=30, check=False
+        [KUBECTL, *options, *arguments], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -12,7 +12,7 @@ import pytest
 from node_number import NodeNumber
 
 import kubescene
-from kubescene.cli.second_opinions import ask
+from kubescene.cli.compare.second_opinions import ask
 from kubescene.clock import Stream, Streams
 from kubescene.results.comparison import Cause, Why, compare
 from kubescene.results.comparison.values import Divergence
