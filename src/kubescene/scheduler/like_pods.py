@@ -11,15 +11,16 @@ from msgspec.structs import replace
 from kubescene.actors import Actor
 from kubescene.api.records import Record
 from kubescene.client.interfaces import Subscription
+from kubescene.errors import PluginError
 from kubescene.scheduler.cycle.cycle import Cycle
-from kubescene.scheduler.cycle.decisions import Decision
-from kubescene.scheduler.queue.waiting_places import QueuedPod
+from kubescene.scheduler.cycle.decisions import Decided, Decision
+from kubescene.scheduler.queue.waiting_places import IN_FLIGHT, QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.telling import notices
+from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:
     from kubescene.scheduler.scheduler import Scheduler
-
-BINDER = "DefaultBinder"
 
 
 class LikePods:
@@ -39,22 +40,22 @@ class LikePods:
 
     def why_not(self) -> str:
         """What keeps the next pods out of the lane, whoever they are; empty if nothing does."""
-        scheduler, queue = self._scheduler, self._scheduler.queue
-        if queue.is_listening:
-            return "a pod waits for something to happen"
+        scheduler = self._scheduler
         if scheduler._bindings.all or scheduler._asking:
             return "a binding waits"
         if scheduler._deciding is not None:
-            return "a decision waits for an extender"
+            return "a decision waits"
         if scheduler._annotates:
             return "attempts are annotated"
-        if scheduler._recorder.on:
-            return "Events are written"
-        if scheduler.nominations:
-            return "a pod is nominated"
-        if self._nodes.images.known:
-            return "nodes hold images"
         return ""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a change of a pod may mean something to it, beside that one is placed.
+
+        Then it has to be told of each: the lane says `assume`, and `done` once the pod is bound.
+        """
+        return self._scheduler.queue.is_waited_in or bool(self._nodes.images.known)
 
     def next(self) -> QueuedPod | None:
         """The pod whose turn it is; None if it is the last, or if none is ready."""
@@ -71,15 +72,41 @@ class LikePods:
             return None
         return cycle if is_default_binder(framework.plugins[binders[0].name]) else None
 
-    def decide(self, pod: PodInfo, cycle: Cycle) -> Decision | None:
+    def decide(self, entry: QueuedPod, cycle: Cycle) -> Decision | None:
         """Where the pod goes, if it is bound there at once.
 
-        None if that takes a whole turn; nothing has happened then.
+        None if there is more to it: then its next turn goes on from here.
         """
+        pod, nominations = entry.pod, self._scheduler.nominations
         relevant = cycle.framework.relevance.of(pod.signature)
         if relevant.post_bind or not relevant.binds_at_once:
             return None
-        return cycle.routines.decide(pod, self._scheduler._wanted())
+        if nominations and nominations.node_of(pod):
+            return None
+        explain = self._scheduler._wanted()
+        return cycle.routines.decide(pod, explain) or self._decide(entry, cycle, explain)
+
+    def _decide(self, entry: QueuedPod, cycle: Cycle, explain: Explain | None) -> Decision | None:
+        """The same by a whole cycle."""
+        scheduler, queue = self._scheduler, self._scheduler.queue
+        queue.pop()
+        deciding = cycle.begin(entry.pod, explain, queue.cycle)
+        decision = deciding.decision
+        try:
+            if not deciding.run():
+                scheduler._deciding = (entry, deciding)
+                return None
+            decision = deciding.decision
+        except PluginError as error:
+            scheduler._deciding = (entry, Decided(deciding.decision, error))
+            return None
+        except Exception:
+            scheduler._recover(entry)
+            raise
+        if decision.node and not (decision.traceback or decision.extenders or decision.effect):
+            return decision
+        scheduler._deciding = (entry, Decided(decision))
+        return None
 
     def start_time(self, status: bytes) -> str | None:
         """Since when pods with an encoded status run; None if it has to be read first."""
@@ -101,9 +128,30 @@ class LikePods:
             start_time=start_time,
             signature=signature,
         )
-        self._scheduler.queue.placed_first(entry)
+        queue = self._scheduler.queue
+        if entry.place is IN_FLIGHT:
+            queue.done(entry)
+        else:
+            queue.placed_first(entry)
         self._placed[pod.uid] = placed
         self._nodes.add_pod(placed, node)
+
+    def assume(self, entry: QueuedPod, node: str) -> None:
+        """The pod is about to be bound, and its scheduler will be told of it."""
+        if entry.place is not IN_FLIGHT:
+            self._scheduler.queue.pop()
+        assumed = self._placed[entry.pod.uid] = entry.pod.assumed(node)
+        self._nodes.add_pod(assumed, node)
+
+    def done(self, entry: QueuedPod) -> None:
+        """The pod is bound, and its scheduler was told of it."""
+        self._scheduler.queue.done(entry)
+
+    def announce(self, pod: PodInfo, node: str) -> None:
+        """Say to people that a pod is bound, if they want to know."""
+        recorder = self._scheduler._recorder
+        if recorder.on:
+            recorder.tell(notices.scheduled(pod, node))
 
 
 def is_default_binder(plugin: object) -> bool:

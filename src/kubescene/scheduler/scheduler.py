@@ -25,6 +25,7 @@ from kubescene.scheduler.binding.waiting_bindings import WaitingBindings
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.deciding import Deciding
+from kubescene.scheduler.cycle.decisions import Decided
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.extenders.extenders import EXTENDER, Extenders
 from kubescene.scheduler.framework.informers import NODE, POD, Informers
@@ -90,7 +91,7 @@ class Scheduler(GroupAttempts):
         self._placed: dict[str, PodInfo] = {}
         self._bindings = WaitingBindings()
         self._asking: list[Binding] = []
-        self._deciding: tuple[QueuedPod, Deciding | GroupTrial] | None = None
+        self._deciding: tuple[QueuedPod, Deciding | Decided | GroupTrial] | None = None
         self._timer: Scheduled | None = None
         self._cycles: dict[str, Cycle] = {}
         self._handles: list[SchedulerHandle] = []
@@ -271,7 +272,7 @@ class Scheduler(GroupAttempts):
         """The first binding whose extender has answered."""
         return next((each for each in self._asking if not each.is_waiting()), None)
 
-    def _resume(self, entry: QueuedPod, deciding: Deciding | GroupTrial) -> bool:
+    def _resume(self, entry: QueuedPod, deciding: Deciding | Decided | GroupTrial) -> bool:
         """Go on with a decision, unless the pod has gone or found a node in the meantime."""
         if isinstance(deciding, GroupTrial):
             return self._try_group(deciding)
@@ -280,7 +281,7 @@ class Scheduler(GroupAttempts):
         self.queue.done(entry)
         return False
 
-    def _decide(self, entry: QueuedPod, deciding: Deciding) -> bool:
+    def _decide(self, entry: QueuedPod, deciding: Deciding | Decided) -> bool:
         try:
             if not deciding.run():
                 self._deciding = (entry, deciding)
