@@ -123,6 +123,7 @@ class _Uvicorn(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.streams.close()
         self._app.turnstile.close()
+        self._app.timelines.close()
         self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
 
