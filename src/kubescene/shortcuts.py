@@ -16,6 +16,10 @@ from kubescene.errors import ConfigurationError
 class Shortcuts:
     """Which shortcuts a world takes; without arguments all of them."""
 
+    lane: bool = True
+    """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
+    """
+
     @classmethod
     def none(cls) -> Self:
         """The plain way: everything is done as the rules say it, step by step."""

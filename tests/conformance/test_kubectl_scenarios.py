@@ -26,7 +26,7 @@ def appended(*operations: object) -> str:
 
 
 def wait(kubectl: Kubectl, name: str, phase: str) -> None:
-    kubectl("wait", f"scn/{name}", f"--for=jsonpath={{.status.phase}}={phase}", "--timeout=30s")
+    kubectl("wait", f"scn/{name}", f"--for=jsonpath={{.status.phase}}={phase}", "--timeout=100s")
 
 
 def test_create_watch_patch_read_and_delete(kubectl: Kubectl) -> None:

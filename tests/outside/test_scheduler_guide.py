@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from kubescene.cli.app import app
 from kubescene.outside.waiters import waiter_of
 from kubescene.reports.explaining import OUTSIDE
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario import parse_spec
 from kubescene.scenario.fields.table import OUTSIDE_CONTROLLER
 from kubescene.scenario.outside import OutsideController, WaiterSpec

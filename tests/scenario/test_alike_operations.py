@@ -15,7 +15,7 @@ import kubescene
 from kubescene.api.copies import own_copy
 from kubescene.api.kinds import SCENARIO
 from kubescene.errors import ScenarioError
-from kubescene.running import RunResult
+from kubescene.runs.local import RunResult
 from kubescene.scenario import parse_spec
 from kubescene.scenario.reading import handed_over as taking
 from kubescene.scenario.reading.alike import Likenesses

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.cli.validate import validate_files
-from kubescene.running import run
+from kubescene.cli.validate.faults import validate_files
+from kubescene.runs.local import run
 from kubescene.scenario import ScenarioBuilder, parse_spec
 from kubescene.scenario.conversion import scenario_from
 from kubescene.scenario.validation.objects import object_faults

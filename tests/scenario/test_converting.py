@@ -1,8 +1,6 @@
 """Scenarios from the drafts' form, from manifests and from cluster dumps."""
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 import yaml
 
 import kubescene
+from commands import kubescene as kubescene_command
 from kubescene.errors import ScenarioError
 from kubescene.scenario.conversion import merged_form, scenario_from
 from kubescene.scenario.reading.manifests import read_manifests
@@ -49,11 +48,6 @@ DRAFT: JsonObject = {
         },
     },
 }
-
-
-def kubescene_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kubescene", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def dumped(cluster: kubescene.Cluster) -> JsonObject:

@@ -6,7 +6,7 @@ import pytest
 
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario import Engine, ScenarioPhase, parse_spec
 from kubescene.scenario.fields.definition import DEFINITION
 from kubescene.scenario.resource import ScenarioResource

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from kubescene.cli.validate import validate_files
+from kubescene.cli.validate.faults import validate_files
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
 from kubescene.scenario.edits import complaints_about
 from kubescene.scenario.fields.json_schema import editor_schema, spec_schema

@@ -1,13 +1,16 @@
 """One request: who, what, how, and its body, read within bounds."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from kubescene.actors import Actor
-from kubescene.apiserver.identity import identify
+from kubescene.apiserver.access import DEFAULT_ACTOR
 from kubescene.errors import BadRequestError, RequestTooLargeError
 from kubescene.types import JsonValue
+
+if TYPE_CHECKING:
+    from kubescene.apiserver.kubernetes.paths import Target
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -15,6 +18,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+MAX_BODY = "--max-body"
+"""The option that says another limit than this."""
 DEFAULT_MAX_BODY = 3 * 1024 * 1024
 """kube-apiserver's limit for request bodies, in bytes."""
 
@@ -35,19 +40,28 @@ class Request:
         "actor",
         "afterwards",
         "method",
+        "params",
         "path",
         "receive",
         "rewrite",
         "scope",
+        "send",
+        "target",
         "warnings",
     )
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
+        self.send = send
         self.method: str = scope["method"]
-        self.actor: Actor
-        self.actor, self.path = identify(scope["path"], scope["raw_path"])
+        self.actor: Actor = DEFAULT_ACTOR
+        self.path: str = scope["path"]
+        """Without the prefix that says who asks, once that is known."""
+        self.target: Target | None = None
+        """The resource of Kubernetes that the path names."""
+        self.params: dict[str, str] = _NO_QUERY
+        """What the path has where the pattern of its row has braces."""
         self.warnings: list[str] = []
         self.rewrite: Callable[[JsonValue], JsonValue] | None = None
         """What becomes of the body before anybody acts on it."""
@@ -109,11 +123,20 @@ class Request:
             return False
         return self.query.get("pretty", "").lower() in ("1", "t", "true")
 
-    async def body(self, limit: int) -> bytes:
-        """The whole body; 413 once it is longer than ``limit`` bytes. May be asked for again."""
+    async def body(self, limit: int, option: str = "") -> bytes:
+        """The whole body; 413 once it is longer than ``limit`` bytes. May be asked for again.
+
+        ``option`` of the server raises the limit.
+        """
         if self._body is None:
-            self._body = await self._read(limit)
+            self._body = await self._read(limit, option)
         return self._body
+
+    @property
+    def resource(self) -> "Target":
+        """The target, for those who are asked only if there is one."""
+        assert self.target is not None
+        return self.target
 
     def rewritten(self, value: JsonValue) -> JsonValue:
         return value if self.rewrite is None else self.rewrite(value)
@@ -123,10 +146,10 @@ class Request:
         while self.afterwards:
             self.afterwards.pop()()
 
-    async def _read(self, limit: int) -> bytes:
+    async def _read(self, limit: int, option: str) -> bytes:
         announced = self.header(b"content-length")
         if announced.isdigit() and int(announced) > limit:
-            raise too_large(limit)
+            raise too_large(limit, option)
         chunks, size = [], 0
         while True:
             message = await self.receive()
@@ -135,11 +158,12 @@ class Request:
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > limit:
-                raise too_large(limit)
+                raise too_large(limit, option)
             chunks.append(chunk)
             if not message.get("more_body"):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def too_large(limit: int) -> RequestTooLargeError:
-    return RequestTooLargeError(f"Request entity too large: limit is {limit}")
+def too_large(limit: int, option: str = "") -> RequestTooLargeError:
+    remedy = f" (kubescene serve {option} raises it)" if option else ""
+    return RequestTooLargeError(f"Request entity too large: limit is {limit}{remedy}")

@@ -10,7 +10,7 @@ from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import SPEC
 from kubescene.errors import ScenarioError
 from kubescene.registry.admission.chain import AdmissionRequest
-from kubescene.running import expectation_faults
+from kubescene.runs.examination import expectation_faults
 from kubescene.scenario.edits import UNDER_WAY, complaints_about, passed, spec_of
 from kubescene.scenario.expectations import expectations_of
 from kubescene.scenario.fields.table import EXPECTATIONS

@@ -42,6 +42,7 @@ from kubescene.registry.preconditions import (
 )
 from kubescene.registry.preparation import Preparation
 from kubescene.registry.shortcuts.encoded_templates import Cast
+from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.node_status_patches import NodeReports
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_changes import is_status_change
@@ -98,6 +99,7 @@ class Registry:
         self._bindings = binding.Bindings(store)
         self._molds = Molds(store, admission)
         self._reports = Reports(admission)
+        self.lane_writes = LaneWrites(store, self._bindings, self._reports)
         self._node_reports = NodeReports(admission)
         self._pod_deletions = PodDeletions(store, admission)
         self._status_writes = StatusWrites(store, admission)

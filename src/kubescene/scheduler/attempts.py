@@ -24,7 +24,7 @@ from kubescene.scheduler.binding.waiting_bindings import WaitingBindings
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.deciding import Deciding
-from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.decisions import Decided, Decision
 from kubescene.scheduler.extenders.extenders import Extenders
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.status import Status
@@ -113,14 +113,14 @@ class Attempts:
         self._queue.done(entry)
         return True
 
-    def go_on(self, entry: QueuedPod, deciding: Deciding) -> bool:
+    def go_on(self, entry: QueuedPod, deciding: Deciding | Decided) -> bool:
         """Go on with a decision, unless the pod has gone or found a node in the meantime."""
         if self._queue.get(entry.pod.uid) is entry:
             return self._decide(entry, deciding)
         self._queue.done(entry)
         return False
 
-    def _decide(self, entry: QueuedPod, deciding: Deciding) -> bool:
+    def _decide(self, entry: QueuedPod, deciding: Deciding | Decided) -> bool:
         try:
             if not deciding.run():
                 self.undecided = (entry, deciding)
@@ -292,6 +292,11 @@ class Attempts:
             raise
 
     # -- bindings that wait ----------------------------------------------------------------
+
+    @property
+    def has_bindings(self) -> bool:
+        """Whether a binding waits, or an extender was asked to bind."""
+        return bool(self._waiting_bindings.all or self._asking)
 
     @property
     def can_resume(self) -> bool:

@@ -22,6 +22,7 @@ from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.framework.runtime import EVERY_EVENT, Framework
 from kubescene.scheduler.groups.attempts import GroupAttempts
 from kubescene.scheduler.groups.trials import GroupTrial
+from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.preemption.evictions import Evictions
 from kubescene.scheduler.queue.cluster_events import Hints
@@ -139,7 +140,19 @@ class Scheduler:
         if self._has_groups:
             self.informers.lister(POD_GROUP)
             client.watch(POD, self.pod_groups.changed, quiet=True)
-        client.watch(POD, self.watcher.pod_changed)
+        self.like_pods = LikePods(
+            client.watch(POD, self.watcher.pod_changed),
+            self.attempts,
+            self.cycles,
+            self.queue,
+            placed=self.placed,
+            nominations=self.nominations,
+            classes=self.watcher.classes,
+            recorder=context.recorder,
+            reports=reports,
+            actor=client.actor,
+            annotates=annotates,
+        )
 
     def _add_profile(
         self,

@@ -83,6 +83,10 @@ class Reports:
         is_its = request.body is blueprint.body and not options.strict and not options.dry_run
         return report if is_its else None
 
+    def known(self, blueprint: Blueprint, spec: bytes, status: bytes) -> Report | None:
+        """What a merge makes of pods with these parts, whose metadata have no empty maps."""
+        return self._reports.get((blueprint, PatchType.MERGE, likeness(spec), id(status)))
+
     def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
         """Remember what a request with a blueprint has led to."""
         blueprint, before = request.options.blueprint, pod_members(current.payload)

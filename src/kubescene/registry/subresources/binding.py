@@ -94,6 +94,13 @@ def topology_labels(node: str, store: Store) -> dict[str, str]:
     return {key: record.labels[key] for key in TOPOLOGY_LABELS if key in record.labels}
 
 
+def labeled(encoded: bytes, labels: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    """Encoded metadata with more labels, and all labels that they have then."""
+    metadata = metadata_of(encoded)
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    return orjson.dumps(metadata)[1:], metadata["labels"]
+
+
 def binding_to(node: str, uid: str = "") -> JsonObject:
     """The Binding of a pod, of that one alone which has the ``uid`` if it is given."""
     body: JsonObject = {"target": {"kind": "Node", "name": node}}
@@ -125,22 +132,17 @@ class Bindings:
         """Assign a pod for which `may_be_assigned` was true."""
         assert isinstance(pod.payload, Sections)
         spec, _, status, end = pod.payload.members
-        members = (spec, assigned_node(node), self._status(status, now), end)
+        members = (spec, assigned_node(node), self.status(status, now), end)
         labels = topology_labels(node, self._store)
         if not labels:
             return self._store.rewrite(pod, members, node=node, phase=pod.phase)
-        metadata = metadata_of(pod.payload.metadata)
-        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+        metadata, labels = labeled(pod.payload.metadata, labels)
         return self._store.rewrite(
-            pod,
-            members,
-            node=node,
-            phase=pod.phase,
-            metadata=orjson.dumps(metadata)[1:],
-            labels=metadata["labels"],
+            pod, members, node=node, phase=pod.phase, metadata=metadata, labels=labels
         )
 
-    def _status(self, status: bytes, now: str) -> bytes:
+    def status(self, status: bytes, now: str) -> bytes:
+        """What a binding makes of an encoded status."""
         bound = self._statuses.get((status, now))
         if bound is not None:
             return bound

@@ -64,6 +64,7 @@ def run_of(document: Mapping[str, Any]) -> TrafficRun:
         raise TrafficError(
             f"expected apiVersion {API_VERSION} and kind {KIND}, "
             f"found {found[0]!r} and {found[1]!r}"
+            + ("; to play it: kubescene run" if found[1] == "Scenario" else "")
         )
     run = _converted(document, TrafficRun, "")
     if not run.metadata.name:
