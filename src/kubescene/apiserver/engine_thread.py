@@ -205,7 +205,9 @@ class EngineThread:
             raise EngineStoppedError(SHUTTING_DOWN)
         return await future
 
-    async def submit_moments(self, begin: Callable[[], Iterator[object]]) -> None:
+    async def submit_moments(
+        self, begin: Callable[[], Iterator[object]], *, freezes: bool = True
+    ) -> None:
         """Play what ``begin`` returns, and give this coroutine its end."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -216,7 +218,7 @@ class EngineThread:
             else:
                 _answer(loop, _fail, future, error)
 
-        await self.submit(lambda: self.play(_begun(begin), ended))
+        await self.submit(lambda: self.play(_begun(begin), ended, freezes=freezes))
         await future
 
     def post(self, command: Callable[[], None]) -> None:
@@ -264,18 +266,20 @@ class EngineThread:
         self,
         moments: Iterator[object],
         ended: Callable[[Exception | None], None] | None = None,
+        *,
+        freezes: bool = True,
     ) -> None:
         """Work through ``moments`` from now on, commands coming in between any two. A command.
 
         While they last nobody else turns the controllers: whoever makes the moments does. When they
-        are over the world is left as it is until the next command, and ``ended`` is told how they
-        ended, also if the thread ends before the first of them.
+        are over the world is left as it is until the next command, unless it ``freezes`` not; and
+        ``ended`` is told how they ended, also if the thread ends before the first of them.
         """
         self._director.free_world()
         if self._played is not None:
             raise ConflictError("something is being played already: wait for its end")
         self._start_controllers()
-        self._played = Played(moments, ended, freezes=True)
+        self._played = Played(moments, ended, freezes=freezes)
 
     @property
     def is_over(self) -> bool:
