@@ -24,7 +24,7 @@ from kubescene.scheduler.groups.trials import (
     GroupTrial,
     GroupVerdict,
     Member,
-    Outcome,
+    TrialOutcome,
     final_decision,
 )
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
@@ -36,10 +36,10 @@ from kubescene.types import JsonObject, ReadOnlyObject
 
 CONDITION = "PodGroupScheduled"
 REASONS = {
-    Outcome.SCHEDULED: "Scheduled",
-    Outcome.UNSCHEDULABLE: "Unschedulable",
-    Outcome.PREEMPTING: "Unschedulable",
-    Outcome.FAILED: "SchedulerError",
+    TrialOutcome.SCHEDULED: "Scheduled",
+    TrialOutcome.UNSCHEDULABLE: "Unschedulable",
+    TrialOutcome.PREEMPTING: "Unschedulable",
+    TrialOutcome.FAILED: "SchedulerError",
 }
 _COMPARED = ("status", "reason", "message", "observedGeneration")
 
@@ -195,7 +195,7 @@ def group_condition(group: ReadOnlyObject, verdict: GroupVerdict, now: str) -> J
     held: JsonObject = next(
         (each for each in status.get("conditions") or () if each.get("type") == CONDITION), {}
     )
-    scheduled = verdict.outcome is Outcome.SCHEDULED
+    scheduled = verdict.outcome is TrialOutcome.SCHEDULED
     if held.get("status") == "True" and not scheduled:
         return None
     condition: JsonObject = {
