@@ -1,16 +1,18 @@
 """Pods that go through the lane, a chunk at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kubescene.actors import Role
+from kubescene.actors import Actor, Role
+from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
 from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
+from kubescene.lane.bunches import Creations
 from kubescene.lane.guard import NotNowError, Parties, parties
 from kubescene.registry import Registry
 from kubescene.registry.shortcuts.lane_writes import PodParts
@@ -20,6 +22,7 @@ from kubescene.scheduler.fast.routine import NextDecision
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route
+from kubescene.types import JsonObject
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""
@@ -46,10 +49,14 @@ class Passage:
 
 @dataclass(slots=True)
 class Counts:
-    """How many pods came through, how many of them the kubelet saw, and why the lane was left."""
+    """How many pods came through, how many of them the kubelet saw, and why the lane was left.
+
+    ``created`` are those that were made in bunches.
+    """
 
     pods: int = 0
     shown: int = 0
+    created: int = 0
     left: Counter[str] = field(default_factory=Counter)
 
 
@@ -100,6 +107,23 @@ class Lane:
         finally:
             self.counts.pods += passage.pods
             slot.awake = slot.awake or passage.pods > 0
+
+    def create(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        options: WriteOptions,
+        named: Iterable[tuple[str, OperationOrigin]],
+    ) -> int:
+        """Create pods like ``obj`` under other names; how many of them (`bunches`)."""
+        count = 0
+        try:
+            creations = Creations(self._registry, self._instruments, actor)
+            count = creations.create(obj, options, named)
+        except NotNowError as reason:
+            self.counts.left[str(reason)] += 1
+        self.counts.created += count
+        return count
 
 
 class Chunk:
