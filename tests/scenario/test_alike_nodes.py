@@ -6,7 +6,7 @@ import pytest
 
 import kubescene
 from kubescene.api.records.templates import HOSTNAME, HostBlueprint
-from kubescene.registry.registry import Registry
+from kubescene.registry.interface import Registry
 from kubescene.registry.shortcuts.node_status_patches import NodeReports
 from kubescene.registry.shortcuts.templates import Molds
 from kubescene.scenario import ScenarioBuilder

@@ -27,11 +27,10 @@ from kubescene.outside.remote.evictions import RemoteEvictions
 from kubescene.outside.remote.link import Announcement, Link
 from kubescene.outside.remote.sending import is_same, named, plain, undated
 from kubescene.registry import Registry
+from kubescene.registry.interface import BINDING
 from kubescene.registry.metadata import free_name
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
-from kubescene.registry.registry import BINDING
-from kubescene.registry.subresources.binding import binding_to
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 
@@ -161,11 +160,6 @@ class RemoteRegistry(Registry):
             annotations=given.get("annotations"),
         )
         return self._sent(request, namespace, name, ask)
-
-    def assign(
-        self, actor: Actor, namespace: str, name: str, node: str, *, uid: str = ""
-    ) -> Record:
-        return self.bind(actor, namespace, name, binding_to(node, uid))
 
     def delete(
         self,

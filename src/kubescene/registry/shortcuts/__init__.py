@@ -1,5 +1,71 @@
-"""What makes writes faster and nothing else: alike writes are worked out once.
+"""What makes writes faster, and nothing else: what was worked out for one write serves the next.
 
-The verbs in `kubescene.registry.registry` are the rule; a world without shortcuts is the same, byte
-for byte.
+A verb asks `WriteShortcuts.find` once, before it goes the long way, and lets it `learn` from what
+the long way has led to. A shortcut answers only where it knows that the long way would store the
+same bytes and refuse nothing; what it finds is committed as everything is. Each can be switched off
+(`kubescene.shortcuts`); a world without any is the same, byte for byte.
 """
+
+from typing import Protocol
+
+from kubescene.api.records import Record
+from kubescene.clock import Identities
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.clocks import Clocks
+from kubescene.registry.shortcuts.bindings import Bindings
+from kubescene.registry.shortcuts.pod_deletions import PodDeletions
+from kubescene.registry.shortcuts.status_counts import StatusCounts
+from kubescene.registry.shortcuts.status_patches import StatusPatches
+from kubescene.registry.shortcuts.templates import Templates
+from kubescene.registry.writes import Result, WriteRequest
+from kubescene.shortcuts import Shortcuts
+from kubescene.store import Store
+
+
+class Shortcut(Protocol):
+    """One way to spare work that was done before."""
+
+    def find(self, request: WriteRequest, current: Record | None) -> Result | None:
+        """What a request leads to, if that is known; None if it has to go the long way."""
+        ...
+
+    def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
+        """Remember what a request has led to on the long way."""
+        ...
+
+
+class WriteShortcuts:
+    """All shortcuts of one world, by the verb and the subresource that they serve."""
+
+    def __init__(
+        self,
+        store: Store,
+        admission: AdmissionChain,
+        identities: Identities,
+        clocks: Clocks,
+        wanted: Shortcuts,
+    ) -> None:
+        every: tuple[tuple[bool, str, str, Shortcut], ...] = (
+            (wanted.templates, "create", "", Templates(store, admission, identities, clocks)),
+            (wanted.status_patches, "patch", "status", StatusPatches(admission)),
+            (wanted.status_counts, "patch", "status", StatusCounts(store, admission)),
+            (wanted.bindings, "bind", "binding", Bindings(store, clocks)),
+            (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
+        )
+        self._serving: dict[tuple[str, str], tuple[Shortcut, ...]] = {}
+        for is_wanted, verb, subresource, shortcut in every:
+            if is_wanted:
+                others = self._serving.get((verb, subresource), ())
+                self._serving[verb, subresource] = (*others, shortcut)
+
+    def find(self, request: WriteRequest, current: Record | None) -> Result | None:
+        """What a request leads to, if one of them knows."""
+        for shortcut in self._serving.get((request.verb, request.subresource), ()):
+            if (found := shortcut.find(request, current)) is not None:
+                return found
+        return None
+
+    def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
+        """Let them all see what a request has led to on the long way."""
+        for shortcut in self._serving.get((request.verb, request.subresource), ()):
+            shortcut.learn(request, before, after)

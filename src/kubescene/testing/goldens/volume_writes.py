@@ -73,7 +73,7 @@ class VolumeWrites:
         if claim is None or claim["spec"].get("volumeName"):
             return
         volume = self._volume(claim, node)
-        self._client.store.create(self._client.resource(VOLUME), volume)
+        self._client.store.put(self._client.resource(VOLUME), volume, expected=0)
         self.bind(ref, volume["metadata"]["name"])
 
     def _volume(self, claim: JsonObject, node: str) -> JsonObject:
@@ -101,7 +101,7 @@ class VolumeWrites:
 
     def _update(self, obj: JsonObject) -> None:
         ref = ObjectRef.to(obj)
-        self._client.store.update(self._client.resource(ref.gvk), obj)
+        self._client.store.put(self._client.resource(ref.gvk), obj)
 
 
 def claim_of(volume: JsonObject) -> str:
