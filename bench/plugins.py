@@ -22,7 +22,7 @@ from kubescene.scheduler import (
     ScorePlugin,
     Status,
 )
-from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.testing import make_node, make_pod
 from measuring import Figures, Span, alone, peak_mb, row, start
 from throughput import NodesReady

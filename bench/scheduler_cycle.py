@@ -22,9 +22,9 @@ from kubescene.client.interfaces import EventHandler, ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
+from kubescene.instruments import Instruments
 from kubescene.scheduler import Scheduler, kube_scheduler
 from kubescene.store import Store
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 from measuring import Span, Stopwatch
 

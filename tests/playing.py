@@ -12,6 +12,6 @@ def begun(cluster: Cluster, scenario: AnyObject) -> Engine:
     """The engine before its first moment; what happens is recorded."""
     recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
     cluster.observe(recorder)
-    record = cluster.client(cluster.verbs.actor).create(plain(scenario))
+    record = cluster.client(cluster.actor).create(plain(scenario))
     resource = ScenarioResource(cluster.store, record)
     return Engine(cluster, resource, recorder, judge=hearing)

@@ -20,8 +20,8 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, ScorePlugin
-from kubescene.scheduler.adding import with_plugin
-from kubescene.scheduler.sources import scheduler_options
+from kubescene.scheduler.configuration.added_plugins import with_plugin
+from kubescene.scheduler.configuration.sources import scheduler_options
 from kubescene.testing import make_node, make_pod
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -152,15 +152,15 @@ CONTROLLERS = ROOT / "docs/guides/controllers.md"
 def test_the_guide_to_controllers_does_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    controller, use = blocks(CONTROLLERS, "python")
+    code = "".join(blocks(CONTROLLERS, "python"))
     scenario, node_set = blocks(CONTROLLERS, "yaml")
     (tmp_path / "grow.yaml").write_text(scenario)
     monkeypatch.chdir(tmp_path)
-    shown = CONTROLLERS.read_text().split("prints\n\n```\n")[1].split("```")[0]
+    shown = re.findall(r"prints\n\n```\n(.*?)```", CONTROLLERS.read_text(), re.S)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(controller + use, str(CONTROLLERS), "exec"), {"__name__": "autoscaler"})
-    assert printed.getvalue() == shown
+        exec(compile(code, str(CONTROLLERS), "exec"), {"__name__": "autoscaler"})
+    assert printed.getvalue() == "".join(shown)
     cluster = kubescene.Cluster()
     cluster.create(yaml.safe_load(node_set))
     assert len(cluster.settle().list("nodes")) == 1000

@@ -22,12 +22,14 @@ class Actor(Struct, frozen=True):
     """Name and role; the field manager defaults to the name.
 
     ``schedules``: its writes to a pod's status are scheduling attempts, told as such.
+    ``is_kubelet``: its writes of a status are the cluster breathing, not part of the story.
     """
 
     name: str
     role: Role = Role.USER
     field_manager: str = ""
     schedules: bool = False
+    is_kubelet: bool = False
 
     @property
     def manager(self) -> str:

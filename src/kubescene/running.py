@@ -44,8 +44,8 @@ from kubescene.scenario.strictness import Fault
 from kubescene.scenario.taking import taken_over
 from kubescene.scenario.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions, configuration
-from kubescene.scheduler.background_extenders import at_once
-from kubescene.scheduler.sources import SchedulerSource, scheduler_options
+from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
+from kubescene.scheduler.extenders.background import at_once
 from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from kubescene.timeline import Instrument, Timeline, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line, Sink

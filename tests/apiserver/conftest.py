@@ -1,5 +1,6 @@
 """A real server on a free port, and a client that sees every byte of the protocol."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,17 @@ import pytest
 from apiserver.http import Http
 from kubescene.apiserver.server import Server
 from stopping import Retire, retiring
+from watchdog import guarded
+
+
+@pytest.fixture(autouse=True)
+def watchdog(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """Threads that wait for each other for good end the run, and say where they stand."""
+    with capfd.disabled():
+        stderr = os.dup(2)
+    with guarded(stderr):
+        yield
+    os.close(stderr)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from apiserver.http import config_map, pod
 from kubescene.actors import Actor, Role
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
+from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread, Nobody
 from kubescene.client import Reader
 from kubescene.clock import MINUTE, SECOND, ScaledClock, VirtualClock, WallClock
 from kubescene.clock.clocks import PacedClock
@@ -393,6 +393,67 @@ def test_who_waits_for_what_is_played_hears_of_the_end(engine: EngineThread) -> 
     assert asyncio.run(wait()) == "the server is shutting down"
 
 
+def test_who_waits_for_what_was_never_begun_hears_of_the_end(engine: EngineThread) -> None:
+    gate = Event()
+
+    async def wait() -> str:
+        engine.post(partial(gate_opens, gate))
+        waiting = asyncio.ensure_future(engine.submit_moments(lambda: iter(range(10**9))))
+        await asyncio.sleep(0)
+        engine.stop(0)  # Between the command to play and the first moment.
+        gate.set()
+        try:
+            await waiting
+        except EngineStoppedError as error:
+            return str(error)
+        return ""
+
+    assert asyncio.run(wait()) == "the server is shutting down"
+
+
+def gate_opens(gate: Event) -> None:
+    gate.wait()
+
+
+def test_who_asks_for_what_ends_the_thread_hears_of_it() -> None:
+    def end() -> None:
+        raise SystemExit(1)
+
+    async def ask(engine: EngineThread) -> None:
+        await engine.submit(end)
+
+    for wait in (lambda engine: engine.call(end), lambda engine: asyncio.run(ask(engine))):
+        engine = EngineThread(Cluster(clock=WallClock()))
+        engine.start()
+        with pytest.raises(RuntimeError, match="a command ended the engine with SystemExit"):
+            wait(engine)
+        engine.stop()
+
+
+def test_a_scheduler_configuration_ends_what_a_scenario_plays_and_nothing_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The moments of a director are dropped in silence: it has failed its scenario itself."""
+    engine = EngineThread(Cluster(clock=WallClock()), director=Holding())
+    engine.start()
+    options = engine.cluster.own_options.scheduler
+    engine.call(lambda: engine.configure_scheduler(options))
+    assert caplog.text == ""
+    engine.stop()
+
+
+class Holding(Nobody):
+    """Plays something endless that holds the world until it is failed."""
+
+    holds_world = True
+
+    def moments(self) -> Iterator[object] | None:
+        return (each for each in range(10**9)) if self.holds_world else None
+
+    def fail_current(self) -> None:
+        self.holds_world = False
+
+
 def test_a_world_whose_controllers_cannot_be_made_refuses_commands() -> None:
     cluster = Cluster(clock=WallClock())
 
@@ -527,7 +588,9 @@ def test_snapshots_are_states_that_existed(engine: EngineThread) -> None:
             else:
                 present.add(name)
                 metadata = {"name": name, "namespace": "default"}
-                revision = store.create(maps, {**config_map(name), "metadata": metadata}).revision
+                revision = store.put(
+                    maps, {**config_map(name), "metadata": metadata}, expected=0
+                ).revision
             expected[revision] = frozenset(present)
         done.set()
 

@@ -12,7 +12,7 @@ import pytest
 from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 from kubescene.apiserver.server import Server
 from kubescene.clock import MILLISECOND
-from kubescene.scheduler.queue import SchedulingQueue
+from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.scheduler import Scheduler
 from kubescene.testing.builders import make_node
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from time import process_time
 from typing import Any
 
 import pytest
@@ -474,6 +475,38 @@ def test_10_2_14_a_client_that_leaves_ends_its_run(
     assert found.summary["requests"] < 4_000_000
     while client.post("/run", RAMP).status == 429:
         pause()
+    store.close()
+
+
+MANY: dict[str, Any] = {
+    "replicas that join at one instant": {
+        "initial_number_of_replicas": 100_000,
+        "uniform_config": {"number_of_requests": 5},
+    },
+    "replicas and requests": {
+        "initial_number_of_replicas": 20_000,
+        "uniform_config": {"number_of_requests": 4_000_000},
+    },
+    "faithful": {"mode": "faithful", "uniform_config": {"number_of_requests": 4_000_000}},
+}
+
+
+@pytest.mark.parametrize("body", MANY.values(), ids=MANY)
+def test_a_server_that_ends_stops_every_run_within_a_movement(body: Any, tmp_path: Path) -> None:
+    """Patience for machines that are shared: before, these took minutes."""
+    asked = {"run_for": 3600 * SECOND, "traffic_pattern": "golang_rand_uniform", **body}
+    server = Server(port=0, controllers=False, traffic=TrafficPages(tmp_path))
+    server.start()
+    connection = begun(server, asked)
+    store = RunStore(tmp_path / STORE_FILE)
+    waiting(store, "Running")
+    for _ in range(100):
+        pause()
+    begin = process_time()
+    server.stop()
+    assert process_time() - begin < 60
+    assert store.get(1).phase == "Cancelled"
+    connection.close()
     store.close()
 
 

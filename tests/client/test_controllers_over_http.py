@@ -20,8 +20,8 @@ from kubescene.control import ControllerContext, Crank, Slot, Timers
 from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.controllers.runtime import ReconcilerController
+from kubescene.instruments import Instruments
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
-from kubescene.timeline.instruments import Instruments
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 TURNS = 400

@@ -188,7 +188,7 @@ def test_a_taken_name_leads_to_another_hash(world: Cluster) -> None:
 
 def test_a_refused_set_shows_in_the_conditions(world: Cluster) -> None:
     world.create(make_deployment("web"))
-    client = world.client(world.verbs.actor)
+    client = world.client(world.actor)
     refusal = ForbiddenError("no more sets")
     write = Create(make_replica_set("web-x").build())
     plan = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client)
@@ -247,7 +247,7 @@ def test_limits_hold_at_every_moment(full: Cluster) -> None:
         figures = list(seen.values())
         totals.append((sum(f[0] for f in figures), sum(f[1] for f in figures)))
 
-    full.client(full.verbs.actor).watch(REPLICA_SET, watch)
+    full.client(full.actor).watch(REPLICA_SET, watch)
     set_image(full, "a:2")
     full.settle()
     assert sizes(full) == {"a:1": 0, "a:2": 10}

@@ -50,7 +50,7 @@ def delete(cluster: Cluster, name: str, policy: str = "", *, kind: str = "config
     resource_type = cluster.scheme.resolve(kind)
     namespace = "default" if resource_type.namespaced else ""
     options = DeleteOptions(propagation_policy=policy)
-    cluster.client(cluster.verbs.actor).delete(
+    cluster.client(cluster.actor).delete(
         ObjectRef(resource_type.gvk, name, namespace), options=options
     )
 

@@ -47,7 +47,7 @@ def node() -> dict[str, Any]:
 
 
 def test_namespace_goes_with_everything_in_it(cluster: Cluster) -> None:
-    client = cluster.client(cluster.verbs.actor)
+    client = cluster.client(cluster.actor)
     for obj in (namespace(), config_map(), node(), pod()):
         client.create(obj)
     cluster.settle()
@@ -67,7 +67,7 @@ def test_namespace_goes_with_everything_in_it(cluster: Cluster) -> None:
 
 def test_rest_waits_until_the_last_pod_has_stopped() -> None:
     cluster = Cluster(ClusterOptions(kubelet=KubeletDelays(terminate=20 * SECOND)))
-    client = cluster.client(cluster.verbs.actor)
+    client = cluster.client(cluster.actor)
     for obj in (namespace(), config_map(), node(), pod()):
         client.create(obj)
     cluster.settle()
@@ -81,7 +81,7 @@ def test_rest_waits_until_the_last_pod_has_stopped() -> None:
 
 
 def test_finalizers_hold_the_namespace_and_are_told(cluster: Cluster) -> None:
-    client = cluster.client(cluster.verbs.actor)
+    client = cluster.client(cluster.actor)
     client.create(namespace())
     client.create(config_map(finalizers=["example.com/hold"]))
     client.delete(ObjectRef(NAMESPACE, "team"))
@@ -103,7 +103,7 @@ def test_finalizers_hold_the_namespace_and_are_told(cluster: Cluster) -> None:
 
 
 def test_claim_stays_while_a_pod_uses_it(cluster: Cluster) -> None:
-    client = cluster.client(cluster.verbs.actor)
+    client = cluster.client(cluster.actor)
     client.create(namespace())
     client.create(
         {
@@ -127,7 +127,7 @@ def test_claim_stays_while_a_pod_uses_it(cluster: Cluster) -> None:
 
 
 def test_custom_objects_of_later_definitions_go_too(cluster: Cluster) -> None:
-    client = cluster.client(cluster.verbs.actor)
+    client = cluster.client(cluster.actor)
     cluster.settle()
     client.create(widget_definition())
     client.create(namespace())

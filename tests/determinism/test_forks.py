@@ -128,7 +128,7 @@ def test_watches_of_a_fork_belong_to_the_fork() -> None:
 def test_a_function_that_looks_on_stays_with_the_original() -> None:
     cluster = busy_world()
     heard: list[str] = []
-    cluster.client(cluster.verbs.actor).watch(POD, lambda change: heard.append(change.record.name))
+    cluster.client(cluster.actor).watch(POD, lambda change: heard.append(change.record.name))
     heard.clear()
     cluster.fork().create(make_pod("only-there"))
     assert heard == []

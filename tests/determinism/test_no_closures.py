@@ -8,7 +8,7 @@ from typing import Any
 
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
-from kubescene.scheduler.queue import SchedulingQueue
+from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.testing import make_deployment, make_node, make_pod
 
 LEAVES = (str, bytes, int, float, type, ModuleType, type(None))

@@ -14,7 +14,7 @@ from kubescene.experiments.executors import Done
 from kubescene.experiments.processes import Processes
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.testing import make_node, make_pod
 from matrix_plugins import KILL_FILE, Crashing, Dice, KilledOnce
 

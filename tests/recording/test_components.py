@@ -8,7 +8,7 @@ from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import BadRequestError
 from kubescene.recording import NORMAL, Notice, regarding
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest
-from kubescene.scheduler.notices import shortened
+from kubescene.scheduler.telling.notices import shortened
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 

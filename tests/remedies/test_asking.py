@@ -15,7 +15,7 @@ from kubescene.cli.app import app
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, Status
-from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.testing import make_node, make_pod
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -31,7 +31,7 @@ from kubescene.scheduler import (
     SchedulerOptions,
     Status,
 )
-from kubescene.scheduler.adding import with_plugin
+from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.testing import make_node, make_pod
 
 BOTH = frozenset({ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE})

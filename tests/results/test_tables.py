@@ -34,6 +34,7 @@ NAMES = [
     "attempts",
     "preemptions",
     "utilization",
+    "facts",
     "measures",
 ]
 

@@ -9,15 +9,15 @@ from kubescene.api.records import Record, make_record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import Streams, VirtualClock
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.handles import SchedulerHandle
-from kubescene.scheduler.informers import Informer
-from kubescene.scheduler.interfaces import ClusterEvent
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.informers import Informer
+from kubescene.scheduler.framework.interfaces import ClusterEvent
+from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.plugins import inter_pod_affinity, pod_topology_spread
-from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.status import Code
+from kubescene.scheduler.scheduler_handle import SchedulerHandle
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.nominations import Nominations
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.store import Store
 from kubescene.testing.builders import ObjectBuilder, merged
 from kubescene.types import JsonObject

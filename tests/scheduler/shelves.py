@@ -7,9 +7,14 @@ from kubescene.api.records import make_record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import VirtualClock
-from kubescene.scheduler.informers import Informer
-from kubescene.scheduler.interfaces import ClusterEvent, EventRegistration, EventResource, Hint
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.informers import Informer
+from kubescene.scheduler.framework.interfaces import (
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    Hint,
+)
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store import Store
 from kubescene.types import JsonObject
 from scheduler.tables import Table, change

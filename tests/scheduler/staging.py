@@ -8,6 +8,7 @@ from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.cluster import Cluster
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import (
     EnabledPlugin,
     ExtensionPoint,
@@ -20,10 +21,9 @@ from kubescene.scheduler import (
     default_profile,
     kube_scheduler,
 )
-from kubescene.scheduler.points import points_of
+from kubescene.scheduler.framework.points import points_of
 from kubescene.testing.builders import ObjectBuilder, make_node
 from kubescene.timeline import Instrument
-from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.types import JsonObject
 
 POD = GroupVersionKind("", "v1", "Pod")

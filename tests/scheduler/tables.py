@@ -7,8 +7,8 @@ import numpy as np
 from kubescene.api.records import make_record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodClasses, PodInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.store import Store
 from kubescene.testing.builders import merged
 from kubescene.types import JsonObject

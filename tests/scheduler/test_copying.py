@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kubescene.clock import SECOND
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import SUCCESS, Code, CycleState, Handle, PodInfo, Status
 from kubescene.testing.builders import make_node, make_pod, make_priority_class
-from kubescene.timeline.attempts import SchedulingAttempt
 from scheduler.staging import Stage
 
 

@@ -11,6 +11,7 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.control.loops import IDLE, Progress
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import Scheduler
 from kubescene.testing.builders import (
     NodeBuilder,
@@ -20,7 +21,6 @@ from kubescene.testing.builders import (
     make_priority_class,
 )
 from kubescene.timeline import Instrument
-from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 

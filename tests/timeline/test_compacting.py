@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubescene.timeline.attempts import Explanation, FilterGroup
+from kubescene.instruments.attempts import Explanation, FilterGroup
+from kubescene.instruments.score_columns import ScoreColumn, columns_encoded, values
 from kubescene.timeline.compacting import compacted, runs, unfolded, written_out
-from kubescene.timeline.score_columns import ScoreColumn, columns_encoded, values
 
 INDEXES = st.lists(st.integers(0, 40), max_size=40)
 

@@ -17,13 +17,13 @@ from kubescene.scenario import ScenarioBuilder
 from kubescene.store import Store
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.timeline import (
+    CustomFact,
     Fact,
     PodPreempted,
     Preemption,
     Timeline,
     TimelineLog,
     TimelineRecorder,
-    UnknownFact,
 )
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.lines import LineWriter
@@ -74,7 +74,7 @@ def test_an_unknown_kind_is_kept_and_passed_on_byte_for_byte() -> None:
     strange = known.replace(b"ReplicasRecommended", b"PortalOpened").replace(b":3", b": 3.50")
     log = from_lines([strange, known])
     fact = log[0]
-    assert isinstance(fact, UnknownFact)
+    assert isinstance(fact, CustomFact)
     assert (fact.kind, fact.actor, fact.role) == ("PortalOpened", "hpa", Role.SIMULATION)
     assert lines_of(log) == [strange, known]
     assert list(Timeline(log)) == []
@@ -233,8 +233,8 @@ def test_a_missing_file_says_what_to_name(tmp_path: Path) -> None:
 
 def test_a_preemption_is_told_with_where_the_pod_was(tmp_path: Path) -> None:
     obj = make_pod("victim").on("n").build()
-    pod = Store().create(
-        GroupResource("", "pods"), {**obj, "metadata": {**obj["metadata"], "uid": "u"}}
+    pod = Store().put(
+        GroupResource("", "pods"), {**obj, "metadata": {**obj["metadata"], "uid": "u"}}, expected=0
     )
     recorder = TimelineRecorder(VirtualClock())
     recorder.pod_preempted(Preemption(ENGINE, pod, "default/important"))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubescene.timeline.attempts import Explanation, FilterGroup
+from kubescene.instruments.attempts import Explanation, FilterGroup
+from kubescene.instruments.score_columns import PackedScores, ScoreColumn, SharedScores
+from kubescene.instruments.stretches import Stretches
 from kubescene.timeline.result_texts import ResultTexts, result_of
 from kubescene.timeline.schedule_results import schedule_result
-from kubescene.timeline.score_columns import PackedScores, ScoreColumn, SharedScores
-from kubescene.timeline.stretches import Stretches
 
 NAMES = [f'n{n}-\u00e4"' for n in range(60)]
 REASONS = {1: ("no cpu",), 2: ("no cpu", "no memory")}

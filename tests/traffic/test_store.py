@@ -47,8 +47,8 @@ def test_a_run_is_running_until_it_ends_or_fails(tmp_path: Path) -> None:
 
 def test_a_stopped_run_is_kept_with_what_was_simulated(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "runs.db")
-    calls = iter([False] * 8)
-    stopped = run(RUN, cancelled=lambda: next(calls, True))
+    seen: list[int] = []
+    stopped = run(RUN, watch=lambda at: seen.append(at.now), cancelled=lambda: len(seen) > 8)
     id = store.begin(RUN)
     store.end(id, stopped)
     assert store.get(id).phase == Phase.CANCELLED

@@ -18,8 +18,15 @@ BOOKKEEPING = frozenset(
         GroupResource("", "events"),
         GroupResource("events.k8s.io", "events"),
         GroupResource(LEASE.group, "leases"),
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authentication.k8s.io", "tokenrequests"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
         GroupResource(SCENARIO.group, "scenarios"),
     }
 )
-"""Resources that tell how the cluster is doing rather than what it should do: to those who follow
-everything, their changes mean no work."""
+"""Resources that tell how the cluster is doing rather than what it should do: their writes are no
+part of a run's story, and to those who follow everything, their changes mean no work."""

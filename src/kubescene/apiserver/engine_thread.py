@@ -26,7 +26,7 @@ from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.background_extenders import in_background
+from kubescene.scheduler.extenders.background import in_background
 
 T = TypeVar("T")
 
@@ -111,6 +111,29 @@ class Command(NamedTuple):
     refuse: Callable[[Exception], None]
 
 
+class Played(NamedTuple):
+    """What is played, and who hears of its end: exactly once, however it ends.
+
+    The promise stands here and not in the body of a generator: one that was never begun runs none
+    of its body when it is closed.
+    """
+
+    moments: Iterator[object]
+    ended: Callable[[Exception | None], None] | None = None
+    freezes: bool = False
+    """Whether the world rests afterwards until the next command."""
+
+    def end(self, error: Exception | None = None) -> None:
+        """It is over; nothing more of it is played."""
+        if isinstance(self.moments, Generator):
+            try:
+                self.moments.close()
+            except Exception:
+                _log.exception("what was played could not be put away; the server goes on")
+        if self.ended is not None:
+            self.ended(error)
+
+
 class EngineThread:
     """Runs commands and controllers of one cluster. Nobody else may write to it any more."""
 
@@ -136,8 +159,7 @@ class EngineThread:
         self._stalled = False
         self._frozen = False
         self._retry_at = 0
-        self._moments: Iterator[object] | None = None
-        self._freezes = False
+        self._played: Played | None = None
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
@@ -169,8 +191,10 @@ class EngineThread:
         def run() -> None:
             try:
                 result = command()
-            except Exception as error:
-                _answer(loop, _fail, future, error)
+            except BaseException as error:
+                _answer(loop, _fail, future, told(error))
+                if not isinstance(error, Exception):
+                    raise
             else:
                 _answer(loop, _fulfil, future, result)
 
@@ -186,18 +210,13 @@ class EngineThread:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
-        def announced() -> Generator[object, None, None]:
-            try:
-                yield from begin()
-            except Exception as error:
-                _answer(loop, _fail, future, error)
-            except GeneratorExit:
-                _answer(loop, _fail, future, EngineStoppedError(SHUTTING_DOWN))
-                raise
-            else:
+        def ended(error: Exception | None) -> None:
+            if error is None:
                 _answer(loop, _fulfil, future, None)
+            else:
+                _answer(loop, _fail, future, error)
 
-        await self.submit(lambda: self.play(announced()))
+        await self.submit(lambda: self.play(_begun(begin), ended))
         await future
 
     def post(self, command: Callable[[], None]) -> None:
@@ -217,9 +236,13 @@ class EngineThread:
 
         def run() -> None:
             try:
-                future.set_result(command())
-            except Exception as error:
-                future.set_exception(error)
+                result = command()
+            except BaseException as error:
+                future.set_exception(told(error))
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                future.set_result(result)
 
         if not self._put(Command(run, future.set_exception)):
             raise EngineStoppedError(SHUTTING_DOWN)
@@ -237,21 +260,26 @@ class EngineThread:
         if get_ident() != self._thread.ident:
             self._put(Command(nothing, ignore))
 
-    def play(self, moments: Iterator[object]) -> None:
+    def play(
+        self,
+        moments: Iterator[object],
+        ended: Callable[[Exception | None], None] | None = None,
+    ) -> None:
         """Work through ``moments`` from now on, commands coming in between any two. A command.
 
         While they last nobody else turns the controllers: whoever makes the moments does. When they
-        are over the world is left as it is until the next command.
+        are over the world is left as it is until the next command, and ``ended`` is told how they
+        ended, also if the thread ends before the first of them.
         """
         self._director.free_world()
-        if self._moments is not None:
+        if self._played is not None:
             raise ConflictError("something is being played already: wait for its end")
         self._start_controllers()
-        self._moments, self._freezes = moments, True
+        self._played = Played(moments, ended, freezes=True)
 
     @property
     def is_playing(self) -> bool:
-        return self._moments is not None
+        return self._played is not None
 
     # -- on the engine thread ----------------------------------------------------------------
 
@@ -262,7 +290,7 @@ class EngineThread:
             self._begun.set()
             self._start_controllers()
             self._turn()
-        except Exception:
+        except BaseException:
             _log.exception("the engine thread ends: nothing can be written any more")
         finally:
             self._begun.set()
@@ -283,11 +311,11 @@ class EngineThread:
                     self._start_controllers()
                 self._patience = self.crank.patience()
                 busy = True
-            elif self._moments is not None:
-                busy = self._play_on(self._moments)
+            elif self._played is not None:
+                busy = self._play_on(self._played)
             elif (moments := self._director.moments()) is not None:
                 # The director itself knows whether the world rests afterwards.
-                self._moments, self._freezes = moments, False
+                self._played = Played(moments)
                 busy = True
             else:
                 busy = not self._is_resting and self._round()
@@ -300,7 +328,7 @@ class EngineThread:
     def reset(self) -> None:
         """An empty cluster with controllers that know nothing of the old one. A command."""
         self._director.free_world()
-        if self._moments is not None:
+        if self._played is not None:
             raise ConflictError("something is being played: wait for its end")
         self.cluster.reset()
         self._director.define()
@@ -311,13 +339,13 @@ class EngineThread:
 
         A scenario that is under way has failed; the world is everybody's again.
         """
-        if self._moments is not None and not self._director.holds_world:
+        if self._played is not None and not self._director.holds_world:
             raise ConflictError("something is being played: wait for its end")
         if self._director.holds_world:
             # Before a scenario fails for it: options that are of no use change nothing.
             self.cluster.configure_scheduler(options)
         self._director.fail_current()
-        self._moments = None
+        self._end_played(ConflictError("the scheduler configuration was changed meanwhile"))
         self._director.free_world()
         self._start_controllers()
         self.cluster.configure_scheduler(options)
@@ -330,8 +358,7 @@ class EngineThread:
         """Nothing more is taken; whoever still waits for an answer hears that none will come."""
         with self._ending:
             self._stopped = True
-        if isinstance(self._moments, Generator):
-            self._moments.close()
+        self._end_played(EngineStoppedError(SHUTTING_DOWN))
         while not self._commands.empty():
             command = self._commands.get()
             if command is not None:
@@ -352,7 +379,7 @@ class EngineThread:
         if self._stalled:
             self._stalled = False
             return STALLED_S
-        if self._moments is not None:
+        if self._played is not None:
             return OUTSIDE_S
         if self._is_resting:
             return LONGEST_SLEEP_S
@@ -365,17 +392,26 @@ class EngineThread:
         # Zero would mean "busy": what is due runs in the next turn all the same.
         return max(min(waits), SHORTEST_SLEEP_S)
 
-    def _play_on(self, moments: Iterator[object]) -> bool:
+    def _play_on(self, played: Played) -> bool:
         """One moment; False if it is another program's turn, which will send a command."""
         try:
-            moment = next(moments)
+            moment = next(played.moments)
             return not getattr(moment, "waits", False)
         except StopIteration:
-            self._moments, self._frozen = None, self._freezes
-        except Exception:
-            _log.exception("what was played failed; the server goes on")
-            self._moments, self._frozen = None, self._freezes
+            error = None
+        except Exception as failure:
+            error = failure
+            if played.ended is None:
+                _log.exception("what was played failed; the server goes on")
+        self._played, self._frozen = None, played.freezes
+        played.end(error)
         return True
+
+    def _end_played(self, error: Exception) -> None:
+        """Whatever is played is over before its time."""
+        played, self._played = self._played, None
+        if played is not None:
+            played.end(error)
 
     def _round(self) -> bool:
         """One round of those controllers that have work; whether there may be another."""
@@ -403,6 +439,20 @@ def nothing() -> None:
 
 def ignore(error: Exception) -> None:
     """Nobody waits for an answer."""
+
+
+def told(error: BaseException) -> Exception:
+    """What whoever waits hears of it: what ends this thread must not end theirs."""
+    if isinstance(error, Exception):
+        return error
+    failure = RuntimeError(f"a command ended the engine with {type(error).__name__}")
+    failure.__cause__ = error
+    return failure
+
+
+def _begun(begin: Callable[[], Iterator[object]]) -> Iterator[object]:
+    """What ``begin`` returns, begun with its first moment: not before it may be played."""
+    yield from begin()
 
 
 def _answer(loop: asyncio.AbstractEventLoop, answer: Callable[..., None], *arguments: Any) -> None:

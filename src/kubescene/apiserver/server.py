@@ -30,6 +30,7 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
 from kubescene.scenario.phases import ResultsStrategy
+from kubescene.struct_types import build_all
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
@@ -135,6 +136,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until a signal or `stop` ends it."""
+        build_all()
         self.engine.start()
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL_S)

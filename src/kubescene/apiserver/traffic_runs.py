@@ -46,6 +46,7 @@ from kubescene.traffic import TrafficResult, TrafficRun
 from kubescene.traffic.arrivals import Arrivals
 from kubescene.traffic.loading import to_object
 from kubescene.traffic.replies import Piece, reply
+from kubescene.traffic.results import Phase
 from kubescene.traffic.run_requests import (
     RunRequest,
     in_the_request,
@@ -67,6 +68,8 @@ SHORT_S = 0.1
 """A run that takes no longer is not worth watching its client."""
 SHORT_REQUESTS = 10_000
 """A run of no more is kept, in memory, while its answer is on its way."""
+SHORT_MOVEMENTS = 20_000
+"""A run of more that was stopped is kept by its name alone."""
 PIECE = 1 << 20
 """Pieces of a reply are joined until they are as long as this."""
 
@@ -253,7 +256,13 @@ class TrafficRuns:
         return replied(id, result)
 
     def _keep(self, job: "Job", id: int, result: TrafficResult) -> None:
-        """In memory nothing can be lost: a short run waits until its answer is on its way."""
+        """In memory nothing can be lost: a short run waits until its answer is on its way.
+
+        Nobody waits for a run that was stopped, but the end of the server does.
+        """
+        if result.phase is Phase.CANCELLED and len(result.movements) > SHORT_MOVEMENTS:
+            self.store.stop(id, result.message)
+            return
         if self.store.path is not None or not result.ok or result.requests.count > SHORT_REQUESTS:
             self.store.end(id, result)
             return

@@ -51,6 +51,7 @@ from kubescene.autoscalers.interfaces import (
 )
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ConfigurationError
+from kubescene.struct_types import build
 
 TYPE = "concurrency.v1alpha1.autoscaling.kubescene.dev"
 API_VERSION = "autoscaling.kubescene.dev/v1alpha1"
@@ -327,3 +328,6 @@ def _not_negative(stat: Stat) -> int:
     if stat.value < 0:
         raise ConfigurationError(f"stat of pod {stat.pod_name!r} is negative: {stat.value}")
     return stat.value
+
+
+build(ConcurrencySpec)

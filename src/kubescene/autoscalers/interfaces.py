@@ -51,6 +51,8 @@ from typing import Any
 
 import msgspec
 
+from kubescene.struct_types import build
+
 HPA_V1 = "hpa.v1.autoscaling.k8s.io"
 HPA_V2 = "hpa.v2.autoscaling.k8s.io"
 HPA_V2BETA2 = "hpa.v2beta2.autoscaling.k8s.io"
@@ -213,3 +215,6 @@ class AutoscalerPlugin:
 
     def close(self) -> None:
         """Nobody will call any more; give back what you hold."""
+
+
+build(RecommendedPodResources)

@@ -20,7 +20,7 @@ from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ApiError, ConfigurationError, WorkloadError
 from kubescene.running import rare_collections
 from kubescene.scheduler import FeatureGates, SchedulerOptions
-from kubescene.scheduler.sources import scheduler_options
+from kubescene.scheduler.configuration.sources import scheduler_options
 from kubescene.timeline import Instrument
 from kubescene.types import JsonObject
 

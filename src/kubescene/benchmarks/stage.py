@@ -25,9 +25,9 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
 from kubescene.cluster import SCHEDULER, Cluster, ClusterOptions
 from kubescene.errors import ConflictError, NotFoundError, WorkloadError
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
-from kubescene.timeline.attempts import SchedulingAttempt
 from kubescene.types import JsonObject
 
 CONTROLLERS = (

@@ -24,7 +24,7 @@ from kubescene.results.sources import open_run
 from kubescene.running import Run, run, with_simulation
 from kubescene.scenario.loading import load_scenario
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.guarding import PluginErrors
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.timeline import ExpectationsEvaluated, OperationsIgnored, ScenarioEnded
 from kubescene.timeline.explanations import Explain
 from kubescene.timeline.files import Header, TimelineWriter

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kubescene.benchmarks import Workload, WorkloadResult, load_workloads, replay
 from kubescene.errors import WorkloadError
+from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.timeline import Instrument
-from kubescene.timeline.attempts import SchedulingAttempt
 
 if TYPE_CHECKING:
     from rich.status import Status

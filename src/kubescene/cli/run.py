@@ -25,7 +25,7 @@ from kubescene.running import Run, RunRequest, run, with_simulation
 from kubescene.scenario.listing import operations_of
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.guarding import PluginErrors
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.shortcuts import ALL, PLAIN
 from kubescene.types import JsonObject
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kubescene.scheduler import FeatureGates, SchedulerOptions
-from kubescene.scheduler.adding import import_plugin, with_plugin
-from kubescene.scheduler.guarding import PluginErrors
-from kubescene.scheduler.sources import scheduler_options
+from kubescene.scheduler.configuration.added_plugins import import_plugin, with_plugin
+from kubescene.scheduler.configuration.sources import scheduler_options
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
 
 
 def scheduler_with(

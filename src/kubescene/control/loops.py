@@ -9,13 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from msgspec import Struct
+
+from kubescene.actors import Actor
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import Scheme
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Streams
 from kubescene.control.timers import Timers
+from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, Recorder
-from kubescene.timeline.instruments import Instruments
 
 
 class Progress(NamedTuple):
@@ -74,6 +77,10 @@ class Retrying(Protocol):
         ...
 
 
+NOBODY = Actor("controller")
+"""Who a controller is that somebody turns by hand."""
+
+
 def nothing() -> None:
     """The wake of a controller that somebody turns by hand, as tests do."""
 
@@ -85,7 +92,7 @@ class ControllerContext:
     ``wake`` says that there is something to do. Whatever a watch of ``client`` or a timer of
     ``timers`` delivers does so by itself; a controller that knows better which changes mean work
     watches with ``quiet=True`` and calls ``wake`` when they do. ``recorder`` takes what people
-    should read under "Events"; it is silent in most worlds.
+    should read under "Events"; it is silent in most worlds. ``actor`` is who the controller is.
     """
 
     client: Client
@@ -96,6 +103,14 @@ class ControllerContext:
     scheme: Scheme = field(default_factory=builtin_scheme)
     wake: Callable[[], None] = nothing
     recorder: Recorder = SILENT
+    actor: Actor = NOBODY
+
+    def tell(self, fact: Struct) -> None:
+        """A fact of the controller's own: a struct of plain data, named by its class.
+
+        It stands in the timeline with id, step, time and the controller's name. It is no write.
+        """
+        self.instruments.tell(self.actor, fact)
 
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]

@@ -10,11 +10,12 @@ from kubescene.clock.event_queue import Action, EventSource
 class Timers:
     """`at` and `after` of the world's event queue, on behalf of one controller."""
 
-    __slots__ = ("_queue", "_wake")
+    __slots__ = ("_queue", "_sources", "_wake")
 
     def __init__(self, queue: EventQueue, wake: Callable[[], None]) -> None:
         self._queue = queue
         self._wake = wake
+        self._sources: list[EventSource] = []
 
     def now(self) -> int:
         """The instant at which the world stands."""
@@ -34,13 +35,19 @@ class Timers:
         It is let go with the controllers, when a new scenario begins.
         """
         self._queue.attach(source)
+        self._sources.append(source)
 
     def detach(self, source: EventSource) -> None:
+        """Let a source go; it gets no further turn."""
         self._queue.detach(source)
+        self._sources = [known for known in self._sources if known is not source]
 
     def withdraw(self) -> None:
-        """Take back all that waits: the controller is gone."""
+        """Take back all that waits, and let its sources go: the controller is gone."""
         self._queue.withdraw(self._fire)
+        for source in self._sources:
+            self._queue.detach(source)
+        self._sources = []
 
     def _fire(self, action: Action, arguments: tuple[Any, ...]) -> None:
         try:

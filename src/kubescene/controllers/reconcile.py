@@ -80,11 +80,13 @@ class Plan(Struct, frozen=True):
     """What to do now, in order, and after how many nanoseconds to look again (None: when told).
 
     ``notices`` are told in any case, before the writes; those of single writes when these are made.
+    ``facts`` are told before the writes, too: structs of the author's own, for the timeline.
     """
 
     writes: Sequence[Write] = ()
     requeue_after: int | None = None
     notices: Sequence[Notice] = ()
+    facts: Sequence[Struct] = ()
 
 
 NOTHING = Plan()

@@ -3,93 +3,100 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from kubescene.actors import Actor, Role
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
 
 
 class Registration(NamedTuple):
-    """A controller that can be registered, with the CustomResourceDefinitions that it needs."""
+    """A controller that can be registered."""
 
     name: str
     factory: ControllerFactory
     definitions: Sequence[JsonObject] = ()
+    """CustomResourceDefinitions that a world with this controller has."""
+    schedules: bool = False
+    """Whether it makes scheduling attempts (see `Actor`)."""
+    is_kubelet: bool = False
+    """Whether what it reports of pods is no news (see `Actor`)."""
 
 
 class ControllerRegistrations:
-    """Names and factories, in order."""
+    """Controllers by name, in order."""
 
-    def __init__(self) -> None:
-        self._factories: dict[str, ControllerFactory] = {}
-        self._schedulers: set[str] = set()
-        self._definitions: dict[str, tuple[JsonObject, ...]] = {}
+    def __init__(self, controllers: Iterable[Registration] = ()) -> None:
+        self._by_name: dict[str, Registration] = {}
+        for each in controllers:
+            self.register(*each)
 
     def register(
         self,
         name: str,
         factory: ControllerFactory,
-        *,
-        schedules: bool = False,
         definitions: Iterable[JsonObject] = (),
+        schedules: bool = False,
+        is_kubelet: bool = False,
     ) -> None:
-        """Add a controller. ``schedules``: it makes scheduling attempts (see `Actor`).
-
-        ``definitions``: CustomResourceDefinitions that a world with this controller has.
-        """
-        if name in self._factories:
+        """Add a controller; the parameters are those of a `Registration`."""
+        if name in self._by_name:
             raise ConfigurationError(
                 f"a controller named {name!r} is registered already: choose another name"
             )
-        self._factories[name] = factory
-        self._definitions[name] = tuple(definitions)
-        if schedules:
-            self._schedulers.add(name)
+        self._by_name[name] = Registration(name, factory, tuple(definitions), schedules, is_kubelet)
 
     def add(self, controller: Registration) -> None:
         """Register a controller, or put it in the place of one of that name."""
-        if controller.name in self._factories:
-            self.replace(controller.name, controller.factory)
-            self._definitions[controller.name] = tuple(controller.definitions)
+        known = self._by_name.get(controller.name)
+        if known is None:
+            self.register(*controller)
         else:
-            self.register(controller.name, controller.factory, definitions=controller.definitions)
+            self._by_name[known.name] = Registration(
+                known.name,
+                controller.factory,
+                tuple(controller.definitions),
+                schedules=known.schedules or controller.schedules,
+                is_kubelet=known.is_kubelet or controller.is_kubelet,
+            )
 
     @property
     def definitions(self) -> list[JsonObject]:
         """What all controllers need to be defined, each once."""
         by_name = {
             definition["metadata"]["name"]: definition
-            for definitions in self._definitions.values()
-            for definition in definitions
+            for controller in self._by_name.values()
+            for definition in controller.definitions
         }
         return list(by_name.values())
 
-    def schedules(self, name: str) -> bool:
-        return name in self._schedulers
+    def actor(self, name: str, role: Role) -> Actor:
+        """Who a controller is when it writes."""
+        known = self._known(name)
+        return Actor(name, role, schedules=known.schedules, is_kubelet=known.is_kubelet)
 
     def replace(self, name: str, factory: ControllerFactory) -> None:
         """Put another controller in the place of a registered one."""
-        self.factory(name)
-        self._factories[name] = factory
+        self._by_name[name] = self._known(name)._replace(factory=factory)
 
     def find(self, name: str) -> ControllerFactory | None:
         """The factory of that name, if there is one."""
-        return self._factories.get(name)
+        known = self._by_name.get(name)
+        return None if known is None else known.factory
 
     def factory(self, name: str) -> ControllerFactory:
-        if name not in self._factories:
-            known = ", ".join(self._factories)
-            raise ConfigurationError(f"no controller is named {name!r}; registered are: {known}")
-        return self._factories[name]
+        return self._known(name).factory
 
     def copy(self) -> "ControllerRegistrations":
-        copy = ControllerRegistrations()
-        copy._factories = dict(self._factories)
-        copy._schedulers = set(self._schedulers)
-        copy._definitions = dict(self._definitions)
-        return copy
+        return ControllerRegistrations(self._by_name.values())
+
+    def _known(self, name: str) -> Registration:
+        if name not in self._by_name:
+            known = ", ".join(self._by_name)
+            raise ConfigurationError(f"no controller is named {name!r}; registered are: {known}")
+        return self._by_name[name]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._factories
+        return name in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._factories)
+        return iter(self._by_name)

@@ -88,6 +88,8 @@ class ReconcilerController:
         if recorder.on:
             for notice in plan.notices:
                 recorder.tell(notice)
+        for fact in plan.facts:
+            self._context.tell(fact)
         for write in plan.writes:
             try:
                 record = self._written = make(write, self._client)

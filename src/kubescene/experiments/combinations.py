@@ -25,7 +25,7 @@ from kubescene.scenario.faults import find_faults
 from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.strictness import Fault
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.sources import SchedulerSource, scheduler_options
+from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
 from kubescene.types import JsonObject
 
 OWN = "own"

@@ -107,7 +107,7 @@ class LiveRun:
             self.engine.fail(str(error))
             return
         self._options = options
-        self._cluster.prepare(options)
+        self._cluster.lending.prepare(options)
 
     def _brings_extenders(self) -> bool:
         config: Any = self.scenario.object

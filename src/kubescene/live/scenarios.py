@@ -96,7 +96,7 @@ class LiveScenarios:
         """After a command: tell those who wait that they do; whether the world is free again."""
         if not self._told:
             self._tell_waiting()
-        if self._current is None and self._cluster.is_lent and self._has_changed():
+        if self._current is None and self._cluster.lending.is_lent and self._has_changed():
             self.free_world()
             return True
         return False
@@ -104,7 +104,7 @@ class LiveScenarios:
     @property
     def holds_world(self) -> bool:
         """Whether the world belongs to a scenario, or is as one has left it: nothing moves."""
-        return self._current is not None or self._cluster.is_lent
+        return self._current is not None or self._cluster.lending.is_lent
 
     def free_world(self) -> None:
         """Give a world that a scenario has left back to everybody; 403 if one is under way."""
@@ -114,7 +114,7 @@ class LiveScenarios:
                 f'the world belongs to scenario "{scenario.name}", which is {scenario.phase}: '
                 "wait until it ends or delete it"
             )
-        if self._cluster.is_lent:
+        if self._cluster.lending.is_lent:
             self._cluster.take_back()
             self._cluster.guard(OpenGate())
 
@@ -205,8 +205,8 @@ class LiveScenarios:
         if run.scenario.exists:
             self.finished.add(run)
         self._cluster.registry.track_fields = self._tracks_fields
-        if self._cluster.is_lent:  # otherwise it failed before it touched anything
-            self._cluster.note_lasting()
+        if self._cluster.lending.is_lent:  # otherwise it failed before it touched anything
+            self._cluster.lending.note_lasting()
         self._current = None
         self._left_at = self._cluster.revision
         self._news()

@@ -9,9 +9,9 @@ from typing import Any
 
 from kubescene.api.kinds import POD
 from kubescene.api.records import Record
+from kubescene.instruments.attempts import Preemption, SchedulingAttempt
 from kubescene.scenario.outside import scheduler_of
 from kubescene.timeline import Instrument, Instruments, ObjectWrite
-from kubescene.timeline.attempts import Preemption, SchedulingAttempt
 
 
 class OutsideAttempts(Instrument):

@@ -15,6 +15,7 @@ from kubescene.client import Reader
 from kubescene.clock import MILLISECOND, SECOND, Clock, WallClock
 from kubescene.cluster import Cluster
 from kubescene.control import Slot
+from kubescene.controllers.kubelet import KUBELET
 from kubescene.errors import ScenarioError
 from kubescene.outside.asking import PODS
 from kubescene.outside.attempts import OutsideAttempts
@@ -177,7 +178,8 @@ class OutsideStage:
     def enter(self, declared: OutsideController, role: Role) -> Slot:
         program = self.program(declared.name)
         schedules = declared.kind is OutsideKind.SCHEDULER
-        program.actor = Actor(declared.name, schedules=schedules)
+        is_kubelet = declared.name == KUBELET
+        program.actor = Actor(declared.name, schedules=schedules, is_kubelet=is_kubelet)
         slot = Slot(declared.name, self._cluster.alarm)
         program.enter(is_alone=declared.kind in ALONE)
         program.wake = slot.wake

@@ -80,6 +80,10 @@ class EventRecorder:
             event = core_event(observation, now)
             self._write(event, changes if observation.count > 1 else None)
 
+    def withdraw(self) -> None:
+        """Its component is gone: series stay as they were written last."""
+        self._event_queue.withdraw(self._tick)
+
     def _tell_series(self, notice: Notice, name: str, now: int) -> None:
         if series := self._series.observe(notice, name, now):
             self._write_series(series)

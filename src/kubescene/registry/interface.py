@@ -20,7 +20,7 @@ from kubescene.api.records import Record
 from kubescene.api.schemas.strict_decoding import strict_error
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities
-from kubescene.errors import BadRequestError
+from kubescene.instruments import Instruments
 from kubescene.registry import decoding
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.checks import Checks
@@ -31,9 +31,8 @@ from kubescene.registry.preconditions import not_found
 from kubescene.registry.preparation import Preparation
 from kubescene.registry.subresources.eviction import Evictions
 from kubescene.registry.subresources.scaling import Scales
-from kubescene.registry.writes import WriteRequest, resolve_namespace
+from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
-from kubescene.timeline.instruments import Instruments
 from kubescene.types import JsonObject
 
 BINDING = GroupVersionKind("", "v1", "Binding")
@@ -183,7 +182,7 @@ class Registry(ABC):
             return self.custom.presented(obj, revision, resource_type)
         return conversion.from_storage(obj, resource_type) if resource_type.stored_as else obj
 
-    # -- for the verbs, and for imports ---------------------------------------------------------------------
+    # -- for the verbs, and for imports -------------------------------------------------------
 
     def role_of(self, actor: Actor) -> Role:
         """What the actor is in the scenario that runs now, if one does."""
@@ -210,16 +209,6 @@ class Registry(ABC):
             write = request.done(record, previous, self.gate.role_of(request.actor))
             for hook in hooks:
                 hook(write)
-
-    def _bind_named(
-        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
-    ) -> Record:
-        """Nobody stores a Binding: creating one binds the pod that it names."""
-        name = (body.get("metadata") or {}).get("name", "")
-        if not name:
-            raise BadRequestError("name must be provided")
-        place = resolve_namespace(self.type_of(BINDING), body, namespace)
-        return self.bind(actor, place, name, body, options=options)
 
     def _served(self, obj: JsonObject) -> ResourceType:
         return self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))

@@ -22,6 +22,7 @@ from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.records.parts import Composite
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import format_time
+from kubescene.errors import BadRequestError
 from kubescene.registry import decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
 from kubescene.registry.custom_resources import DEFINITIONS
@@ -40,7 +41,6 @@ from kubescene.registry.subresources import binding
 from kubescene.registry.subresources.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.writes import (
     REMOVAL,
-    Removal,
     Result,
     WriteRequest,
     resolve_namespace,
@@ -73,8 +73,6 @@ class EmbeddedRegistry(Registry):
     ) -> Record:
         served = self._served(obj)
         if served.gvk == BINDING:
-            if options.strict:
-                self.reject_unknown(obj)
             return self._bind_named(actor, obj, namespace, options)
         kind = self._stored_type(served)
         request = WriteRequest(
@@ -217,36 +215,36 @@ class EmbeddedRegistry(Registry):
 
         ``new`` replaces ``current``, or is the first; objects are as the store keeps them.
         """
-        resource_type, actor = request.resource_type, request.actor
+        resource_type = request.resource_type
         if request.options.dry_run:
             return self._unstored(resource_type, new, current)
         if current is not None:
             name = current.name
         else:
-            assert not isinstance(new, Removal)
             name = new["metadata"]["name"] if isinstance(new, dict) else new.name
-        self.gate.before_write(actor, resource_type, request.subresource, name)
-        resource = resource_type.group_resource
-        if isinstance(new, Removal):
+        self.gate.before_write(request.actor, resource_type, request.subresource, name)
+        if new is REMOVAL:
             assert current is not None
-            record = self.store.remove(resource, current.namespace, name)
-            if current.deleting:
-                # The deletion was told when it was accepted.
-                for hook in self.instruments.object_removed:
-                    hook(actor, record)
-            else:
-                self.tell(request, record, current)
-            self.consequences.removed(record)
-            return record
-        if current is None:
-            record = self.store.put(resource, new, expected=0)
-            self.tell(request, record, None)
-            self.consequences.created(record)
-            return record
-        record = self.store.put(resource, new)
-        if request.verb != "delete" or not current.deleting:
+            return self._remove(request, current)
+        record = self.store.put(resource_type.group_resource, new)
+        if current is None or not current.deleting or request.verb != "delete":
             self.tell(request, record, current)
-        self.consequences.updated(record)
+        if isinstance(new, dict):  # nothing follows from what shortcuts know
+            if current is None:
+                self.consequences.created(record)
+            else:
+                self.consequences.updated(record)
+        return record
+
+    def _remove(self, request: WriteRequest, current: Record) -> Record:
+        record = self.store.remove(current.resource, current.namespace, current.name)
+        if current.deleting:
+            # The deletion was told when it was accepted.
+            for hook in self.instruments.object_removed:
+                hook(request.actor, record)
+        else:
+            self.tell(request, record, current)
+        self.consequences.removed(record)
         return record
 
     def _unstored(self, resource_type: ResourceType, new: Result, current: Record | None) -> Record:
@@ -260,6 +258,19 @@ class EmbeddedRegistry(Registry):
         return make_record(resource_type.group_resource, copy, revision, payload)
 
     # -- the long way ----------------------------------------------------------------------
+
+    def _bind_named(
+        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
+    ) -> Record:
+        """Nobody stores a Binding: creating one binds the pod that it names."""
+        if options.strict:
+            self.reject_unknown(body)
+        self.to_storage(body)  # which refuses what is no Binding
+        name = (body.get("metadata") or {}).get("name", "")
+        if not name:
+            raise BadRequestError("name must be provided")
+        place = resolve_namespace(self.type_of(BINDING), body, namespace)
+        return self.bind(actor, place, name, body, options=options)
 
     def _create(self, request: WriteRequest, body: JsonObject) -> Record:
         """Create a decoded object."""

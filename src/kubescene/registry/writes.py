@@ -5,7 +5,7 @@ gate and the instruments, and every stage takes from it what it needs.
 """
 
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,7 @@ from kubescene.api.records import Record
 from kubescene.api.records.drafts import Parts
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import BadRequestError
-from kubescene.timeline.instruments import ObjectWrite
+from kubescene.instruments import ObjectWrite
 from kubescene.types import JsonObject
 
 DEFAULT_NAMESPACE = "default"
@@ -28,7 +28,7 @@ class Removal(Enum):
     REMOVAL = "removal"
 
 
-REMOVAL = Removal.REMOVAL
+REMOVAL: Final = Removal.REMOVAL
 Result: TypeAlias = JsonObject | Parts | Removal
 """What a write leads to: the object that is to be stored, perhaps encoded already, or none."""
 

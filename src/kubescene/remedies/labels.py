@@ -12,7 +12,7 @@ from kubescene.api.selectors.requirements import int64
 from kubescene.remedies.remedy import LABEL_COST, Edit, Remedy, RemedyKind
 from kubescene.remedies.terms import REQUIRED
 from kubescene.remedies.trials import Trials
-from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.types import JsonObject, ReadOnlyObject
 
 LABELS_TRIED = 20

@@ -7,7 +7,7 @@ import orjson
 from kubescene.remedies.remedy import NODE_COST, Edit, Remedy, RemedyKind
 from kubescene.remedies.replacing import fresh
 from kubescene.remedies.trials import Trials
-from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.types import JsonObject
 
 HOSTNAME = "kubernetes.io/hostname"

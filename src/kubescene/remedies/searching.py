@@ -33,7 +33,8 @@ KINDS: tuple[Proposing, ...] = (tolerations, terms, labels, nodes, requests, vic
 class World(Protocol):
     """What a question needs of a world; `kubescene.cluster.Cluster` is one."""
 
-    slots: list[Slot]
+    @property
+    def slots(self) -> Sequence[Slot]: ...
 
     def fork(self) -> Self: ...
 

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.pods import PodClasses, PodInfo
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.suppositions import Supposition
+from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.scheduler import Scheduler
-from kubescene.scheduler.supposing import Supposition
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 

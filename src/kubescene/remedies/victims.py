@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from kubescene.remedies.remedy import VICTIM_COST, Edit, Remedy, RemedyKind
 from kubescene.remedies.trials import Trials
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import Code
-from kubescene.scheduler.supposing import Supposition
+from kubescene.scheduler.cycle.suppositions import Supposition
+from kubescene.scheduler.framework.status import Code
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.pods import PodInfo
 
 NODES_TRIED = 100
 PODS_TRIED = 50

@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kubescene.instruments.attempts import ExtenderRecord, PreemptionRecord, TriedNode, WaitRecord
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
-from kubescene.timeline.attempts import PreemptionRecord, TriedNode
-from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 
 NODES_SHOWN = 20
 OUTSIDE = "a scheduler outside of this process: it does not say which nodes it looked at"

@@ -20,7 +20,7 @@ def annotated_results(pod: Mapping[str, Any]) -> list[JsonObject]:
     ``selected-node`` and others. Empty if the pod has no such annotations.
     """
     # Schedulers are much to load for those who have no annotations to read.
-    from kubescene.scheduler.annotation_texts import HISTORY, PREFIX
+    from kubescene.scheduler.telling.annotation_texts import HISTORY, PREFIX
 
     noted: Mapping[str, str] = (pod.get("metadata") or {}).get("annotations") or {}
     newest = {key: text for key, text in noted.items() if key.startswith(PREFIX)}

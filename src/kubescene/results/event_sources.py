@@ -17,7 +17,7 @@ from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, qualifie
 from kubescene.results.ledger import Ledger
 from kubescene.results.line_entries import Known, LineEntries
 from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.timeline import Fact, Outcome
+from kubescene.timeline import CustomFact, Fact, Outcome
 from kubescene.timeline.kep import PASSED
 from kubescene.types import JsonObject
 
@@ -93,6 +93,9 @@ class EventSource(RunSource):
         raise ConfigurationError(
             f"{self.place} holds KEP-140's events, not facts: iterate over its events()"
         )
+
+    def custom_facts(self) -> Iterator[CustomFact]:
+        return iter(())  # KEP-140 has no events for them
 
     def attempts(self) -> Iterator[AttemptTold]:
         told = (each for event in self.events() for each in self._checked(event))

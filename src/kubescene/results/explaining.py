@@ -8,14 +8,13 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
+from kubescene.instruments.attempts import ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
 from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FILE
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, TimelineLog
-from kubescene.timeline.attempts import PreemptionRecord
 from kubescene.timeline.compacting import Index, unfolded, written_out
-from kubescene.timeline.consultations import ExtenderRecord, WaitRecord
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import DAMAGED
 from kubescene.timeline.pod_facts import PodLine

@@ -13,11 +13,12 @@ from kubescene.results.fact_entries import BINDING, STATUS
 from kubescene.results.ledger import Ledger
 from kubescene.results.pod_resources import NOTHING
 from kubescene.results.states import States, bound_to, phase_of, taken_apart
-from kubescene.timeline.facts import GENERATED_ID, Outcome
-from kubescene.timeline.lines import DAMAGED
+from kubescene.timeline.facts import GENERATED_ID, CustomFact, Outcome, is_built_in
+from kubescene.timeline.lines import DAMAGED, LineReader, kind_named
 
 NODE = ("v1", "Node")
 POD = ("v1", "Pod")
+NO_READER = LineReader([])
 
 
 class Told(msgspec.Struct, frozen=True, gc=False, tag_field="fact", tag=True, rename="camel"):
@@ -150,6 +151,16 @@ def told(lines: Iterable[bytes], place: str) -> Iterator[Known]:
         except DAMAGED as error:
             if not is_other(line):
                 raise damaged(place, number, error) from error
+
+
+def custom_facts(lines: Iterable[bytes], place: str) -> Iterator[CustomFact]:
+    """What controllers and plugins of users told; the other lines are not taken apart."""
+    for number, line in enumerate(lines, 2):
+        try:
+            if not is_built_in(kind_named(line)):
+                yield CustomFact.from_line(line, NO_READER)
+        except DAMAGED as error:
+            raise damaged(place, number, error) from error
 
 
 def is_other(line: bytes) -> bool:

@@ -19,7 +19,7 @@ from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationMemory, Explanations
 from kubescene.results.fact_entries import FactEntries
 from kubescene.results.ledger import Ledger
-from kubescene.timeline import Fact, PodAttempt, ScenarioEnded, TimelineLog
+from kubescene.timeline import CustomFact, Fact, PodAttempt, ScenarioEnded, TimelineLog
 from kubescene.types import JsonObject
 from kubescene.version import __version__
 
@@ -103,6 +103,10 @@ class RunSource(ABC):
     @abstractmethod
     def facts(self) -> Iterator[Fact]:
         """What happened, in order, streaming. May be called again."""
+
+    def custom_facts(self) -> Iterator[CustomFact]:
+        """What controllers and plugins of users told, in order, streaming."""
+        return (fact for fact in self.facts() if isinstance(fact, CustomFact))
 
     @abstractmethod
     def attempts(self) -> Iterator[AttemptTold]:

@@ -21,6 +21,7 @@ from kubescene.results.line_entries import (
     Known,
     LineEntries,
     PodScheduled,
+    custom_facts,
     damaged,
     told,
 )
@@ -33,7 +34,7 @@ from kubescene.results.output import (
     TIMELINE_FILE,
 )
 from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.timeline import Fact
+from kubescene.timeline import CustomFact, Fact
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.streaming import StreamReader
@@ -105,6 +106,9 @@ class TimelineSource(RunSource):
                 yield reader.read(line)
             except DAMAGED_LINE as error:
                 raise damaged(str(self.timeline), number, error) from error
+
+    def custom_facts(self) -> Iterator[CustomFact]:
+        return custom_facts(self.lines(), str(self.timeline))
 
     def told(self) -> Iterator[Known]:
         """The facts of kinds that the ledger knows, as far as it needs them."""

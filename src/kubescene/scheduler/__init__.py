@@ -5,17 +5,7 @@ Node state is columnar, plugins answer for many nodes at once, and one call of
 is the plugin author's manual; what a plugin needs can be imported from here.
 """
 
-from kubescene.scheduler.compiling import Memo
-from kubescene.scheduler.config import (
-    Backoff,
-    EnabledPlugin,
-    ExtensionPoint,
-    Profile,
-)
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.defaults import default_profile
-from kubescene.scheduler.deltas import Delta, DeltaKind, DeltaReader
-from kubescene.scheduler.extenders import (
+from kubescene.scheduler.extenders.extenders import (
     Extender,
     ExtenderAnswer,
     ExtenderCall,
@@ -23,8 +13,10 @@ from kubescene.scheduler.extenders import (
     ExtenderVerb,
     PendingCall,
 )
-from kubescene.scheduler.feature_gates import FeatureGates
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.defaults import default_profile
+from kubescene.scheduler.framework.feature_gates import FeatureGates
+from kubescene.scheduler.framework.interfaces import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
     Action,
@@ -72,14 +64,26 @@ from kubescene.scheduler.interfaces import (
     WaitingPods,
     WhatIf,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.framework.plugin_registry import (
+    ClassFactory,
+    PluginRegistry,
+    default_registry,
+)
+from kubescene.scheduler.framework.profile import (
+    Backoff,
+    EnabledPlugin,
+    ExtensionPoint,
+    Profile,
+)
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.pod_kinds import PodClass, PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.registry import ClassFactory, PluginRegistry, default_registry
 from kubescene.scheduler.scheduler import Scheduler, kube_scheduler
-from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
+from kubescene.scheduler.state.deltas import Delta, DeltaKind, DeltaReader
+from kubescene.scheduler.state.memo import Memo
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 __all__ = [
     "MAX_NODE_SCORE",

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.config import Backoff, Profile
-from kubescene.scheduler.defaults import default_profile, gated_profile
-from kubescene.scheduler.extenders import Extender, ExtenderCaller
-from kubescene.scheduler.feature_gates import DEFAULT_GATES, FeatureGates
-from kubescene.scheduler.guarding import PluginErrors
-from kubescene.scheduler.interfaces import PluginFactory
-from kubescene.scheduler.registry import PluginRegistry, default_registry
+from kubescene.scheduler.extenders.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.framework.defaults import default_profile, gated_profile
+from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
+from kubescene.scheduler.framework.interfaces import PluginFactory
+from kubescene.scheduler.framework.plugin_registry import PluginRegistry, default_registry
+from kubescene.scheduler.framework.profile import Backoff, Profile
 from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
@@ -41,7 +41,7 @@ class SchedulerOptions:
     feature_gates: FeatureGates = DEFAULT_GATES
     plugin_errors: PluginErrors = PluginErrors.FAIL
     annotations: bool = False
-    """Whether pods are annotated with the results of every attempt (see `annotating`)."""
+    """Whether pods are annotated with the results of every attempt (see `annotations`)."""
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 

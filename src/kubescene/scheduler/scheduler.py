@@ -3,11 +3,11 @@
 `Scheduler.run_once` is one pop from the queue and all that follows from it without waiting: a
 cycle decides (`routine`, `cycle`), the pod is assumed on its node (`placing`), reserved, permitted
 and bound (`binding`); or the failed attempt is written into its ``PodScheduled`` condition and the
-pod goes back into the queue (`attempt_ends`). A binding that has to wait is parked and goes on in a
+pod goes back into the queue (`attempt_ends`). A binding that has to wait is put by and goes on in a
 loop of its own when the wait is over; until then the pod is *assumed*, that is, counted on its node
 already. A cycle that waits for an extender keeps its turn: no other pod is decided about meanwhile.
 
-What the scheduler knows comes through its watches alone (`watching`). A pod that it bound is
+What the scheduler knows comes through its watches alone (`watcher`). A pod that it bound is
 confirmed by the watch; until then, too, it is assumed.
 """
 
@@ -19,30 +19,30 @@ from kubescene.api.kinds import POD_GROUP
 from kubescene.clock import Scheduled
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.errors import ConfigurationError, PluginError
-from kubescene.scheduler.binding import Binding
-from kubescene.scheduler.cluster_events import Hints
-from kubescene.scheduler.config import Profile
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.deciding import Deciding
-from kubescene.scheduler.evictions import Evictions
-from kubescene.scheduler.extenders import EXTENDER, Extenders
-from kubescene.scheduler.failures import StatusNotes
-from kubescene.scheduler.group_attempts import GroupAttempts
-from kubescene.scheduler.group_trials import GroupTrial
-from kubescene.scheduler.handles import SchedulerHandle
-from kubescene.scheduler.informers import NODE, POD, Informers
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.nominations import Nominations
+from kubescene.scheduler.binding.binding import Binding
+from kubescene.scheduler.binding.evictions import Evictions
+from kubescene.scheduler.binding.waiting_bindings import WaitingBindings
+from kubescene.scheduler.binding.waiting_pods import WaitingRoom
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.deciding import Deciding
+from kubescene.scheduler.cycle.search import StartIndex
+from kubescene.scheduler.extenders.extenders import EXTENDER, Extenders
+from kubescene.scheduler.framework.informers import NODE, POD, Informers
+from kubescene.scheduler.framework.profile import Profile
+from kubescene.scheduler.framework.runtime import EVERY_EVENT, Extension, Framework
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.groups.attempts import GroupAttempts
+from kubescene.scheduler.groups.trials import GroupTrial
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.parking import Parked
-from kubescene.scheduler.pod_groups import PodGroups
-from kubescene.scheduler.pods import PodClasses, PodInfo
-from kubescene.scheduler.queue import SchedulingQueue
-from kubescene.scheduler.runtime import EVERY_EVENT, Extension, Framework
-from kubescene.scheduler.search import StartIndex
-from kubescene.scheduler.status import SUCCESS, Status
-from kubescene.scheduler.waiting import WaitingRoom
-from kubescene.scheduler.waiting_places import QueuedPod
+from kubescene.scheduler.queue.cluster_events import Hints
+from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
+from kubescene.scheduler.queue.waiting_places import QueuedPod
+from kubescene.scheduler.scheduler_handle import SchedulerHandle
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.nominations import Nominations
+from kubescene.scheduler.state.pod_groups import PodGroups
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
+from kubescene.scheduler.telling.failures import StatusNotes
 from kubescene.timeline.explanations import Explain
 
 NAME = "kube-scheduler"
@@ -87,7 +87,7 @@ class Scheduler(GroupAttempts):
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
         self._classes = PodClasses()
         self._placed: dict[str, PodInfo] = {}
-        self._bindings = Parked()
+        self._bindings = WaitingBindings()
         self._asking: list[Binding] = []
         self._deciding: tuple[QueuedPod, Deciding | GroupTrial] | None = None
         self._timer: Scheduled | None = None
@@ -118,6 +118,7 @@ class Scheduler(GroupAttempts):
             waiting_pods=self.waiting_pods,
             informers=self._informers,
             events=context.recorder,
+            tell=context.tell,
             extenders=self._extenders,
             evictions=self._evictions,
             pod_groups=self.pod_groups,

@@ -61,20 +61,24 @@ class Store(StoredObjects):
         ``expected`` is the revision that it must have until now, 0 if there must be none. A draft
         is encoded already.
         """
-        key = key_of(new) if isinstance(new, dict) else new.key
         if resource in self._deferred:
             self._catch_up(resource)
-        current = self._objects[resource].get(key)
-        if expected is not None:
-            check_expected(resource, key[1], current, expected)
         self._claim()
         revision = self._revision + 1
         obj: JsonObject | None
         if isinstance(new, dict):
+            metadata = new["metadata"]
+            name = metadata["name"]
+            current = self._objects[resource].get((metadata.get("namespace", ""), name))
             obj = versioned(new, revision)
-            record = self._encoded(resource, obj, new["metadata"], current)
+            record = self._encoded(resource, obj, metadata, current)
         else:
-            record, obj = new.at(revision), new.object_at(revision)
+            record = new.at(revision)
+            name = record.name
+            current = self._objects[resource].get((record.namespace, name))
+            obj = None if new.obj is None else versioned(new.obj, revision)
+        if expected is not None:
+            check_expected(resource, name, current, expected)
         kind = ADDED if current is None else MODIFIED
         return self._commit(Change(kind, record, current, self), obj)
 
@@ -286,11 +290,6 @@ class Store(StoredObjects):
         twin._sorted.update(self._sorted)
         twin._subscriptions = deepcopy(self._subscriptions, memo)
         return twin
-
-
-def key_of(obj: JsonObject) -> tuple[str, str]:
-    metadata = obj["metadata"]
-    return (metadata.get("namespace", ""), metadata["name"])
 
 
 def check_expected(

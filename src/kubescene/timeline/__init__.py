@@ -1,17 +1,21 @@
 """What happened: a log of facts. Components call instruments; the recorder is one of them.
 
-Append-only and open: a package adds its own kinds of facts by subclassing `Fact`. Whoever
+Append-only and open: controllers and plugins tell facts of their own (`CustomFact`). Whoever
 analyses a run reads the log and nothing else, so a recorder that fails stops the run.
 """
 
-from kubescene.timeline.attempts import (
+from kubescene.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
+from kubescene.instruments.attempts import (
     Explanation,
     FilterGroup,
     Preemption,
     SchedulingAttempt,
 )
+from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.timeline.facts import (
+    About,
     Advanced,
+    CustomFact,
     Done,
     ExpectationsEvaluated,
     Fact,
@@ -19,9 +23,7 @@ from kubescene.timeline.facts import (
     OperationsIgnored,
     Outcome,
     ScenarioEnded,
-    UnknownFact,
 )
-from kubescene.timeline.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
 from kubescene.timeline.log import TimelineLog
 from kubescene.timeline.object_facts import (
     ObjectCreated,
@@ -39,11 +41,12 @@ from kubescene.timeline.pod_facts import (
     PodUnscheduled,
 )
 from kubescene.timeline.recorder import TimelineRecorder
-from kubescene.timeline.score_columns import ScoreColumn
 from kubescene.timeline.views import KepTimeline, KepView, Timeline
 
 __all__ = [
+    "About",
     "Advanced",
+    "CustomFact",
     "Done",
     "ExpectationsEvaluated",
     "Explanation",
@@ -76,5 +79,4 @@ __all__ = [
     "Timeline",
     "TimelineLog",
     "TimelineRecorder",
-    "UnknownFact",
 ]

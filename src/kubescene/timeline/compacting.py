@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from kubescene.timeline.attempts import Explanation, FilterGroup
-from kubescene.timeline.score_columns import PackedScores, ScoreColumn, integers
-from kubescene.timeline.stretches import Stretches
+from kubescene.instruments.attempts import Explanation, FilterGroup
+from kubescene.instruments.score_columns import PackedScores, ScoreColumn, integers
+from kubescene.instruments.stretches import Stretches
 
 Index: TypeAlias = int | tuple[int, int]
 """One index, or the first and the last of a run."""

@@ -17,11 +17,10 @@ import orjson
 from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.timeline.attempts import SchedulingAttempt
+from kubescene.instruments import Instrument, StepPhaseChange
+from kubescene.instruments.attempts import SchedulingAttempt, as_rows
+from kubescene.instruments.score_columns import columns_encoded
 from kubescene.timeline.compacting import compacted
-from kubescene.timeline.consultations import as_rows
-from kubescene.timeline.instruments import Instrument, StepPhaseChange
-from kubescene.timeline.score_columns import columns_encoded
 
 AUTO_FULL_NODES = 200
 """``Auto`` explains every attempt up to this many nodes, beyond it only failures."""

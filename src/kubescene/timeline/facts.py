@@ -1,18 +1,15 @@
 """Facts: what happened, one struct for each kind of thing that can happen.
 
 A fact has an envelope (id, step, time, who did it in which role) and what its kind adds. Writers
-and readers use the same struct. A package adds a kind by subclassing; nothing lists them all::
-
-    class ReplicasRecommended(Fact, frozen=True, kw_only=True):
-        target: str
-        replicas: int
+and readers use the same struct. A package of ours adds a kind by subclassing; nothing lists them
+all. Controllers and plugins of users tell structs of their own, which become a `CustomFact`.
 
 Facts are immutable, and what they refer to is too: a fork of a world shares those of its past.
 Two facts are equal if they are the same one; to compare logs, compare their lines.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
 GENERATED_ID = "@"
 """How the ids of facts begin that no operation asked for; operations may not use it."""
 
+T = TypeVar("T")
 _KINDS: dict[str, type["Fact"]] = {}
 
 
@@ -145,11 +143,35 @@ class NotSimulated(Fact, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
-class UnknownFact(Fact, frozen=True, kw_only=True):
-    """A fact of a kind that nobody here knows: kept, and passed on byte for byte."""
+class CustomFact(Fact, frozen=True, kw_only=True):
+    """A fact that somebody's controller or plugin told, by the line that it is.
+
+    The same whether it was just told or read from a file, with or without its author's code; a kind
+    that nobody here knows is one, too. Passed on byte for byte.
+    """
 
     kind: str
     line: bytes
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What its author's struct said, as plain data."""
+        found: dict[str, Any] = msgspec.json.decode(self.line)
+        return {name: value for name, value in found.items() if name not in ENVELOPE}
+
+    def read(self, kind: type[T]) -> T:
+        """The author's struct; `msgspec.ValidationError` if it does not fit."""
+        return msgspec.convert(self.fields, kind, strict=False)
+
+    def objects(self) -> Iterable[ObjectKey]:
+        """The object in its member ``about``, if that is an `About`."""
+        try:
+            about = msgspec.json.decode(self.line, type=_WithAbout).about
+        except msgspec.ValidationError:
+            return ()  # the author means something else by the word
+        if about is None:
+            return ()
+        return (ObjectKey(about.api_version, about.kind, about.namespace, about.name, about.uid),)
 
     def to_line(self, writer: "LineWriter") -> bytes:
         del writer
@@ -166,11 +188,25 @@ class UnknownFact(Fact, frozen=True, kw_only=True):
             actor=seen.actor,
             role=seen.role,
             kind=seen.fact,
-            line=line,
+            line=line.removesuffix(b"\n"),
         )
 
     def __repr__(self) -> str:
-        return f"<{self.kind} (unknown here) {self.id} at {self.step} by {self.actor}>"
+        return f"<{self.kind} {self.id} at {self.step} by {self.actor}>"
+
+
+class About(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Which object a custom fact is about, in its member ``about``: the log finds it by that."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+class _WithAbout(msgspec.Struct, frozen=True):
+    about: About | None = None
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -184,9 +220,17 @@ class Envelope(msgspec.Struct, frozen=True):
     role: Role
 
 
+ENVELOPE = frozenset(Envelope.__struct_fields__)
+
+
 def kind_of(name: str) -> type[Fact]:
-    """The struct of a kind; `UnknownFact` for those that nobody here has defined."""
-    return _KINDS.get(name, UnknownFact)
+    """The struct of a kind; `CustomFact` for those that nobody here has defined."""
+    return _KINDS.get(name, CustomFact)
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a kind of that name has a struct here, so that nobody else may use the name."""
+    return name in _KINDS
 
 
 def operation_of(origin: OperationOrigin) -> msgspec.Raw:

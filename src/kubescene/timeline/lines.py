@@ -80,6 +80,11 @@ class _Kind(msgspec.Struct, frozen=True):
 _KIND = msgspec.json.Decoder(_Kind)
 
 
+def kind_named(line: bytes) -> str:
+    """Of which kind the fact of a line is."""
+    return _KIND.decode(line).fact
+
+
 class LineReader:
     """Decodes lines in order. ``facts`` are those of the lines before."""
 
@@ -88,7 +93,7 @@ class LineReader:
 
     def read(self, line: bytes) -> Fact:
         """The fact of the next line; raises `msgspec.DecodeError` if it is damaged."""
-        return kind_of(_KIND.decode(line).fact).from_line(line, self)
+        return kind_of(kind_named(line)).from_line(line, self)
 
     def fact(self, position: int, kind: type[F]) -> F:
         """An earlier fact that a line refers to."""

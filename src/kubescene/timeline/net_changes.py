@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.timeline.instruments import ObjectWrite
+from kubescene.instruments import ObjectWrite
 
 _Key = tuple[str, str, str, str, str]
 _NOT_TOLD = ("status",)

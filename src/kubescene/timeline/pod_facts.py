@@ -13,7 +13,7 @@ import orjson
 from kubescene.actors import Role
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
-from kubescene.timeline.attempts import PreemptionRecord
+from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.timeline.facts import Fact, ObjectKey
 from kubescene.timeline.lines import LineReader, LineWriter
 from kubescene.timeline.object_facts import (

@@ -6,7 +6,7 @@ import msgspec
 
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
-from kubescene.timeline.instruments import ObjectWrite
+from kubescene.instruments import ObjectWrite
 from kubescene.timeline.pod_facts import PodAttempt
 
 

@@ -6,7 +6,10 @@ objects that are bookkeeping rather than cluster state (Events, Leases, reviews)
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
+
+import msgspec
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.kinds import POD
@@ -14,16 +17,18 @@ from kubescene.api.options import OperationOrigin
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.clock import Clock, ScenarioStep
-from kubescene.timeline.attempts import Preemption, SchedulingAttempt
+from kubescene.instruments import Instrument, ObjectWrite, StepPhaseChange
+from kubescene.instruments.attempts import Preemption, SchedulingAttempt
+from kubescene.timeline.custom_facts import CustomKinds
 from kubescene.timeline.facts import (
     GENERATED_ID,
     Advanced,
     Done,
+    Envelope,
     Fact,
     ScenarioEnded,
     operation_of,
 )
-from kubescene.timeline.instruments import Instrument, ObjectWrite, StepPhaseChange
 from kubescene.timeline.log import TimelineLog
 from kubescene.timeline.net_changes import NetChanges
 from kubescene.timeline.object_facts import (
@@ -88,6 +93,7 @@ class TimelineRecorder(Instrument):
         self._ordinal_step: ScenarioStep | None = None
         self._id_begins = ""
         self._lasting: tuple[Any, bytes] = (None, b"")
+        self._custom = CustomKinds()
         self._netted: frozenset[str] = frozenset()
         self._net = NetChanges()
 
@@ -100,7 +106,7 @@ class TimelineRecorder(Instrument):
         if write.verb != PATCH:
             self._pods.observe(write, self.step)
         asked = write.origin is not None
-        if is_significant(write.actor, write.gvk, write.subresource, asked=asked):
+        if is_significant(write.actor, write.record.resource, write.subresource, asked=asked):
             if write.actor.name in self._netted:
                 self._net.add(write)
             else:
@@ -135,6 +141,9 @@ class TimelineRecorder(Instrument):
     def run_ended(self, phase: str, message: str) -> None:
         self.record(ScenarioEnded, ENGINE, phase=phase, message=message)
 
+    def fact_told(self, actor: Actor, fact: msgspec.Struct) -> None:
+        self.log.append(self._custom.fact(fact, partial(self._envelope, actor)))
+
     # -- for the engine, and for those who bring facts of their own --------------------------
 
     def done(self, origin: OperationOrigin) -> None:
@@ -167,6 +176,10 @@ class TimelineRecorder(Instrument):
                 **fields,
             )
         )
+
+    def _envelope(self, actor: Actor, kind: str) -> Envelope:
+        now, role = self._clock.now(), self._role_of(actor)
+        return Envelope(kind, self._next_id(), self.step, now, actor.name, role)
 
     # -- pods that leave -------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 import orjson
 
-from kubescene.timeline.attempts import Explanation
+from kubescene.instruments.attempts import Explanation
+from kubescene.instruments.score_columns import PackedScores, ScoreColumn
 from kubescene.timeline.schedule_results import ScheduleResult, listing
-from kubescene.timeline.score_columns import PackedScores, ScoreColumn
 
 _DECODER = msgspec.json.Decoder(ScheduleResult)
 

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import msgspec
 
-from kubescene.timeline.attempts import Explanation
-from kubescene.timeline.score_columns import ListedScores, PackedScores, ScoreColumn, integers
-from kubescene.timeline.stretches import Stretches
+from kubescene.instruments.attempts import Explanation
+from kubescene.instruments.score_columns import ListedScores, PackedScores, ScoreColumn, integers
+from kubescene.instruments.stretches import Stretches
 
 NODES_LISTED = 16
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from kubescene.autoscalers import RecommendedPodResources, VerticalRecommendationResponse
+from kubescene.struct_types import build
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -40,3 +41,6 @@ def resource(response: VerticalRecommendationResponse, name: str) -> Recommended
     """
     found = [each for each in response.rec if each.resource_name == name and each.target > 0]
     return found[-1] if found else None
+
+
+build(Decision, SizeDecision)

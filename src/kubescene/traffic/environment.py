@@ -12,6 +12,7 @@ the modes of a run, and both are in the schedule that the environment is given:
 An environment is an `EventSource`, so that it can run beside others on one clock.
 """
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -20,6 +21,15 @@ from kubescene.traffic.movements import IgnoredReason, Movement, MovementKind, M
 from kubescene.traffic.stocks import Stock
 
 _SEQUENCE_BITS = 40
+
+
+class StoppedError(Exception):
+    """Somebody wants the run to end before its time."""
+
+
+def go_on() -> bool:
+    """Whether a run that nobody stops is to be stopped."""
+    return False
 
 
 class Schedule(Protocol):
@@ -105,11 +115,14 @@ class Environment:
         self.halt = start + run_for
         self.log = log
         self.halted = False
+        self.stopped: Callable[[], bool] = go_on
+        """Asked with every movement: `StoppedError` if it says so."""
         self._schedule = schedule
         self._add_start_and_halt()
 
     def add_to_schedule(self, movement: Movement) -> bool:
         """Whether the movement will be tried. One in the past or at the end is written down."""
+        self.check()
         if movement.occurs_at < self.now + self._schedule.earliest:
             self.log.refused(movement, IgnoredReason.IN_PAST)
             return False
@@ -135,6 +148,7 @@ class Environment:
 
     def step(self) -> None:
         """Play the next movement."""
+        self.check()
         movement = self._schedule.pop()
         self.now = movement.occurs_at
         moved = movement.source.remove(movement.entity)
@@ -143,6 +157,11 @@ class Environment:
             return
         movement.target.add(moved)
         self.log.completed(movement, moved)
+
+    def check(self) -> None:
+        """Raise `StoppedError` if the run is to end now."""
+        if self.stopped():
+            raise StoppedError
 
     def _add_start_and_halt(self) -> None:
         scenario = Entity(Kind.SCENARIO)

@@ -60,7 +60,9 @@ class FixedWorld(World):
         self._pipeline: MetricsPipeline | None = None
         if wanted:
             lag = int(spec.metrics.lag)
-            self._pipeline = MetricsPipeline(self.flow, partition, self._memory, lag)
+            self._pipeline = MetricsPipeline(
+                self.flow, partition, self._memory, lag, self.environment.check
+            )
         self.backend = InMemoryReplicas(
             self.environment,
             Size(int(spec.replicas.cpu), self._memory.request),
@@ -75,17 +77,22 @@ class FixedWorld(World):
         self._read: dict[int, tuple[int, int]] = {}
 
     def run_until(self, instant: int) -> int:
-        if not self._memory.limited:
-            return super().run_until(instant)
-        environment, played = self.environment, 0
+        environment, flow, played = self.environment, self.flow, 0
+        limited, check = self._memory.limited, environment.check
         while (due := environment.peek()) is not None and due <= instant:
             # Who is killed, and when, is known only after requests have come.
-            if (full := self.flow.until_full(due)) is not None:
+            if limited and (full := flow.until_full(due, check)) is not None:
                 self._kill(full)
-            else:
-                environment.step()
-                played += 1
+                continue
+            # Whoever stops a run stops it here, between two batches, and not in a movement.
+            flow.advance(due, check)
+            environment.step()
+            played += 1
         return played
+
+    def stop(self) -> int:
+        self.environment.now = max(self.now, self.flow.now)
+        return super().stop()
 
     def begin(self) -> None:
         self.partition.begin(0)
@@ -95,7 +102,8 @@ class FixedWorld(World):
 
     def finish(self, end: int) -> None:
         self.flow.halt = end
-        self._deliver(end)
+        if not self.is_stopped:  # then nobody asks autoscalers any more
+            self._deliver(end)
         self.flow.advance(end)
         self.columns.close(end)
 
@@ -233,6 +241,7 @@ class FixedWorld(World):
         self.flow.advance(now)
         shares = []
         for replica in self.backend.active:
+            self.environment.check()
             processor = self._stations[replica.number].processor
             used = processor.used(now)
             since, before = self._read.get(replica.number, (replica.activated_at, 0))

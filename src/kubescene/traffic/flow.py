@@ -9,6 +9,7 @@ over, and failed when its timeout comes first.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from kubescene.traffic.stations import Station
 
 MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
+STATIONS_AT_ONCE = 256
+"""After so many of a batch a run may be stopped: with 20,000 of them one takes a second."""
 _OK, _TIMEOUT = np.uint8(Outcome.OK), np.uint8(Outcome.TIMEOUT)
 
 
@@ -77,8 +80,8 @@ class Flow:
         self.halt = halt
         self.columns = RequestColumns(arrivals.expected)
         self.stations: list[Station] = []
-        self._numbers = np.empty(0, dtype=np.int32)
-        """Of the stations."""
+        self._numbers: Integers | None = None
+        """Of the stations; none since one of them came or went."""
         self.used_before = 0
         """Work of stations that have left, up to their ends."""
         self._leaving: list[_Leaving] = []
@@ -93,21 +96,24 @@ class Flow:
         self._now = 0
         self._samples: list[Sample] = []
 
-    def advance(self, now: int) -> None:
-        """All that happens before ``now``."""
+    def advance(self, now: int, check: Callable[[], None] | None = None) -> None:
+        """All that happens before ``now``; ``check`` is called before each batch, and may raise."""
         while self._now < now:
+            if check is not None:
+                check()
             arrived = self._arrivals.take(now, REQUESTS_AT_ONCE)
             full = len(arrived) == REQUESTS_AT_ONCE
             until = int(arrived[-1]) + 1 if full else now
-            self._serve(arrived, until)
+            self._serve(arrived, until, check)
             self._now = until
 
-    def until_full(self, now: int) -> Station | None:
+    def until_full(self, now: int, check: Callable[[], None]) -> Station | None:
         """The same, but stop at the first station that gets more than it can hold.
 
         That is at an arrival, so no more are taken at once than all stations have room for.
         """
         while self._now < now:
+            check()
             room = min(
                 (each.room - each.inside(self._now) for each in self.stations), default=NEVER
             )
@@ -138,7 +144,8 @@ class Flow:
         processor = processor_of(self._service, capacity, now)
         meter = None if self._times is None else Meter(number, now, self._times, 0)
         station = Station(number, processor, meter)
-        self._keep([*self.stations, station])
+        self.stations.append(station)
+        self._numbers = None
         self._router.joined(number, capacity, now)
         return station
 
@@ -153,7 +160,8 @@ class Flow:
         Nobody can disturb it any more, so all that is left to happen there happens at once.
         """
         self.advance(now)
-        self._keep([each for each in self.stations if each is not station])
+        self.stations.remove(station)
+        self._numbers = None
         self._router.parted(station.number)
         cpu, end = station.processor, min(deadline, self.halt)
         before = deepcopy(cpu) if cpu.held and end > now else None
@@ -173,10 +181,6 @@ class Flow:
             return Drain(self.halt, 0)
         return Drain(deadline, self._kill(station, inside, deadline))
 
-    def _keep(self, stations: list[Station]) -> None:
-        self.stations = stations
-        self._numbers = np.array([each.number for each in stations], dtype=np.int32)
-
     def used(self, now: int) -> int:
         """Work done by all stations, those that left included, before ``now``."""
         self.advance(now)
@@ -185,7 +189,9 @@ class Flow:
 
     # -- one batch -----------------------------------------------------------------------------
 
-    def _serve(self, arrived: Integers, until: int) -> None:
+    def _serve(
+        self, arrived: Integers, until: int, check: Callable[[], None] | None = None
+    ) -> None:
         rows = self.columns.append(arrived)
         if not self.stations:
             self._refuse(rows)
@@ -194,9 +200,13 @@ class Flow:
         division = self._router.divide(
             Batch(arrived.tolist(), rows.start, demands), len(self.stations)
         )
+        if self._numbers is None:
+            self._numbers = np.array([each.number for each in self.stations], dtype=np.int32)
         self.columns.replica[rows.start :] = self._numbers[division.places]
         batch = _Batch(Served([], [], []), [], [])
         for part in division.parts:
+            if check is not None and not part.place % STATIONS_AT_ONCE:
+                self._check(check, rows.start)
             station = self.stations[part.place]
             meter = station.meter
             if part.arrivals or station.processor.held:
@@ -204,6 +214,14 @@ class Flow:
             elif meter is not None and meter.next_mark <= until:
                 self._cut(station, until, batch)
         self._finish(batch)
+
+    def _check(self, check: Callable[[], None], count: int) -> None:
+        """A run that is stopped within a batch ends before it."""
+        try:
+            check()
+        except BaseException:
+            self.columns.count = count
+            raise
 
     def _refuse(self, rows: range) -> None:
         self.refused += len(rows)

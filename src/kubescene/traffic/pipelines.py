@@ -1,6 +1,7 @@
 """Samples on their way to autoscalers: told some time after they were taken, in order."""
 
 from collections import deque
+from collections.abc import Callable
 
 from kubescene.autoscalers import MetricType, Stat
 from kubescene.autoscalers.dispatcher import Partition
@@ -16,7 +17,15 @@ CONCURRENCY, CPU = MetricType.CONCURRENT_REQUESTS_MILLIS, MetricType.CPU_MILLIS
 class MetricsPipeline:
     """From the flow of requests to the autoscalers of a run; ``lag`` is how long it takes."""
 
-    def __init__(self, flow: Flow, partition: Partition, memory: MemoryRules, lag: int) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        partition: Partition,
+        memory: MemoryRules,
+        lag: int,
+        check: Callable[[], None],
+    ) -> None:
+        self._check = check
         self._flow = flow
         self._partition = partition
         self._memory = memory
@@ -27,9 +36,10 @@ class MetricsPipeline:
     def deliver(self, now: int) -> None:
         """All samples that have come through by now."""
         self._flow.advance(now)
-        samples, lag, tell = self._samples, self._lag, self._partition.stat
+        samples, lag, tell, check = self._samples, self._lag, self._partition.stat, self._check
         samples += self._flow.samples()
         while samples and samples[0].instant + lag <= now:
+            check()
             sample = samples.popleft()
             tell(sample.instant + lag, self._stats(sample))
 

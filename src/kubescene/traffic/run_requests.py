@@ -12,6 +12,7 @@ import msgspec
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.clock.timestamps import parse_time
 from kubescene.errors import TrafficError
+from kubescene.struct_types import build
 from kubescene.traffic.loading import checked
 from kubescene.traffic.spec import (
     AutoscalerObject,
@@ -245,3 +246,6 @@ def _uniform(given: UniformConfig) -> UniformTraffic:
     return UniformTraffic(
         number_of_requests=given.number_of_requests, start=Duration(start), width=width
     )
+
+
+build(RunRequest)

@@ -17,6 +17,7 @@ from kubescene.autoscalers.loading import installed_autoscalers
 from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
 from kubescene.traffic.arrivals import Arrivals
+from kubescene.traffic.environment import StoppedError
 from kubescene.traffic.fixed import FixedWorld
 from kubescene.traffic.loading import checked, load_run, run_of
 from kubescene.traffic.objects import autoscaler_of
@@ -56,8 +57,9 @@ def run(
 
     ``autoscalers`` are used beside those that the spec has objects for: one that no object is
     meant for is created with an empty one. ``watch`` is told how far it is, and ``cancelled`` is
-    asked whether to stop, between slices of the run. Bad input raises `TrafficError` or
-    `ConfigurationError` before anything is simulated; whatever fails later is in the result.
+    asked whether to stop, with every movement and every batch of requests. Bad input raises
+    `TrafficError` or `ConfigurationError` before anything is simulated; whatever fails later is
+    in the result.
     """
     asked = as_run(source)
     if folder is None and isinstance(source, str | Path):
@@ -170,16 +172,19 @@ def play(
     """Play a world to its end, or until it fails or is stopped."""
     halt = int(asked.spec.duration)
     phase, message, end = Phase.SUCCEEDED, "", halt
+    if cancelled is not None:
+        world.environment.stopped = cancelled
     try:
         with world.partition:
-            begin(asked, world)
-            for instant in slices(world, halt):
-                if cancelled is not None and cancelled():
-                    phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.now
-                    break
-                world.run_until(instant)
-                if watch is not None:
-                    watch(progress_of(world))
+            try:
+                begin(asked, world)
+                for instant in slices(world, halt):
+                    world.environment.check()
+                    world.run_until(instant)
+                    if watch is not None:
+                        watch(progress_of(world))
+            except StoppedError:
+                phase, message, end = Phase.CANCELLED, "it was stopped from outside", world.stop()
             world.finish(end)
             world.partition.end(end)
     except AutoscalerError as error:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from kubescene.clock import MILLISECOND, MINUTE, SECOND
+from kubescene.struct_types import build
 from kubescene.traffic.arrivals import Spacing
 from kubescene.traffic.replicas import Victims
 from kubescene.traffic.routing import Routing
@@ -297,3 +298,6 @@ class TrafficRun(_Part, frozen=True, kw_only=True):
     kind: str = KIND
     metadata: Metadata = Metadata(name="traffic")
     spec: TrafficSpec = TrafficSpec()
+
+
+build(TrafficRun)

@@ -19,7 +19,7 @@ from kubescene.clock import WallClock, format_time
 from kubescene.errors import NotFoundError, RunStoreError, TrafficError
 from kubescene.traffic.loading import run_of, to_object
 from kubescene.traffic.records import ROW
-from kubescene.traffic.results import TrafficResult, read_result
+from kubescene.traffic.results import Phase, TrafficResult, read_result
 from kubescene.traffic.spec import TrafficRun
 from kubescene.version import __version__
 
@@ -124,6 +124,14 @@ class RunStore:
         with self._writing() as database:
             database.execute(
                 "UPDATE runs SET phase = ?, message = ? WHERE id = ?", (FAILED, message, id)
+            )
+
+    def stop(self, id: int, message: str) -> None:
+        """Write down that it was stopped, and nothing of what was simulated until then."""
+        with self._writing() as database:
+            database.execute(
+                "UPDATE runs SET phase = ?, message = ? WHERE id = ?",
+                (Phase.CANCELLED.value, message, id),
             )
 
     def runs(self, limit: int = 100, before: int | None = None) -> list[StoredRun]:

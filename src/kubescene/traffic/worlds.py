@@ -11,10 +11,11 @@ import msgspec
 from kubescene.autoscalers import VerticalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.errors import AutoscalerError
+from kubescene.struct_types import build
 from kubescene.traffic.checking import MOST_REPLICAS
 from kubescene.traffic.decisions import Decision, SizeDecision
 from kubescene.traffic.entities import Entity, Kind
-from kubescene.traffic.environment import Environment, Schedule
+from kubescene.traffic.environment import Environment, Schedule, go_on
 from kubescene.traffic.movements import Movement, MovementKind, MovementLog
 from kubescene.traffic.records import RequestColumns
 from kubescene.traffic.sampling import MetricsTimes
@@ -96,6 +97,7 @@ class World:
     def __init__(self, spec: TrafficSpec, partition: Partition, schedule: Schedule) -> None:
         self.spec = spec
         self.partition = partition
+        self.is_stopped = False
         self.log = MovementLog()
         self.environment = Environment(0, int(spec.duration), schedule, self.log)
         self.decisions: list[Decision] = []
@@ -117,6 +119,12 @@ class World:
 
     def run_until(self, instant: int) -> int:
         return self.environment.run_until(instant)
+
+    def stop(self) -> int:
+        """The run was stopped; up to which instant all has happened. Nobody can stop it now."""
+        self.environment.stopped = go_on
+        self.is_stopped = True
+        return self.now
 
     def finish(self, end: int) -> None:
         """Nothing happens after ``end``."""
@@ -151,6 +159,7 @@ class World:
 
     def scale(self, now: int) -> None:
         """Ask for a number of replicas, let it be so, and write down who said it and why."""
+        self.environment.check()
         asked = self.partition.horizontal(now)
         if asked is None:
             return
@@ -177,6 +186,7 @@ class World:
 
     def size(self, now: int) -> None:
         """Ask for a size, replace whoever has the wrong one, and write it down."""
+        self.environment.check()
         asked = self.partition.vertical(now)
         if asked is None:
             return
@@ -217,3 +227,6 @@ class World:
             MovementKind.AUTOSCALER_TICK, instant, ticktock, ticktock, ticktock.entity
         )
         self.environment.add_to_schedule(movement)
+
+
+build(ReplicaRecord)

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from kubescene.instruments.attempts import ExtenderRecord
 from kubescene.results.comparison import Side, Why, attribute
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
-from kubescene.timeline.consultations import ExtenderRecord
 
 
 def scored(

@@ -19,9 +19,9 @@ from kubescene.results.comparison.values import Divergence
 from kubescene.running import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.config import EnabledPlugin, Profile
 from kubescene.scheduler.configuration import read_configuration
-from kubescene.scheduler.registry import ClassFactory
+from kubescene.scheduler.framework.plugin_registry import ClassFactory
+from kubescene.scheduler.framework.profile import EnabledPlugin, Profile
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

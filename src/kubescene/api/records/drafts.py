@@ -32,10 +32,6 @@ class Parts(Struct, frozen=True):
     deleting: bool = False
     obj: JsonObject | None = None
 
-    @property
-    def key(self) -> tuple[str, str]:
-        return (self.like.namespace, self.name)
-
     def at(self, revision: int) -> Record:
         """The record of this revision."""
         like = self.like
@@ -55,13 +51,6 @@ class Parts(Struct, frozen=True):
             self.deleting,
         )
 
-    def object_at(self, revision: int) -> JsonObject | None:
-        """The decoded object of this revision, if it is known."""
-        obj = self.obj
-        if obj is None:
-            return None
-        return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
-
 
 class Rebuilt:
     """A record, how to make the encoding that replaces its own, and its phase then.
@@ -71,16 +60,13 @@ class Rebuilt:
     """
 
     __slots__ = ("build", "phase", "record", "waits")
+    obj = None
 
     def __init__(self, record: Record, build: Callable[[int], Payload], phase: str) -> None:
         self.record = record
         self.build = build
         self.phase = phase
         self.waits = False
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.record.key
 
     def at(self, revision: int) -> Record:
         """The record of this revision."""
@@ -99,9 +85,6 @@ class Rebuilt:
             record.deleting,
         )
 
-    def object_at(self, revision: int) -> None:
-        """Nobody has it decoded."""
-
 
 Draft: TypeAlias = Parts | Rebuilt
 
@@ -111,24 +94,22 @@ def changed(
     members: tuple[bytes, ...],
     phase: str,
     *,
-    metadata: bytes | None = None,
+    metadata: bytes = b"",
+    deleting: bool = False,
     obj: JsonObject | None = None,
-    node: str | None = None,
-    labels: dict[str, str] | None = None,
-    deleting: bool | None = None,
 ) -> Parts:
-    """The successor of a record: whatever is not given stays as it is."""
+    """The successor of a record on the same node, with the same labels."""
     payload = current.payload
     assert isinstance(payload, Sections)
     return Parts(
         current,
-        payload.metadata if metadata is None else metadata,
+        metadata or payload.metadata,
         members,
         current.name,
         current.uid,
-        current.labels if labels is None else labels,
-        current.node if node is None else node,
+        current.labels,
+        current.node,
         phase,
-        current.deleting if deleting is None else deleting,
+        deleting or current.deleting,
         obj,
     )

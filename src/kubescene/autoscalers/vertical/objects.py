@@ -13,6 +13,7 @@ from kubescene.api.quantity import Quantity, QuantityError, parse
 from kubescene.autoscalers.decoding import complaint
 from kubescene.autoscalers.vertical.amounts import as_texts
 from kubescene.errors import ConfigurationError
+from kubescene.struct_types import build
 from kubescene.types import JsonObject
 
 API_VERSIONS = ("autoscaling.k8s.io/v1", "autoscaling.k8s.io/v1beta2")
@@ -238,3 +239,6 @@ def _quantity(resource: Any, value: Any) -> Quantity:
     except QuantityError as error:
         raise ValueError(f"[{resource}]: {value!r}: {error}") from error
     raise ValueError(f"[{resource}]: {value!r} is no quantity")
+
+
+build(VerticalPodAutoscaler)

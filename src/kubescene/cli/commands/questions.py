@@ -54,7 +54,8 @@ def results(
         str,
         typer.Option(
             metavar="NAME",
-            help="measures, pods, nodes, steps, allocation, utilization, attempts or preemptions.",
+            help="measures, pods, nodes, steps, allocation, utilization, attempts, preemptions "
+            "or facts.",
         ),
     ] = "measures",
     format: Annotated[

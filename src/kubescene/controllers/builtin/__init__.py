@@ -1,1 +1,45 @@
-"""The controllers of kube-controller-manager, one module each."""
+"""The controllers of kube-controller-manager, one module each, and the table of them.
+
+A new one is a module here and a row in `table`: its place is its place in the settle order.
+"""
+
+from functools import partial
+
+from kubescene.controllers.authoring import controller_from
+from kubescene.controllers.builtin.deployment import deployment
+from kubescene.controllers.builtin.disruption import disruption
+from kubescene.controllers.builtin.ephemeral_volume import ephemeral_volume
+from kubescene.controllers.builtin.event_expiry import event_expiry
+from kubescene.controllers.builtin.garbage_collector import garbage_collector
+from kubescene.controllers.builtin.namespace import namespace
+from kubescene.controllers.builtin.node_lifecycle import node_lifecycle
+from kubescene.controllers.builtin.nodeset import NodeSetReconciler
+from kubescene.controllers.builtin.persistent_volume_binder import persistent_volume_binder
+from kubescene.controllers.builtin.pod_garbage_collector import pod_garbage_collector
+from kubescene.controllers.builtin.replicaset import replicaset
+from kubescene.controllers.builtin.resource_claim import resource_claim
+from kubescene.controllers.builtin.storage_protection import storage_protection
+from kubescene.controllers.builtin.taint_eviction import taint_eviction
+from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
+from kubescene.controllers.registrations import Registration
+
+
+def table(*, delays: KubeletDelays = NO_DELAYS, events: bool = False) -> tuple[Registration, ...]:
+    """The controllers that every world has, in settle order; with ``events`` Events expire."""
+    return (
+        controller_from(NodeSetReconciler),
+        Registration("deployment", deployment),
+        Registration("replicaset", replicaset),
+        Registration("disruption", disruption),
+        Registration("namespace", namespace),
+        Registration("storage-protection", storage_protection),
+        Registration("ephemeral-volume", ephemeral_volume),
+        Registration("persistentvolume-binder", persistent_volume_binder),
+        Registration("resourceclaim", resource_claim),
+        Registration("node-lifecycle", node_lifecycle),
+        Registration("taint-eviction", taint_eviction),
+        Registration("pod-garbage-collector", pod_garbage_collector),
+        Registration("garbage-collector", garbage_collector),
+        *((Registration("event-expiry", event_expiry),) if events else ()),
+        Registration(KUBELET, partial(kubelet, delays=delays), is_kubelet=True),
+    )

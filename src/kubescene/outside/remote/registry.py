@@ -21,7 +21,7 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
-from kubescene.errors import ApiError, KubesceneError
+from kubescene.errors import ApiError, BadRequestError, KubesceneError
 from kubescene.outside.remote.consequences import RemoteConsequences
 from kubescene.outside.remote.evictions import RemoteEvictions
 from kubescene.outside.remote.link import Announcement, Link
@@ -196,6 +196,16 @@ class RemoteRegistry(Registry):
         return self._sent(request, namespace, name, ask, verb=EVICT)
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _bind_named(
+        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
+    ) -> Record:
+        """Nobody stores a Binding: creating one binds the pod that it names."""
+        name = (body.get("metadata") or {}).get("name", "")
+        if not name:
+            raise BadRequestError("name must be provided")
+        place = resolve_namespace(self.type_of(BINDING), body, namespace)
+        return self.bind(actor, place, name, body, options=options)
 
     def _sent(
         self,

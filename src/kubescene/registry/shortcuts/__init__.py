@@ -6,7 +6,8 @@ same bytes and refuse nothing; what it finds is committed as everything is. Each
 (`kubescene.shortcuts`); a world without any is the same, byte for byte.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from kubescene.api.records import Record
 from kubescene.clock import Identities
@@ -21,6 +22,9 @@ from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
 
+NAMES = ("templates", "status_patches", "status_counts", "bindings", "pod_deletions")
+"""Those that are here, among all of `kubescene.shortcuts`."""
+
 
 class Shortcut(Protocol):
     """One way to spare work that was done before."""
@@ -32,6 +36,10 @@ class Shortcut(Protocol):
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember what a request has led to on the long way."""
         ...
+
+
+Find: TypeAlias = Callable[[WriteRequest, Record | None], Result | None]
+Learn: TypeAlias = Callable[[WriteRequest, Record | None, Record], None]
 
 
 class WriteShortcuts:
@@ -52,20 +60,22 @@ class WriteShortcuts:
             (wanted.bindings, "bind", "binding", Bindings(store, clocks)),
             (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
         )
-        self._serving: dict[tuple[str, str], tuple[Shortcut, ...]] = {}
+        self._finding: dict[tuple[str, str], tuple[Find, ...]] = {}
+        self._learning: dict[tuple[str, str], tuple[Learn, ...]] = {}
         for is_wanted, verb, subresource, shortcut in every:
             if is_wanted:
-                others = self._serving.get((verb, subresource), ())
-                self._serving[verb, subresource] = (*others, shortcut)
+                key = (verb, subresource)
+                self._finding[key] = (*self._finding.get(key, ()), shortcut.find)
+                self._learning[key] = (*self._learning.get(key, ()), shortcut.learn)
 
     def find(self, request: WriteRequest, current: Record | None) -> Result | None:
         """What a request leads to, if one of them knows."""
-        for shortcut in self._serving.get((request.verb, request.subresource), ()):
-            if (found := shortcut.find(request, current)) is not None:
+        for find in self._finding.get((request.verb, request.subresource), ()):
+            if (found := find(request, current)) is not None:
                 return found
         return None
 
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Let them all see what a request has led to on the long way."""
-        for shortcut in self._serving.get((request.verb, request.subresource), ()):
-            shortcut.learn(request, before, after)
+        for learn in self._learning.get((request.verb, request.subresource), ()):
+            learn(request, before, after)

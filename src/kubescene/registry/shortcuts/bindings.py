@@ -7,7 +7,7 @@ status before have one afterwards.
 import orjson
 
 from kubescene.api.records import Record
-from kubescene.api.records.drafts import Parts, changed
+from kubescene.api.records.drafts import Parts
 from kubescene.api.records.parts import (
     UNPLACED,
     PodSections,
@@ -51,18 +51,13 @@ class Bindings:
         name = request.wish["target"]["name"]
         now = format_time(self._clocks.world.now())
         members = (spec, assigned_node(name), self._status(status, now), end)
-        labels = topology_labels(name, self._store)
-        if not labels:
-            return changed(current, members, current.phase, node=name)
-        metadata = metadata_of(payload.metadata)
-        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-        return changed(
-            current,
-            members,
-            current.phase,
-            node=name,
-            metadata=orjson.dumps(metadata)[1:],
-            labels=metadata["labels"],
+        metadata, labels = payload.metadata, current.labels
+        if zoned := topology_labels(name, self._store):
+            obj = metadata_of(metadata)
+            labels = obj["labels"] = {**(obj.get("labels") or {}), **zoned}
+            metadata = orjson.dumps(obj)[1:]
+        return Parts(
+            current, metadata, members, current.name, current.uid, labels, name, current.phase
         )
 
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:

@@ -86,8 +86,12 @@ class StatusPatches:
             return None
         if type(payload) is PodSections:
             spec, node, _, end = payload.members
-            return changed(current, (spec, node, known.after[2], end), known.phase)
-        return None if current.deleting else changed(current, known.after, known.phase)
+            members: Members = (spec, node, known.after[2], end)
+        elif current.deleting:
+            return None
+        else:
+            members = known.after
+        return changed(current, members, known.phase)
 
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember what a patch with a blueprint has led to."""

@@ -1,9 +1,9 @@
 """An explained attempt cut down to what the page shows: the best nodes, refusals by reason."""
 
+from kubescene.instruments.attempts import PreemptionRecord, TriedNode
 from kubescene.reports.explaining import told_extenders, told_wait
 from kubescene.reports.html.contents import Decision, Refusal, Row, Trial
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
-from kubescene.timeline.attempts import PreemptionRecord, TriedNode
 
 NODES = 10
 NAMED = 6

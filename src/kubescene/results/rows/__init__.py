@@ -11,6 +11,7 @@ from kubescene.results.rows.attempts import (
     attempt_rows,
     preemption_rows,
 )
+from kubescene.results.rows.facts import FactRow, fact_rows
 from kubescene.results.rows.measures import MeasureRow
 from kubescene.results.rows.nodes import NodeRow, UtilizationRow, node_rows, utilization_rows
 from kubescene.results.rows.pods import PodRow, pod_rows
@@ -19,6 +20,7 @@ from kubescene.results.rows.steps import AllocationRow, StepRow, allocation_rows
 __all__ = [
     "AllocationRow",
     "AttemptRow",
+    "FactRow",
     "MeasureRow",
     "NodeRow",
     "PodRow",
@@ -27,6 +29,7 @@ __all__ = [
     "UtilizationRow",
     "allocation_rows",
     "attempt_rows",
+    "fact_rows",
     "node_rows",
     "pod_rows",
     "preemption_rows",

@@ -48,7 +48,8 @@ class StepGate:
         if self._writes is not None and role in (SIMULATION, PRESIMULATION):
             self._writes[actor.name] += 1
         if role is SIMULATION:
-            if not self.has_counted and is_significant(actor, resource_type.gvk, subresource):
+            resource = resource_type.group_resource
+            if not self.has_counted and is_significant(actor, resource, subresource):
                 self._move_step()
         elif role is USER:
             refuse_outsider(self._scenario, actor, resource_type, name)

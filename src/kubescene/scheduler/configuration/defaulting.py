@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.scheduler.config import EnabledPlugin
 from kubescene.scheduler.configuration.arguments import default_plugin_config
 from kubescene.scheduler.configuration.plugin_sets import merged_plugins, names_of
 from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
-from kubescene.scheduler.pod_kinds import DEFAULT_SCHEDULER
+from kubescene.scheduler.framework.profile import EnabledPlugin
+from kubescene.scheduler.state.pod_kinds import DEFAULT_SCHEDULER
 from kubescene.types import JsonObject
 
 _LEADER_ELECTION = {

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint
 from kubescene.scheduler.configuration.plugin_sets import EVERY
 from kubescene.scheduler.configuration.schema import MULTI_POINT
+from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint
 from kubescene.types import JsonObject
 
 MAX_SCORE = 100

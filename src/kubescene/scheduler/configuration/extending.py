@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from kubescene.clock import SECOND
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.durations import nanoseconds
-from kubescene.scheduler.extenders import Extender, ExtenderAddress, ExtenderTls, ExtenderVerb
+from kubescene.scheduler.extenders.extenders import (
+    Extender,
+    ExtenderAddress,
+    ExtenderTls,
+    ExtenderVerb,
+)
 from kubescene.types import JsonObject
 
 DEFAULT_TIMEOUT = 5 * SECOND
@@ -64,7 +69,7 @@ def _tls(given: JsonObject, path: str) -> ExtenderTls | None:
 def _check_tls(tls: ExtenderTls, path: str) -> None:
     """Files that are not there, or hold something else, are told now and not with the first pod."""
     # TLS is imported only where it is used.
-    from kubescene.scheduler.extender_tls import tls_context
+    from kubescene.scheduler.extenders.tls import tls_context
 
     try:
         tls_context(tls)

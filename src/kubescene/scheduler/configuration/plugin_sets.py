@@ -5,8 +5,8 @@ Defaults stand in ``multiPoint`` only; how they spread over the extension points
 
 from collections.abc import Iterable, Sequence
 
-from kubescene.scheduler.config import EnabledPlugin
 from kubescene.scheduler.configuration.schema import MULTI_POINT, PLUGIN_SETS
+from kubescene.scheduler.framework.profile import EnabledPlugin
 from kubescene.types import JsonObject
 
 EVERY = "*"

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.scheduler.config import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.configuration.argument_checks import check_fit
 from kubescene.scheduler.configuration.argument_schema import ARGUMENTS
 from kubescene.scheduler.configuration.expansion import Expansion, PointsOf
 from kubescene.scheduler.configuration.field_faults import aggregated
 from kubescene.scheduler.configuration.plugin_sets import names_of
 from kubescene.scheduler.configuration.schema import TYPE_META
+from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.types import JsonObject
 
 FIT = "NodeResourcesFit"

@@ -11,8 +11,7 @@ from typing import Any
 
 from kubescene.api.text.reading import Duplicate
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.scheduler.adding import installed_plugin
-from kubescene.scheduler.config import Backoff, EnabledPlugin
+from kubescene.scheduler.configuration.added_plugins import installed_plugin
 from kubescene.scheduler.configuration.arguments import decode_arguments
 from kubescene.scheduler.configuration.checks import check
 from kubescene.scheduler.configuration.decoding import Decoder
@@ -22,11 +21,12 @@ from kubescene.scheduler.configuration.plugin_sets import names_of
 from kubescene.scheduler.configuration.profiles import make_profiles
 from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
 from kubescene.scheduler.configuration.unregistered import not_registered
-from kubescene.scheduler.defaults import default_plugins
-from kubescene.scheduler.extenders import ExtenderCaller
-from kubescene.scheduler.interfaces import PluginFactory
+from kubescene.scheduler.extenders.extenders import ExtenderCaller
+from kubescene.scheduler.framework.defaults import default_plugins
+from kubescene.scheduler.framework.interfaces import PluginFactory
+from kubescene.scheduler.framework.plugin_registry import ClassFactory
+from kubescene.scheduler.framework.profile import Backoff, EnabledPlugin
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.registry import ClassFactory
 from kubescene.types import JsonObject
 
 
@@ -117,7 +117,7 @@ def configured(decoded: JsonObject, base: SchedulerOptions) -> SchedulerOptions:
 
 def _http_caller() -> ExtenderCaller:
     # HTTP is imported only where there are extenders.
-    from kubescene.scheduler.http_extenders import HttpExtenderCaller
+    from kubescene.scheduler.extenders.http import HttpExtenderCaller
 
     return HttpExtenderCaller()
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.scheduler.compiling import Shared
-from kubescene.scheduler.interfaces import Handle
+from kubescene.scheduler.framework.interfaces import Handle
+from kubescene.scheduler.state.memo import Shared
 from kubescene.types import ReadOnlyObject
 
 DEVICE_CLASS = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")

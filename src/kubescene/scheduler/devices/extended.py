@@ -14,8 +14,8 @@ from kubescene.api.quantity import Quantity, QuantityError, parse
 from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, is_extended
 from kubescene.scheduler.devices.cluster import EXTENDED_RESOURCE_CLAIM
 from kubescene.scheduler.devices.requests import ClaimSpec, read_spec
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import JsonObject, ReadOnlyObject
 
 IN_MEMORY = "<extended-resources>"

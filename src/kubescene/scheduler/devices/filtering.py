@@ -12,11 +12,11 @@ from kubescene.scheduler.devices.named_claims import allocation_of, key_of
 from kubescene.scheduler.devices.outcomes import Outcomes
 from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.requests import ClaimSpec, claim_spec
-from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.framework.interfaces import Codes, Rows
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 MOST_ALTERNATIVES = 8

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.scheduler.interfaces import Lister
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.interfaces import Lister
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 RESOURCE_CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")

@@ -16,9 +16,9 @@ from kubescene.scheduler.devices.allocator import Failed, Granted, Outcome, Refu
 from kubescene.scheduler.devices.cluster import DeviceCluster
 from kubescene.scheduler.devices.pools import Pool
 from kubescene.scheduler.devices.requests import ClaimSpec
-from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import Column, NodeTable
+from kubescene.scheduler.framework.interfaces import Codes, Rows
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import Column, NodeTable
 
 TABLES_KEPT = 128
 

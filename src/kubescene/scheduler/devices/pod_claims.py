@@ -6,7 +6,7 @@ from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
 from kubescene.scheduler.devices.extended import ExtendedResources, NodeClaim
 from kubescene.scheduler.devices.named_claims import allocation_of
 from kubescene.scheduler.devices.requests import ClaimSpec, claim_spec
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.types import JsonObject, ReadOnlyObject
 
 

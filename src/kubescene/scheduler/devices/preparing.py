@@ -6,8 +6,8 @@ from kubescene.scheduler.devices.extended import ExtendedResources, extended_res
 from kubescene.scheduler.devices.named_claims import ClaimError, find_claims, key_of
 from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.requests import Demand, claim_spec
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import orjson
 
 from kubescene.api.quantity import Quantity, parse
-from kubescene.scheduler.compiling import Shared
+from kubescene.scheduler.state.memo import Shared
 from kubescene.types import ReadOnlyObject
 
 SPECS_KEPT = 4096

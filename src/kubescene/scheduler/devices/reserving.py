@@ -25,9 +25,9 @@ from kubescene.scheduler.devices.named_claims import (
 from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.results import allocation_result
 from kubescene.scheduler.devices.writes import ClaimWriteError, ClaimWriter
-from kubescene.scheduler.interfaces import Handle, PostFilterResult, PreBindAnswer
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.framework.interfaces import Handle, PostFilterResult, PreBindAnswer
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 POLL_INTERVAL = 5 * SECOND

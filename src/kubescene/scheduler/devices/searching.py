@@ -5,9 +5,9 @@ from kubescene.scheduler.devices.filtering import ClaimFilter
 from kubescene.scheduler.devices.pod_claims import PodClaims
 from kubescene.scheduler.devices.preparing import prepare
 from kubescene.scheduler.devices.reserving import ClaimBinder
-from kubescene.scheduler.interfaces import Handle
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import Status
+from kubescene.scheduler.framework.interfaces import Handle
+from kubescene.scheduler.framework.status import Status
+from kubescene.scheduler.state.pods import PodInfo
 
 
 class DeviceSearch:

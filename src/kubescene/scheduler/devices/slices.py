@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kubescene.api.quantity import Quantity, parse
 from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
-from kubescene.scheduler.compiling import Shared
+from kubescene.scheduler.state.memo import Shared
 from kubescene.types import ReadOnlyObject
 
 

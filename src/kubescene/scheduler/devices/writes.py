@@ -14,7 +14,7 @@ from kubescene.scheduler.devices.named_claims import (
     key_of,
     reserved_for,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import JsonObject, ReadOnlyObject
 
 FINALIZER = "resource.kubernetes.io/delete-protection"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from kubescene.api.selectors import LabelSelector, SelectorError, aggregate, from_label_selector
-from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.state.pod_kinds import PodSignature
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

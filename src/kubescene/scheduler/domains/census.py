@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeAlias
 
-from kubescene.scheduler.compiling import CLASSES_KEPT
-from kubescene.scheduler.deltas import Delta, DeltaKind
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm, pod_affinity
 from kubescene.scheduler.domains.groups import (
     Filed,
@@ -25,10 +23,12 @@ from kubescene.scheduler.domains.groups import (
 )
 from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import ALL_NODES, CountedNodes, DomainTally
-from kubescene.scheduler.node_info import NO_ROW, NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.deltas import Delta, DeltaKind
+from kubescene.scheduler.state.memo import CLASSES_KEPT
+from kubescene.scheduler.state.node_info import NO_ROW, NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 CELLS_KEPT = 8_000_000

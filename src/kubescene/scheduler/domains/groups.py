@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, Typ
 
 from kubescene.api.selectors import LabelSelector
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 if TYPE_CHECKING:
     from kubescene.scheduler.domains.row_counters import RowCounter

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm
 from kubescene.scheduler.domains.groups import LabelGroup, LabelPair, Share
 from kubescene.scheduler.domains.tallies import ALL_NODES, CountedNodes, DomainTally
-from kubescene.scheduler.node_info import NO_ROW
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.state.node_info import NO_ROW
+from kubescene.scheduler.state.nodes import NodeTable
 
 _TALLIES_KEPT = 16
 

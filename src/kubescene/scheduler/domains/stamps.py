@@ -2,8 +2,8 @@
 
 from collections.abc import Hashable
 
-from kubescene.scheduler.compiling import Memo
-from kubescene.scheduler.pod_kinds import PodSignature
+from kubescene.scheduler.state.memo import Memo
+from kubescene.scheduler.state.pod_kinds import PodSignature
 
 
 class Stamps:

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.scheduler.node_columns import LabelColumn
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.state.node_columns import LabelColumn
+from kubescene.scheduler.state.nodes import NodeTable
 
 _NO_COLUMN = LabelColumn(())
 _NOTHING: NDArray[np.int64] = np.zeros(1, dtype=np.int64)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubescene.scheduler.interfaces import Plugin, PluginFactory
+from kubescene.scheduler.framework.interfaces import Plugin, PluginFactory
 from kubescene.scheduler.plugins import (
     default_binder,
     default_preemption,

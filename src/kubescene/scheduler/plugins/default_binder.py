@@ -6,14 +6,14 @@ from typing import Any
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.errors import ApiError
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     BindPlugin,
     Handle,
     Plugin,
 )
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.state.pods import PodInfo
 
 POD = GroupVersionKind("", "v1", "Pod")
 

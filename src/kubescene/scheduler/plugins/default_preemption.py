@@ -12,10 +12,16 @@ from msgspec import Struct
 
 from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.evictions import CONDITION, REASON
-from kubescene.scheduler.extenders import Extender, ExtenderAnswer, ExtenderCall, ExtenderVerb
-from kubescene.scheduler.interfaces import (
+from kubescene.instruments.attempts import PreemptionRecord
+from kubescene.scheduler.binding.evictions import CONDITION, REASON
+from kubescene.scheduler.extenders.extenders import (
+    Extender,
+    ExtenderAnswer,
+    ExtenderCall,
+    ExtenderVerb,
+)
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Action,
     AskingPostFilterPlugin,
     ClusterEvent,
@@ -29,13 +35,12 @@ from kubescene.scheduler.interfaces import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.preemption.budgets import DISRUPTION_BUDGET, Budgets
 from kubescene.scheduler.preemption.choosing import Choice, choose, cost_of
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
 from kubescene.scheduler.preemption.victims import pool_of
-from kubescene.scheduler.status import SUCCESS, Code, Status
-from kubescene.timeline.attempts import PreemptionRecord
+from kubescene.scheduler.state.pods import PodInfo
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NEVER = "not eligible due to preemptionPolicy=Never."

@@ -19,8 +19,6 @@ import numpy as np
 from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE
 from kubescene.clock.timestamps import parse_duration
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.classes import WatchedClasses, backed_resources
 from kubescene.scheduler.devices.named_claims import (
     RESOURCE_CLAIM,
@@ -29,7 +27,9 @@ from kubescene.scheduler.devices.named_claims import (
     find_claims,
     pod_owner,
 )
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -56,13 +56,13 @@ from kubescene.scheduler.interfaces import (
     ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
+from kubescene.scheduler.framework.normalization import normalize_by_maximum
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 if TYPE_CHECKING:
     from kubescene.scheduler.devices.pod_claims import PodClaims

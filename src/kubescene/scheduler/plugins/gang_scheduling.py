@@ -11,8 +11,8 @@ from kubescene.api.kinds import POD_GROUP
 from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     EnqueueExtensions,
@@ -24,9 +24,9 @@ from kubescene.scheduler.interfaces import (
     Plugin,
     PreEnqueuePlugin,
 )
-from kubescene.scheduler.pod_kinds import PodSignature, group_of
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
+from kubescene.scheduler.state.pod_kinds import PodSignature, group_of
+from kubescene.scheduler.state.pods import PodInfo
 
 LONGEST_WAIT = 5 * MINUTE
 TOO_FEW = "waiting for minCount pods from a gang to appear in scheduling queue"

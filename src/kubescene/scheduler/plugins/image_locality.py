@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     MAX_NODE_SCORE,
     ClusterScorePlugin,
     Handle,
@@ -22,12 +22,12 @@ from kubescene.scheduler.interfaces import (
     ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import Moves, NodeTable, moved
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.row_results import RowResults
-from kubescene.scheduler.signing import Part
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import Moves, NodeTable, moved
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_results import RowResults
 
 _MIB = 1 << 20
 LOWEST = 23 * _MIB

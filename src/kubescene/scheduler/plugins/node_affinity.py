@@ -21,9 +21,9 @@ from kubescene.api.selectors import (
     node_selector,
     node_selector_term,
 )
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -45,14 +45,14 @@ from kubescene.scheduler.interfaces import (
     Scores,
     SeesPods,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.normalizing import normalize_by_maximum
-from kubescene.scheduler.pod_kinds import PodClass, PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.selection import Mask, select, select_label, select_term
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.framework.normalization import normalize_by_maximum
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.node_selectors import Mask, select, select_label, select_term
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

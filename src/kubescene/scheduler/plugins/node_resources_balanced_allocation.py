@@ -12,9 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.resource_requests import CPU, MEMORY, is_counted, is_scalar
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.fast.cpu_memory_columns import (
+    HALF,
+    LARGEST,
+    ONE,
+    Floats,
+    Pairs,
+    balance_of,
+    balances,
+    requested_by,
+)
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     MAX_NODE_SCORE,
     ClusterScorePlugin,
     EnqueueExtensions,
@@ -27,22 +37,12 @@ from kubescene.scheduler.interfaces import (
     ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.paired_amounts import (
-    HALF,
-    LARGEST,
-    ONE,
-    Floats,
-    Pairs,
-    balance_of,
-    balances,
-    requested_by,
-)
-from kubescene.scheduler.pod_kinds import PodClass, PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 _HALF = MAX_NODE_SCORE // 2
 _SUM = np.float64(_HALF + 2 * _HALF)

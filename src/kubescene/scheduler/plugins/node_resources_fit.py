@@ -23,11 +23,19 @@ from kubescene.api.resource_requests import (
     node_allocatable,
     pod_requests,
 )
-from kubescene.scheduler import signing
-from kubescene.scheduler.compiling import Memo
-from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, WatchedClasses
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.fast.cpu_memory_columns import (
+    FULL,
+    LARGEST,
+    PAIRED,
+    Floats,
+    Pairs,
+    counted_by,
+    requested_by,
+)
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     MAX_NODE_SCORE,
     Action,
     ClusterEvent,
@@ -49,26 +57,18 @@ from kubescene.scheduler.interfaces import (
     Scores,
     SeesPods,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.paired_amounts import (
-    FULL,
-    LARGEST,
-    PAIRED,
-    Floats,
-    Pairs,
-    counted_by,
-    requested_by,
-)
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.plugins.scoring_strategies import (
     LeastAllocated,
     ScoringStrategy,
     make_strategy,
 )
-from kubescene.scheduler.pod_kinds import PodClass, PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.state.memo import Memo
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 TOO_MANY_PODS = "Too many pods"

@@ -10,9 +10,9 @@ import numpy as np
 
 from kubescene.api.records.changes import Change
 from kubescene.api.selectors import find_untolerated
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -28,12 +28,12 @@ from kubescene.scheduler.interfaces import (
     Rows,
     SeesPods,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pod_kinds import PodClass, PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

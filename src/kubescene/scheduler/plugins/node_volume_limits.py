@@ -8,9 +8,9 @@ import numpy as np
 
 from kubescene.api.records.changes import Change
 from kubescene.api.volumes.csi_migration import TranslationError, in_tree, inline_volume
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -25,12 +25,12 @@ from kubescene.scheduler.interfaces import (
     PreFilterPlugin,
     Rows,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.volumes.attached import (
     AttachedVolumes,
     MissingClaimError,

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.interfaces import (
     Handle,
     Plugin,
     QueueSortPlugin,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 
 
 class PrioritySort(QueueSortPlugin):

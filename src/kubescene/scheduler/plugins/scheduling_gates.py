@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubescene.api.records.changes import Change
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     EnqueueExtensions,
@@ -15,8 +15,8 @@ from kubescene.scheduler.interfaces import (
     Plugin,
     PreEnqueuePlugin,
 )
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.framework.status import SUCCESS, Status
+from kubescene.scheduler.state.pods import PodInfo
 
 
 class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):

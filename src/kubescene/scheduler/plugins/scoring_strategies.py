@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.quantity import MAX_INT64
-from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Scores
-from kubescene.scheduler.normalizing import lowest
+from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Scores
+from kubescene.scheduler.framework.normalization import lowest
 
 MAX_SHAPE_SCORE = 10
 _FULL = 100

@@ -17,10 +17,10 @@ from kubescene.api.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of, is_b
 from kubescene.api.volumes.csi_migration import MIGRATED_PLUGINS
 from kubescene.clock import SECOND
 from kubescene.errors import ApiError
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import (
     Action,
     Awaited,
     ClusterEvent,
@@ -43,12 +43,12 @@ from kubescene.scheduler.interfaces import (
     Scores,
     SeesPods,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Code, Status
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.volumes.binding import Assumed, VolumeBinder
 from kubescene.scheduler.volumes.claims import (
     claim_not_found,

@@ -8,10 +8,10 @@ import numpy as np
 from kubescene.api.records.changes import Change
 from kubescene.api.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of, volume_of
 from kubescene.api.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
-from kubescene.scheduler import signing
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -27,14 +27,14 @@ from kubescene.scheduler.interfaces import (
     Rows,
     SeesPods,
 )
-from kubescene.scheduler.node_columns import ABSENT
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.selection import Mask
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.node_columns import ABSENT
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.node_selectors import Mask
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.volumes.claims import claim_not_found, mounted, refers_to
 from kubescene.types import ReadOnlyObject
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import NOTHING, LabelSelector, SelectorError, from_label_selector
-from kubescene.scheduler.interfaces import Lister
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.interfaces import Lister
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 DISRUPTION_BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")

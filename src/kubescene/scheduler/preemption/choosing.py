@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kubescene.scheduler.interfaces import Rows
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.preemption.importance import NOT_STARTED, earliest_start
+from kubescene.scheduler.state.pods import PodInfo
 
 NOBODY: Rows = np.zeros(0, dtype=np.intp)
 PRIORITY_OFFSET = 1 << 31

@@ -12,15 +12,15 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from kubescene.scheduler.interfaces import Rows, TryOut
-from kubescene.scheduler.nodes import Column, NodeTable
-from kubescene.scheduler.pods import PodInfo
+from kubescene.instruments.attempts import TriedNode
+from kubescene.scheduler.framework.interfaces import Rows, TryOut
+from kubescene.scheduler.framework.status import Code, Status
 from kubescene.scheduler.preemption.budgets import Budgets
 from kubescene.scheduler.preemption.choosing import Cost, cost_of
 from kubescene.scheduler.preemption.lower_pods import LowerPods
 from kubescene.scheduler.preemption.victims import NO_VICTIMS, Victims, find_victims, pool_of
-from kubescene.scheduler.status import Code, Status
-from kubescene.timeline.attempts import TriedNode
+from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.pods import PodInfo
 
 CELLS_KEPT = 100_000
 _CHUNK = 256

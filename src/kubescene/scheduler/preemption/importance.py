@@ -8,7 +8,7 @@ their order around: of pods without a start time the last placed is the most imp
 from collections.abc import Iterable, Sequence
 
 from kubescene.clock import parse_time
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 
 NOT_STARTED = 1 << 62
 """Later than every start."""

@@ -3,10 +3,10 @@
 Kept for the priorities that were asked about, and corrected by what has happened since.
 """
 
-from kubescene.scheduler.crowds import Amounts
-from kubescene.scheduler.deltas import Delta, DeltaKind, DeltaReader
-from kubescene.scheduler.node_info import NO_ROW
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.state.deltas import Delta, DeltaKind, DeltaReader
+from kubescene.scheduler.state.node_info import NO_ROW
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.nominated_amounts import Amounts
 
 PRIORITIES_KEPT = 16
 

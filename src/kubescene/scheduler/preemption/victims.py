@@ -8,11 +8,11 @@ beside the pod any more is a victim. [PR-5, PR-8]
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kubescene.scheduler.interfaces import Trial
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.interfaces import Trial
+from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.preemption.budgets import Budgets
 from kubescene.scheduler.preemption.importance import by_importance
-from kubescene.scheduler.status import SUCCESS, Status
+from kubescene.scheduler.state.pods import PodInfo
 
 NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
 

@@ -4,7 +4,7 @@ Between the decision to bind a volume and the write that says so, other pods are
 was assumed holds until the watch brings another version of the object, or it is restored.
 """
 
-from kubescene.scheduler.interfaces import Lister
+from kubescene.scheduler.framework.interfaces import Lister
 from kubescene.types import ReadOnlyObject
 
 

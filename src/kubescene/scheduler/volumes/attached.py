@@ -21,11 +21,11 @@ from kubescene.api.volumes.csi_migration import (
     inline_volume,
     persistent_volume,
 )
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Handle, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import Column, Moves, moved
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import EventResource, Handle, Rows
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import Column, Moves, moved
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
 from kubescene.scheduler.volumes.users import Move
 from kubescene.types import ReadOnlyObject

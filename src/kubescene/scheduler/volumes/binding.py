@@ -14,9 +14,9 @@ from kubescene.api.volumes.claims import (
     is_bound,
     volume_of,
 )
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import EventResource, Handle, PreBindAnswer
-from kubescene.scheduler.status import SUCCESS, Code, Status
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import EventResource, Handle, PreBindAnswer
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.scheduler.volumes.finding import PodClaims, VolumeFinder
 from kubescene.types import JsonObject, ReadOnlyObject

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 

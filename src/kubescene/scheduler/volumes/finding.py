@@ -15,9 +15,9 @@ from kubescene.api.volumes.csi_migration import (
     translated_affinity,
 )
 from kubescene.api.volumes.matching import affinity_key, name_of, read_shape, requested
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import Codes, EventResource, Handle
-from kubescene.scheduler.selection import Mask
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import Codes, EventResource, Handle
+from kubescene.scheduler.state.node_selectors import Mask
 from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.provisioning import NO_VOLUME, Provisioning

@@ -19,7 +19,7 @@ from kubescene.api.volumes.matching import (
     holds_promise,
     read_volume,
 )
-from kubescene.scheduler.change_log import ChangeLog, LogReader
+from kubescene.scheduler.state.change_log import ChangeLog, LogReader
 from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
 

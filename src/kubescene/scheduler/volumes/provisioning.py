@@ -6,9 +6,9 @@ import numpy as np
 
 from kubescene.api.quantity import value
 from kubescene.api.volumes.claims import NO_PROVISIONER, class_of
-from kubescene.scheduler.informers import KINDS
-from kubescene.scheduler.interfaces import Codes, EventResource, Handle
-from kubescene.scheduler.selection import Mask
+from kubescene.scheduler.framework.informers import KINDS
+from kubescene.scheduler.framework.interfaces import Codes, EventResource, Handle
+from kubescene.scheduler.state.node_selectors import Mask
 from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
 

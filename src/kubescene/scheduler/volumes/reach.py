@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from kubescene.api.selectors.label_selectors import from_label_selector
 from kubescene.api.selectors.node_selectors import NodeSelector, NodeSelectorTerm, node_selector
 from kubescene.api.selectors.requirements import Operator, Requirement, SelectorError
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.selection import Mask, select_label
+from kubescene.scheduler.state.node_selectors import Mask, select_label
+from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.types import ReadOnlyObject
 
 Stamp: TypeAlias = tuple[int, int]

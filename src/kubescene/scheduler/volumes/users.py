@@ -6,8 +6,8 @@ Kept by the `NodeTable` as pods come and go; pods without volumes cost nothing.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kubescene.scheduler.change_log import ChangeLog, LogReader
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.change_log import ChangeLog, LogReader
+from kubescene.scheduler.state.pods import PodInfo
 
 DISKS = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Kinds of volumes that two pods of one node may not share as they like."""

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from kubescene.clock import Stream
-from kubescene.scheduler.extender_wire import TOO_LATE, no_answer, read_answer, request_body
-from kubescene.scheduler.extenders import ExtenderAnswer, ExtenderCall, PendingCall
+from kubescene.scheduler.extenders.extenders import ExtenderAnswer, ExtenderCall, PendingCall
+from kubescene.scheduler.extenders.wire import TOO_LATE, no_answer, read_answer, request_body
 
 _NOT_RECORDED = frozenset(
     {"resourceVersion", "lastTransitionTime", "lastHeartbeatTime", "lastProbeTime"}

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from kubescene.scheduler.cycle import Cycle
-from kubescene.scheduler.cycle_state import CycleState
-from kubescene.scheduler.interfaces import Rows
-from kubescene.scheduler.nominations import Nominations
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.scoring import ScoreChain, Scored, ScoringError
-from kubescene.scheduler.search import NominatedFiltering
-from kubescene.scheduler.status import Code, Status
-from kubescene.scheduler.verdicts import FilterChain
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.scoring import ScoreChain, Scored, ScoringError
+from kubescene.scheduler.cycle.search import NominatedFiltering
+from kubescene.scheduler.cycle.verdicts import FilterChain
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import Rows
+from kubescene.scheduler.framework.status import Code, Status
+from kubescene.scheduler.state.nominations import Nominations
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.goldens.comparing import Aspect, Comparison
 
 RECORDED = frozenset({"prefilter", "filters", "feasible", "totals", "scoreError"})

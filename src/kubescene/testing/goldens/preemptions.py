@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.scheduler.decisions import Decision
+from kubescene.scheduler.cycle.decisions import Decision
 
 ERROR = 1
 """What went wrong on a node was not recorded; mostly no victim was needed there."""

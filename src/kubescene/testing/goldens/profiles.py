@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kubescene.scheduler.config import ExtensionPoint, Profile
+from kubescene.scheduler.framework.profile import ExtensionPoint, Profile
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.testing.goldens.comparing import Aspect, Comparison
 from kubescene.testing.goldens.recordings import Golden

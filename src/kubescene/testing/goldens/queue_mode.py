@@ -10,7 +10,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import SECOND
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.waiting_places import Place
+from kubescene.scheduler.queue.waiting_places import Place
 from kubescene.testing.goldens.acting import COPIED_LABELS
 from kubescene.testing.goldens.comparing import Aspect, Comparison, Tally
 from kubescene.testing.goldens.groups import compare_group

@@ -14,18 +14,18 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import EventQueue, Streams, VirtualClock
 from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
-from kubescene.scheduler.decisions import Decision
-from kubescene.scheduler.group_trials import GroupTrial, final_decision
+from kubescene.instruments import Instrument, Instruments
+from kubescene.instruments.attempts import SchedulingAttempt
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.groups.trials import GroupTrial, final_decision
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.scheduler import Scheduler
-from kubescene.scheduler.waiting_places import QueuedPod
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store import Store
 from kubescene.testing.goldens.acting import POD, Call, ReplayClient
 from kubescene.testing.goldens.claims import claims_written
 from kubescene.testing.goldens.extender_calls import First, RecordedExtenders
-from kubescene.timeline.attempts import SchedulingAttempt
-from kubescene.timeline.instruments import Instrument, Instruments
 from kubescene.types import JsonObject
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from kubescene.client.verbs import AnyObject
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.points import points_of
+from kubescene.scheduler.framework.points import points_of
 from kubescene.testing.plugins.checks import CHECKS
 from kubescene.testing.plugins.worlds import Subject
 

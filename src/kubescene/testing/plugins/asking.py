@@ -16,9 +16,9 @@ from kubescene.scheduler import (
     Rows,
     Status,
 )
-from kubescene.scheduler.guarding import ANSWERS
-from kubescene.scheduler.points import implements
-from kubescene.scheduler.status import Code
+from kubescene.scheduler.framework.guarded_calls import ANSWERS
+from kubescene.scheduler.framework.points import implements
+from kubescene.scheduler.framework.status import Code
 from kubescene.testing.plugins.worlds import World
 
 Verdict: TypeAlias = tuple[str, tuple[str, ...]]

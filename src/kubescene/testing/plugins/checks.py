@@ -7,8 +7,8 @@ import numpy as np
 import orjson
 
 from kubescene.scheduler import Hint, NodeTable, PodInfo, Reads, Status
-from kubescene.scheduler.points import implements
-from kubescene.scheduler.supposing import SupposedNodes
+from kubescene.scheduler.cycle.suppositions import SupposedNodes
+from kubescene.scheduler.framework.points import implements
 from kubescene.testing.plugins.asking import Answers, Asking, WrongAnswerError, call, verdict
 from kubescene.testing.plugins.worlds import Subject, World
 
@@ -66,12 +66,12 @@ def nothing_is_changed(subject: Subject, number: int) -> None:
     """Deciding changes neither nodes nor pods nor rows, and writes nothing."""
     world = World(subject, number)
     for pod in world.candidates:
-        before, revision = _picture(world.nodes, pod), world.cluster.revision
+        before, revision = _columns(world.nodes, pod), world.cluster.revision
         asking = Asking(world, pod)
         rows = asking.rows.copy()
         asking.all()
         assert np.array_equal(rows, asking.rows), "the rows that were passed in were changed"
-        assert _picture(world.nodes, pod) == before, f"asking about {pod.key} changed something"
+        assert _columns(world.nodes, pod) == before, f"asking about {pod.key} changed something"
         assert world.cluster.revision == revision, "deciding wrote to the API"
 
 
@@ -356,7 +356,7 @@ def _equal(one: Answers, other: Answers, when: str) -> None:
     assert one == other, f"{when}: the answers differ: {one} and {other}"
 
 
-def _picture(nodes: NodeTable, pod: PodInfo) -> bytes:
+def _columns(nodes: NodeTable, pod: PodInfo) -> bytes:
     """All that a plugin is shown, as bytes."""
     rows = [
         [

@@ -23,10 +23,10 @@ from kubescene.scheduler import (
     Scheduler,
     SchedulerOptions,
 )
-from kubescene.scheduler.adding import plugin_name, with_plugin
+from kubescene.scheduler.configuration.added_plugins import plugin_name, with_plugin
 from kubescene.scheduler.plugins import BUILT_IN
-from kubescene.scheduler.pod_kinds import DEFAULT_SCHEDULER
-from kubescene.scheduler.pods import PodClasses
+from kubescene.scheduler.state.pod_kinds import DEFAULT_SCHEDULER
+from kubescene.scheduler.state.pods import PodClasses
 from kubescene.testing.builders import merged
 from kubescene.types import JsonObject
 
@@ -72,7 +72,7 @@ class World:
         self._chance: Stream = Streams(number).stream("conformance")
         self._made = 0
         self.cluster.start((SCHEDULER,), Role.PRESIMULATION)
-        self._client = self.cluster.client(self.cluster.verbs.actor)
+        self._client = self.cluster.client(self.cluster.actor)
         for obj in subject.objects:
             self._client.create(plain(obj))
         for _ in range(NODES):
@@ -172,7 +172,7 @@ class World:
 
     def _seen(self, act: Any, gvk: Any) -> Change:
         """Do something, and what a watch says of it."""
-        client = self.cluster.client(self.cluster.verbs.actor)
+        client = self.cluster.client(self.cluster.actor)
         seen: list[Change] = []
         client.watch(gvk, seen.append, quiet=True)
         seen.clear()

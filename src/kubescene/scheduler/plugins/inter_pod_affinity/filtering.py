@@ -13,9 +13,7 @@ from kubescene.scheduler.domains.affinity_terms import TermKind, pod_affinity
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import DomainTally
-from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     MatchesAll,
     MatchesAny,
@@ -23,7 +21,9 @@ from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     OwnTerm,
     Repels,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodInfo
 
 AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY = 1, 2, 3
 

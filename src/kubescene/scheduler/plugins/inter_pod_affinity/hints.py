@@ -15,14 +15,14 @@ from kubescene.scheduler.domains.affinity_terms import (
     pod_affinity,
     read_terms,
 )
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     EventRegistration,
     EventResource,
     Hint,
 )
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 

@@ -9,9 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubescene.api.kinds import NAMESPACE
-from kubescene.scheduler import signing
-from kubescene.scheduler.compiling import Memo
-from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.domains.affinity_terms import (
     NO_LABELS,
     CarriedTerm,
@@ -21,7 +18,9 @@ from kubescene.scheduler.domains.affinity_terms import (
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.stamps import Stamps
 from kubescene.scheduler.domains.tallies import DomainTally
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     ClusterFilterPlugin,
     ClusterScorePlugin,
     Codes,
@@ -38,8 +37,8 @@ from kubescene.scheduler.interfaces import (
     ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.plugins.inter_pod_affinity import hints, scoring
 from kubescene.scheduler.plugins.inter_pod_affinity.filtering import (
     AFFINITY,
@@ -55,10 +54,11 @@ from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     weight_of,
 )
 from kubescene.scheduler.plugins.inter_pod_affinity.scoring import PreferredTerms
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.memo import Memo
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 NAME = "InterPodAffinity"
 _SCORE_KEY = f"PreScore{NAME}"

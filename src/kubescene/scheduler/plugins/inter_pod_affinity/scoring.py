@@ -6,14 +6,14 @@ import numpy as np
 
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.tallies import DomainTally
-from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Rows, Scores
-from kubescene.scheduler.node_info import NodeInfo
+from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Rows, Scores
 from kubescene.scheduler.plugins.inter_pod_affinity.filtering import KeyCounter
 from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     Newcomer,
     OwnTerm,
     Preferences,
 )
+from kubescene.scheduler.state.node_info import NodeInfo
 
 
 class PreferredTerms:

@@ -13,10 +13,10 @@ from kubescene.api.selectors import (
     from_label_selector,
     from_labels,
 )
-from kubescene.scheduler.compiling import CLASSES_KEPT, Memo
-from kubescene.scheduler.interfaces import Handle, Lister
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.framework.interfaces import Handle, Lister
+from kubescene.scheduler.state.memo import CLASSES_KEPT, Memo
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 SERVICE = GroupVersionKind("", "v1", "Service")

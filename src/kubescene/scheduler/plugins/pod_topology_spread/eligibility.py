@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.selectors import find_untolerated
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
 from kubescene.scheduler.plugins.node_affinity import compile_affinity
-from kubescene.scheduler.pod_kinds import PodClass
-from kubescene.scheduler.selection import select, select_label
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.node_selectors import select, select_label
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodClass
 
 
 class Eligibility(NamedTuple):

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.row_counters import RowCounter
 from kubescene.scheduler.domains.tallies import DomainTally
-from kubescene.scheduler.interfaces import Codes, Rows
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.plugins.node_affinity import compile_affinity
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import Constraint, SpreadPods
 from kubescene.scheduler.plugins.pod_topology_spread.eligibility import Eligibility
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 
 MISSING_LABEL, SKEWED = 1, 2
 _FEW_DOMAINS = 128

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from kubescene.api.records.changes import Change, ChangeType
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
     EventRegistration,
@@ -12,7 +12,7 @@ from kubescene.scheduler.interfaces import (
     Hint,
 )
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import Constraint
-from kubescene.scheduler.pods import PodInfo
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 Constraints: TypeAlias = Sequence[Constraint]

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubescene.api.selectors import SelectorError
-from kubescene.scheduler import signing
-from kubescene.scheduler.compiling import CLASSES_KEPT
-from kubescene.scheduler.cycle_state import CycleState
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.stamps import Stamps
-from kubescene.scheduler.interfaces import (
+from kubescene.scheduler.framework import signing
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.interfaces import (
     ClusterFilterPlugin,
     ClusterScorePlugin,
     Codes,
@@ -31,8 +30,8 @@ from kubescene.scheduler.interfaces import (
     ScorePlugin,
     Scores,
 )
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
+from kubescene.scheduler.framework.signing import Part
+from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import (
     HARD,
     SOFT,
@@ -50,10 +49,11 @@ from kubescene.scheduler.plugins.pod_topology_spread.filtering import (
 )
 from kubescene.scheduler.plugins.pod_topology_spread.hints import SpreadHints
 from kubescene.scheduler.plugins.pod_topology_spread.scoring import SoftConstraints, SpreadScores
-from kubescene.scheduler.pod_kinds import PodSignature
-from kubescene.scheduler.pods import PodInfo
-from kubescene.scheduler.signing import Part
-from kubescene.scheduler.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.memo import CLASSES_KEPT
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
 NAME = "PodTopologySpread"

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.scheduler.domains.census import PodCensus
-from kubescene.scheduler.interfaces import MAX_NODE_SCORE, Rows, Scores
-from kubescene.scheduler.node_columns import LabelColumn
-from kubescene.scheduler.node_info import NodeInfo
-from kubescene.scheduler.nodes import NodeTable
-from kubescene.scheduler.normalizing import highest
+from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Rows, Scores
+from kubescene.scheduler.framework.normalization import highest
 from kubescene.scheduler.plugins.pod_topology_spread.constraints import HOSTNAME
 from kubescene.scheduler.plugins.pod_topology_spread.filtering import CountedConstraint
+from kubescene.scheduler.state.node_columns import LabelColumn
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
 
 _COUNTS_RATED = 1 << 12
 _TABLES_KEPT = 64

@@ -1,0 +1,117 @@
+"""Whose world it is: its own, or lent to a scenario.
+
+A scenario is given the world with settings of its own (`prepare`), finds it empty and at the
+beginning of virtual time (`begin`), and leaves it as it is until the world is taken back. What it
+made that outlives a wipe by its kind (definitions, roles, webhooks) goes when the next one begins.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+from kubescene.clock import LentClock, VirtualClock
+from kubescene.clock.clocks import DEFAULT_START
+from kubescene.cluster.options import ClusterOptions
+from kubescene.registry.bootstrap import LASTING
+from kubescene.store import Store
+
+
+class Holder(StrEnum):
+    """Who has the world."""
+
+    OWNER = "owner"
+    SCENARIO = "scenario"
+    """From the first object that is taken away for it until the world is taken back."""
+
+
+class Lent(Protocol):
+    """What is lent."""
+
+    @property
+    def clock(self) -> LentClock | VirtualClock: ...
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def options(self) -> ClusterOptions: ...
+
+    def use(self, options: ClusterOptions) -> None:
+        """Controllers that are made from now on have these settings."""
+        ...
+
+
+class Lending:
+    """Keeps the settings of the owner while a scenario plays with its own."""
+
+    def __init__(self, world: Lent) -> None:
+        self._world = world
+        self.holder = Holder.OWNER
+        self.owners_options = world.options
+        self._next_options: ClusterOptions | None = None
+        self._lasting_before: frozenset[str] = frozenset()
+        self._made_by_scenario: frozenset[str] = frozenset()
+
+    @property
+    def is_lent(self) -> bool:
+        return self.holder is Holder.SCENARIO
+
+    def prepare(self, options: ClusterOptions) -> None:
+        """What the next scenario begins with, in place of the world's own settings.
+
+        Nothing changes before `begin`. From then on until `take_back` time is virtual, whatever
+        the world's own clock is: it begins at ``options.start``, or where all do.
+        """
+        self._next_options = options
+
+    def touch(self) -> None:
+        """The world is about to be emptied for the scenario that was prepared, if one was."""
+        if self._next_options is not None:
+            self.holder = Holder.SCENARIO
+
+    def begin(self) -> None:
+        """The world is empty: settings and time of the scenario are in force."""
+        world = self._world
+        if self._next_options is None:
+            world.clock.reset(world.options.start)
+        else:
+            self.touch()
+            world.use(self._next_options)
+            self._next_options = None
+            self._lend_time()
+        self._lasting_before, self._made_by_scenario = self._lasting(), frozenset()
+
+    def note_lasting(self) -> None:
+        """A scenario has ended: the definitions, roles and webhooks that it made go with the rest.
+
+        Nobody else could make any while it was under way; those of others stay.
+        """
+        self._made_by_scenario = self._lasting() - self._lasting_before
+
+    def is_of_scenario(self, uid: str) -> bool:
+        """Whether the last scenario made this object, which outlives a wipe by its kind."""
+        return uid in self._made_by_scenario
+
+    def take_back(self) -> None:
+        """Time goes on from now at the world's own pace and settings."""
+        self.forget()
+        if isinstance(self._world.clock, LentClock):
+            self._world.clock.take_back()
+
+    def forget(self) -> None:
+        """The world is its owner's, with the owner's settings."""
+        self.holder = Holder.OWNER
+        self._world.use(self.owners_options)
+
+    def _lend_time(self) -> None:
+        start = self._world.options.start
+        start = DEFAULT_START if start is None else start
+        clock = self._world.clock
+        if isinstance(clock, LentClock):
+            clock.lend(start)
+        else:
+            clock.reset(start)
+
+    def _lasting(self) -> frozenset[str]:
+        """The uids of what survives a wipe by its kind."""
+        store = self._world.store
+        return frozenset(record.uid for resource in LASTING for record in store.list(resource))

@@ -1,0 +1,65 @@
+"""What a world is made with, and the controllers that come of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from kubescene.clock import VirtualClock
+from kubescene.control.loops import ControllerFactory
+from kubescene.controllers import builtin
+from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
+from kubescene.controllers.registrations import ControllerRegistrations, Registration
+from kubescene.scheduler import SchedulerOptions, kube_scheduler
+from kubescene.shortcuts import ALL, Shortcuts
+from kubescene.timeline.explanations import Explain
+
+SCHEDULER = "kube-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """What a world is made with. The same options give the same world."""
+
+    seed: int = 0
+    start: int | None = None
+    explain: Explain = Explain.AUTO
+    kubelet: KubeletDelays = NO_DELAYS
+    events: bool = False
+    """Whether components write Event objects. A served world does (see `kubescene.recording`)."""
+    scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
+    shortcuts: Shortcuts = ALL
+    """What is only faster; `kubescene.shortcuts.PLAIN` plays without any of it, to the same end."""
+
+    def virtual_clock(self) -> VirtualClock:
+        """The clock of a rehearsal; a served world is given the machine's instead."""
+        return VirtualClock() if self.start is None else VirtualClock(self.start)
+
+
+def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
+    """The controllers that every world has, in settle order; the scheduler comes last."""
+    return ControllerRegistrations(_builtin(options))
+
+
+def _builtin(options: ClusterOptions) -> Iterator[Registration]:
+    yield from builtin.table(delays=options.kubelet, events=options.events)
+    scheduler = partial(kube_scheduler, options=scheduler_options(options))
+    yield Registration(SCHEDULER, scheduler, schedules=True)
+
+
+def scheduler_options(options: ClusterOptions) -> SchedulerOptions:
+    """The scheduler's options; explanations are the world's unless they say otherwise."""
+    scheduler = options.scheduler
+    return scheduler if scheduler.explain else replace(scheduler, explain=options.explain)
+
+
+def use_options(registrations: ControllerRegistrations, options: ClusterOptions) -> None:
+    """Let those built-in controllers that have settings begin with these; others stay."""
+    for new in _builtin(options):
+        known = registrations.find(new.name)
+        if known is not None and have_settings_of_one_kind(new.factory, known):
+            registrations.replace(new.name, new.factory)
+
+
+def have_settings_of_one_kind(new: ControllerFactory, known: ControllerFactory) -> bool:
+    """Whether both are the same built-in controller, made with settings."""
+    return isinstance(new, partial) and isinstance(known, partial) and new.func is known.func

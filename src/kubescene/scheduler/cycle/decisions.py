@@ -1,0 +1,72 @@
+"""What an attempt at a pod came to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kubescene.instruments.attempts import Explanation, ExtenderRecord, PreemptionRecord, WaitRecord
+from kubescene.scheduler.cycle.preparation import PreFilterOutcome
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.state.pods import PodInfo
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"  # M-10
+
+
+@dataclass(slots=True)
+class Decision:
+    """What a cycle came to.
+
+    Either ``node`` is set, or ``message`` and ``reason`` say why not and ``plugins`` who refused
+    (they decide which events bring the pod back; with none of them it is an error and comes back
+    after a while). ``nominated`` is the node to nominate, empty to end a nomination, None to
+    leave it. ``victims`` are pods that have to leave to make room, ``preemption`` says why they.
+    ``effect`` is a write that PostFilter asks for, ``traceback`` that of a plugin that raised,
+    ``extenders`` what extenders said if somebody wants to know, ``waits`` what the pod had to wait
+    for afterwards.
+    """
+
+    state: CycleState
+    node: str = ""
+    evaluated: int = 0
+    feasible: int = 0
+    message: str = ""
+    reason: str = ""
+    plugins: tuple[str, ...] = ()
+    pending_plugins: tuple[str, ...] = ()
+    nominated: str | None = None
+    explanation: Explanation | None = None
+    victims: tuple[PodInfo, ...] = ()
+    preemption: PreemptionRecord | None = None
+    effect: Callable[[], None] | None = None
+    traceback: str = ""
+    extenders: list[ExtenderRecord] | None = None
+    waits: list[WaitRecord] | None = None
+    pre_filter: PreFilterOutcome | None = None
+    post_filtered: str = ""
+    """The PostFilter plugin that had the last word, if one was asked."""
+
+    def repeated(self) -> "Decision":
+        """The same failure for another pod."""
+        return Decision(
+            self.state,
+            evaluated=self.evaluated,
+            message=self.message,
+            reason=self.reason,
+            plugins=self.plugins,
+            pending_plugins=self.pending_plugins,
+            nominated=self.nominated,
+            explanation=self.explanation,
+            preemption=self.preemption,
+            pre_filter=self.pre_filter,
+            post_filtered=self.post_filtered,
+        )
+
+    def fail(
+        self, message: str, reason: str = SCHEDULER_ERROR, *, nominated: str | None = ""
+    ) -> "Decision":
+        """Make this a failed attempt."""
+        self.node = ""
+        self.message = message
+        self.reason = reason
+        self.nominated = nominated
+        return self

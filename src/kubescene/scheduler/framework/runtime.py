@@ -1,0 +1,339 @@
+"""The framework of one profile: its plugins, made, checked and wrapped, by extension point.
+
+`POINTS` says what a plugin must have to stand at a point; this is verified when the profile is
+built, not when a pod is waiting. Every call into a plugin is guarded (`guarded_calls`). Filter and
+Score plugins that are written per node are given the whole-cluster form here, so that the rest of
+the scheduler knows only one.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from kubescene.api.records.changes import Change
+from kubescene.errors import ConfigurationError
+from kubescene.scheduler.fast.cpu_memory_columns import PairedFilter, PairedScore
+from kubescene.scheduler.framework.adapters import adapt_filter, adapt_score
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.guarded_calls import (
+    guarded,
+    guarded_method,
+    inner_method,
+    is_ours,
+)
+from kubescene.scheduler.framework.interfaces import (
+    Action,
+    ClusterEvent,
+    Codes,
+    EventRegistration,
+    EventResource,
+    Handle,
+    Hint,
+    Plugin,
+    QueueingHint,
+    Reads,
+    Rows,
+    Scores,
+    SeesPods,
+)
+from kubescene.scheduler.framework.plugin_registry import PluginRegistry
+from kubescene.scheduler.framework.points import POINTS, implements
+from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint, Profile
+from kubescene.scheduler.framework.relevance import Relevance
+from kubescene.scheduler.framework.status import Status
+from kubescene.scheduler.framework.unprepared import Unprepared, UnpreparedFilter, failing
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.pods import PodInfo
+
+_log = logging.getLogger(__name__)
+
+EVERY_EVENT = (EventRegistration(ClusterEvent(EventResource.ANY, Action.ALL)),)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterExtension:
+    """A Filter plugin in whole-cluster form; ``one`` is its per-node form, if it has both."""
+
+    name: str
+    position: int
+    reads: Reads
+    filter_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Codes]
+    describe: Callable[[CycleState, PodInfo, int], Status]
+    one: Callable[[CycleState, PodInfo, NodeInfo], Status] | None
+    stamp: Callable[[CycleState, PodInfo], int] | None = None
+    sees_pods: SeesPods = SeesPods.EVERYTHING
+    inner: Callable[[CycleState, PodInfo, NodeInfo], Status] | None = None
+    """``one`` for those who see to its exceptions themselves."""
+    code: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
+    """The code that ``filter_nodes`` has for one node, if the plugin can tell without a Status."""
+    is_ours: bool = False
+    """Whether it is built in, and so may be asked about more nodes than have to be looked at."""
+    paired: PairedFilter | None = None
+    """The plugin, if it is built in and can judge `Pairs`."""
+
+    @property
+    def per_node(self) -> bool:
+        return self.reads is Reads.NODE
+
+
+SupposedChange: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterExtension:
+    """A PreFilter plugin, and how it follows supposed changes, if it does."""
+
+    name: str
+    call: Callable[..., Any]
+    add_pod: SupposedChange | None = None
+    remove_pod: SupposedChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterExtension:
+    """A PostFilter plugin; ``answered`` goes on after a call to an extender."""
+
+    name: str
+    call: Callable[..., Any]
+    answered: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreExtension:
+    """A Score plugin in whole-cluster form; ``one`` is its per-node form, if it has both."""
+
+    name: str
+    weight: int
+    per_node: bool
+    score_nodes: Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
+    normalize: Callable[[CycleState, PodInfo, Scores], Scores] | None
+    one: Callable[[CycleState, PodInfo, NodeInfo], int] | None
+    normalizes_alone: bool = False
+    inner: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
+    """``one`` for those who see to its exceptions themselves."""
+    is_ours: bool = False
+    """As that of a `FilterExtension`."""
+    paired: PairedScore | None = None
+    """The plugin, if it is built in and can rate `Pairs`."""
+    is_blind: bool = False
+    """Whether it is built in and sees no pods on a node: see `spec_verdicts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A plugin at a point that has one method.
+
+    ``undo`` is the other half of Reserve; ``awaits`` tells what a PreBind plugin waits for.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    undo: Callable[..., None] | None = None
+    awaits: Callable[..., Any] | None = None
+
+
+class Framework:
+    """The plugins of one profile."""
+
+    def __init__(self, profile: Profile, registry: PluginRegistry, handle: Handle) -> None:
+        self.profile = profile
+        self.plugins: dict[str, Plugin] = {
+            name: registry.make(name, profile.arguments.get(name, {}), handle)
+            for name in profile.plugin_names()
+        }
+        for point in ExtensionPoint:
+            for enabled in profile.at(point):
+                _require(self.plugins[enabled.name], enabled.name, point)
+        self._check_counts()
+        self.unprepared = Unprepared(profile)
+        self.queue_sort = self._extensions(ExtensionPoint.QUEUE_SORT, "sort_key")[0]
+        self.pre_enqueue = self._extensions(ExtensionPoint.PRE_ENQUEUE, "pre_enqueue")
+        self.pre_filter = self._pre_filters()
+        self.post_filter = self._post_filters()
+        self.pre_score = self._extensions(ExtensionPoint.PRE_SCORE, "pre_score")
+        self.reserve = tuple(
+            self._prepared(each)
+            for each in self._extensions(ExtensionPoint.RESERVE, "reserve", "unreserve")
+        )
+        self.permit = self._extensions(ExtensionPoint.PERMIT, "permit")
+        self.pre_bind = tuple(
+            replace(each, awaits=self._optional(each.name, "awaits", ExtensionPoint.PRE_BIND))
+            for each in self._extensions(ExtensionPoint.PRE_BIND, "pre_bind")
+        )
+        self.bind = self._extensions(ExtensionPoint.BIND, "bind")
+        self.post_bind = self._extensions(ExtensionPoint.POST_BIND, "post_bind")
+        self.filters = tuple(
+            self._filter(position, enabled)
+            for position, enabled in enumerate(profile.at(ExtensionPoint.FILTER), 1)
+        )
+        self.scores = tuple(self._score(each) for each in profile.at(ExtensionPoint.SCORE))
+        self.relevance = Relevance(self)
+
+    @property
+    def name(self) -> str:
+        return self.profile.scheduler_name
+
+    def events(self) -> dict[str, Sequence[EventRegistration]]:
+        """Per plugin, the events that may help a pod it rejected."""
+        return {name: _registrations(plugin, name) for name, plugin in self.plugins.items()}
+
+    def _check_counts(self) -> None:
+        sorts = self.profile.at(ExtensionPoint.QUEUE_SORT)
+        if len(sorts) != 1:
+            raise ConfigurationError(
+                "only one queue sort plugin required for profile with scheduler name "
+                f'"{self.name}", but got {len(sorts)}'
+            )
+        if not self.profile.at(ExtensionPoint.BIND):
+            raise ConfigurationError(
+                f'at least one bind plugin is needed for profile with scheduler name "{self.name}"'
+            )
+
+    def _extensions(
+        self, point: ExtensionPoint, method: str, undo: str = ""
+    ) -> tuple[Extension, ...]:
+        return tuple(
+            Extension(
+                enabled.name,
+                guarded_method(self.plugins[enabled.name], enabled.name, method, point),
+                guarded_method(self.plugins[enabled.name], enabled.name, undo, point)
+                if undo
+                else None,
+            )
+            for enabled in self.profile.at(point)
+        )
+
+    def _prepared(self, extension: Extension) -> Extension:
+        """A Reserve plugin, or one that fails because nothing was prepared for it."""
+        text = self.unprepared.reserving(extension.name)
+        return replace(extension, call=partial(failing, text)) if text else extension
+
+    def _optional(self, plugin: str, method: str, point: str) -> Any:
+        """A guarded method of a plugin, or None if the plugin lacks it."""
+        if not implements(self.plugins[plugin], method):
+            return None
+        return guarded_method(self.plugins[plugin], plugin, method, point)
+
+    def _inner(self, plugin: str, method: str, point: str) -> Any:
+        """A method that is called for one node after the other, or None if the plugin lacks it."""
+        if not implements(self.plugins[plugin], method):
+            return None
+        return inner_method(self.plugins[plugin], plugin, method, point)
+
+    def prepare_by_class(self, extensions: Iterable[PreFilterExtension | Extension]) -> bool:
+        """Whether the class of a pod decides what all these plugins say."""
+        plugins = [self.plugins[each.name] for each in extensions]
+        return all(getattr(each, "prepares_by_class", False) for each in plugins)
+
+    def answers(self, method: str, point: str) -> list[tuple[str, Callable[..., Any]]]:
+        """An optional method of those plugins that have it and can work, guarded, by name."""
+        return [
+            (name, guarded(getattr(plugin, method), name, point))
+            for name, plugin in self.plugins.items()
+            if implements(plugin, method) and not self.unprepared.filtering(name)
+        ]
+
+    def _pre_filters(self) -> tuple[PreFilterExtension, ...]:
+        point = ExtensionPoint.PRE_FILTER
+        return tuple(
+            PreFilterExtension(
+                each.name,
+                self._optional(each.name, "pre_filter", point),
+                self._optional(each.name, "add_pod", "AddPod"),
+                self._optional(each.name, "remove_pod", "RemovePod"),
+            )
+            for each in self.profile.at(point)
+        )
+
+    def _post_filters(self) -> tuple[PostFilterExtension, ...]:
+        point = ExtensionPoint.POST_FILTER
+        return tuple(
+            PostFilterExtension(
+                each.name,
+                self._optional(each.name, "post_filter", point),
+                self._optional(each.name, "post_filter_answered", point),
+            )
+            for each in self.profile.at(point)
+        )
+
+    def _filter(self, position: int, enabled: EnabledPlugin) -> FilterExtension:
+        plugin: Any = self.plugins[enabled.name]
+        name, point = enabled.name, ExtensionPoint.FILTER
+        if text := self.unprepared.filtering(name):
+            plugin = UnpreparedFilter(name, text)
+        whole = plugin if implements(plugin, "filter_nodes") else adapt_filter(plugin)
+        return FilterExtension(
+            name,
+            position,
+            _reads(plugin, name),
+            guarded_method(whole, name, "filter_nodes", point),
+            guarded_method(whole, name, "describe", point),
+            None if text else self._optional(name, "filter", point),
+            None if text else self._optional(name, "stamp", point),
+            SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
+            None if text else self._inner(name, "filter", point),
+            None if text or not is_ours(plugin) else getattr(plugin, "filter_code", None),
+            is_ours(plugin),
+            plugin if is_ours(plugin) and implements(plugin, "judge_pairs") else None,
+        )
+
+    def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
+        plugin: Any = self.plugins[enabled.name]
+        name, point = enabled.name, ExtensionPoint.SCORE
+        whole = plugin if implements(plugin, "score_nodes") else adapt_score(plugin)
+        return ScoreExtension(
+            name,
+            enabled.weight,
+            _reads(plugin, name) is Reads.NODE,
+            guarded_method(whole, name, "score_nodes", point),
+            self._optional(name, "normalize", point),
+            self._optional(name, "score", point),
+            getattr(plugin, "normalizes_alone", False),
+            self._inner(name, "score", point),
+            is_ours(plugin),
+            plugin if is_ours(plugin) and implements(plugin, "score_pairs") else None,
+            is_ours(plugin) and getattr(plugin, "sees_pods", None) is SeesPods.NOTHING,
+        )
+
+
+def _reads(plugin: Any, name: str) -> Reads:
+    reads = Reads(getattr(plugin, "reads", Reads.CLUSTER))
+    if reads is Reads.DOMAIN and not implements(plugin, "stamp"):
+        raise ConfigurationError(
+            f'plugin "{name}" reads topology domains but has no method stamp that says when its '
+            "answers may have changed"
+        )
+    return reads
+
+
+def _require(plugin: Plugin, name: str, point: ExtensionPoint) -> None:
+    alternatives = POINTS[point]
+    if any(all(implements(plugin, method) for method in methods) for methods in alternatives):
+        return
+    wanted = " or ".join(" and ".join(methods) for methods in alternatives)
+    raise ConfigurationError(
+        f'plugin "{name}" does not extend {point} plugin: it has no method {wanted}'
+    )
+
+
+def _hint(hint: QueueingHint, plugin: str, pod: PodInfo, change: Change) -> Hint:
+    """What a hint says; one that fails is no reason to leave a pod waiting. [Q-11]"""
+    try:
+        answer = hint(pod, change)
+    except Exception:
+        _log.exception("a queueing hint of %s failed: the pod %s is queued", plugin, pod.key)
+        return Hint.QUEUE
+    return answer
+
+
+def _registrations(plugin: Any, name: str) -> Sequence[EventRegistration]:
+    if not implements(plugin, "events_to_register"):
+        return EVERY_EVENT
+    register = plugin.events_to_register
+    return tuple(
+        replace(each, hint=each.hint and partial(_hint, each.hint, name))
+        for each in guarded(register, name, "EventsToRegister")()
+    )
