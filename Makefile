@@ -5,16 +5,22 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test check bench lock format clean help kubectl kubernetes chromium
+.PHONY: demo test test-all marks check bench lock format clean help kubectl kubernetes interop chromium
 
 help: ## Show the targets.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 demo: $(VENV)/.core ## Play the first example.
 	$(BIN)/kubescene run $(EXAMPLE) --out out/first-scenario
 
-test: $(VENV)/.dev kubectl kubernetes chromium ## Run all tests.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(VENV)/.dev ## Run the quick tests: no programs, servers or pools; says what it left out.
+	$(BIN)/python -m pytest --quick -n 2
+
+test-all: $(VENV)/.dev kubectl kubernetes interop chromium ## Run all tests.
+	$(BIN)/python -m pytest --strict-marks -n 2 --dist loadgroup
+
+marks: $(VENV)/.dev kubectl kubernetes interop chromium ## Find out anew which tests are quick (tests/marks.txt).
+	$(BIN)/python -m pytest --record-marks -q -W ignore -p no:unraisableexception -p no:threadexception
 
 kubectl: # The conformance tests need one; where there is none, Go can build it.
 	@command -v kubectl >/dev/null || test -x .tools/bin/kubectl || scripts/install-kubectl \
@@ -22,6 +28,9 @@ kubectl: # The conformance tests need one; where there is none, Go can build it.
 
 kubernetes: # Programs from outside are tested with the real ones, built once and kept.
 	@scripts/build-kubernetes || echo "The tests of programs that are not here will be skipped."
+
+interop: # A host and plugins in Go, for the tests of autoscaler processes.
+	@scripts/build-plugin-interop $(BIN)/python || echo "The tests with plugins in Go will be skipped."
 
 chromium: # The report is tested in a real browser; where there is none, apt may have one.
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \

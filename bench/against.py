@@ -20,7 +20,7 @@ import kubescene
 from kubescene.clock import ScenarioStep
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Instrument
-from measuring import Figures, row
+from measuring import Figures, own_process, row
 
 HERE = Path(__file__).resolve().parent.parent
 PAIRS = 3
@@ -105,6 +105,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    own_process()
     if sys.argv[1:2] == ["--case"]:
         print(json.dumps(measure(**json.loads(sys.argv[2]))))
     else:

@@ -30,7 +30,7 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measuring import Stopwatch, row
+from measuring import Stopwatch, own_process, row
 
 FLOORS = {"get": 24_000, "list": 170, "create": 2_500, "live": 58_000, "served": 913}
 AIMS = {"get": 30_000, "list": 200, "create": 5_000, "live": 100_000, "served": 3_000}
@@ -408,4 +408,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    own_process()
     main()

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import kubescene
-from kubescene.scenario.converting import scenario_from
-from kubescene.scenario.manifests import read_manifests
+from kubescene.scenario.conversion import scenario_from
+from kubescene.scenario.reading.manifests import read_manifests
 from measuring import Figures, Stopwatch, alone, peak_mb, row, start
 
 FOLDER = os.environ.get("KUBESBS", "")

@@ -61,8 +61,18 @@ def alone(script: str, **case: Any) -> Figures:
     return figures
 
 
+def own_process() -> None:
+    """The collector is set as in the command ``kubescene``; older versions did so by themselves."""
+    try:
+        from kubescene.garbage import take_charge
+    except ImportError:
+        return
+    take_charge()
+
+
 def start(measure: Measure, main: Callable[[bool], None]) -> None:
     """Either one case for `alone`, or the whole benchmark; ``--quick`` makes it smaller."""
+    own_process()
     if sys.argv[1:2] == ["--case"]:
         print(json.dumps(measure(**json.loads(sys.argv[2]))))
     else:

@@ -1,19 +1,16 @@
 """What every test may use: a fresh cluster, and ``--update`` for expected output.
 
 ``pytest --update`` rewrites expected files (such as ``examples/*/expected.txt``) from what the code
-does now; read the diff before you commit it.
+does now; read the diff before you commit it. Which tests are quick is said by `marks`.
 """
 
 import signal
 
 import pytest
-from hypothesis import settings
 
 from kubescene.cluster import Cluster
 
-# A test has no time limit: machines are shared.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+pytest_plugins = ["marks"]
 
 # Who is started in the background of a script inherits that Ctrl-C is ignored, and so would every
 # command that a test interrupts.

@@ -2,7 +2,7 @@
 
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster
-from kubescene.running import hearing
+from kubescene.runs.examination import hearing
 from kubescene.scenario import Engine
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.timeline import TimelineLog, TimelineRecorder

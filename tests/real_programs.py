@@ -22,12 +22,12 @@ def find_program(name: str) -> Path | None:
     return None
 
 
-def require_program(name: str) -> Path:
+def require_program(name: str, script: str = "") -> Path:
     """The program of that name; without it the test that asks is skipped."""
     found = find_program(name)
     if found is None:
         pytest.skip(
-            f"{name} is not here: build it with scripts/build-kubernetes {name}, "
+            f"{name} is not here: build it with {script or f'scripts/build-kubernetes {name}'}, "
             "or name a directory that holds it in KUBESCENE_BINARIES"
         )
     return found

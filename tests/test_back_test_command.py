@@ -1,13 +1,12 @@
 """``kubescene traffic back-test``: files in, decisions and faults out."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from commands import kubescene
 from kubescene.cli.app import app
 from kubescene.errors import ConfigurationError
 
@@ -37,8 +36,7 @@ FILES = ["traffic", "back-test", "--hpa", "hpa.yaml", "--usage", "usage.csv"]
 
 
 def test_a_fault_exits_2_in_one_line(folder: Path) -> None:
-    line = [sys.executable, "-m", "kubescene", *FILES]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    done = kubescene(*FILES, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("kubescene: requests.cpu: missing; spec.metrics[0] asks for")
     assert done.stderr.count("\n") == 1

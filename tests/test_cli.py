@@ -1,22 +1,24 @@
 """The command line: exit codes, errors that say what to do, and help with examples."""
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
+from commands import kubescene, started
 from kubescene import run as play_scenario
 from kubescene.cli.app import app
+from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_replica_set
+from kubescene.timeline import Instrument
 from kubescene.version import __version__
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -30,18 +32,6 @@ apiVersion: simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1
 kind: Scenario
 metadata: {name: a}
 """
-
-
-def kubescene(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The real command, in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "kubescene", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
-    )
 
 
 class Done(NamedTuple):
@@ -201,19 +191,42 @@ def test_validate_exits_0_if_all_is_well() -> None:
     assert invoke("validate", EXAMPLE).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("apiVersion: v1\nkind: Pod\n", "kubescene convert {file} > scenario.yaml"),
+        ("kind: Pod\n---\nkind: Node\n", "kubescene convert {file} > scenario.yaml"),
+        ("kind: TrafficRun\n", "kubescene traffic run {file}"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_its_command(file: Path, text: str, advice: str) -> None:
+    file.write_text(text)
+    for command in ("run", "validate"):
+        done = kubescene(command, file)
+        assert done.returncode == 2
+        assert done.stderr.endswith(f": {advice.format(file=file)}\n")
+
+
+@pytest.mark.parametrize("text", ["a: b", "- kind: Pod", "kind: Scenario", "a: ["])
+def test_what_is_of_no_kind_gets_no_advice(file: Path, text: str) -> None:
+    file.write_text(text)
+    assert "kubescene " not in kubescene("run", file).stderr.removeprefix("kubescene: ")
+
+
+def test_traffic_says_who_plays_scenarios() -> None:
+    assert "to play it: kubescene run" in kubescene("traffic", "run", EXAMPLE).stderr
+
+
 # -- files -------------------------------------------------------------------------------------
 
 
-def piped(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kubescene", *arguments]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-
-
 def test_a_dash_is_standard_input() -> None:
-    done = piped(ScenarioBuilder("piped").create(make_node("n")).done().to_yaml(), "run", "-")
+    done = started(
+        "run", "-", text=ScenarioBuilder("piped").create(make_node("n")).done().to_yaml()
+    )
     assert done.returncode == 0
     assert "piped  Succeeded" in done.stdout
-    done = piped(HEAD + "spec: {operations: [{step: 0}]}", "validate", "-")
+    done = kubescene("validate", "-", text=HEAD + "spec: {operations: [{step: 0}]}")
     assert done.returncode == 2
     assert done.stderr.startswith("<stdin>:4:22: spec.operations[0] (id 'op-1').step: must be")
 
@@ -243,17 +256,11 @@ def test_results_never_overwrite_the_scenario(tmp_path: Path, out: str) -> None:
     (folder / "x").mkdir(parents=True)
     file = ScenarioBuilder("s").create(make_node("n")).save(folder / "scenario.yaml")
     before = file.read_bytes()
-    quiet = [sys.executable, "-m", "kubescene", "run", "scenario.yaml", "--out", out, "--quiet"]
-    assert subprocess.call(quiet, cwd=folder) == 0
+    quiet = kubescene("run", "scenario.yaml", "--out", out, "--quiet", cwd=folder)
+    assert quiet.returncode == 0
     assert file.read_bytes() == before
     result = file.rename(folder / "result.yaml")
-    done = subprocess.run(
-        [sys.executable, "-m", "kubescene", "run", "result.yaml", "--out", out],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = kubescene("run", "result.yaml", "--out", out, cwd=folder)
     assert (done.returncode, result.read_bytes()) == (2, before)
     assert "the results would overwrite result.yaml" in done.stderr
 
@@ -265,12 +272,49 @@ def test_an_empty_out_is_refused(file: Path) -> None:
     assert done.stderr == "kubescene: --out is empty: name a directory for the results\n"
 
 
-def test_a_summary_of_an_earlier_run_does_not_stay(file: Path, tmp_path: Path) -> None:
+BAD_INPUTS = {
+    "no YAML": "a: [",
+    "no Scenario": "kind: Pod",
+    "no such strategy": ScenarioBuilder("s").build()
+    | {"spec": {"operations": [], "simulation": {"explain": "All"}}},
+    "no such controller": ScenarioBuilder("s").build()
+    | {"spec": {"controllers": {"simulationControllers": {"enabled": [{"name": "x"}]}}}},
+    "no such field": ScenarioBuilder("s").build()
+    | {"spec": {"operations": [{"id": "a", "step": 1, "createOperations": {}}]}},
+}
+
+
+@pytest.mark.parametrize("bad", BAD_INPUTS.values(), ids=BAD_INPUTS.keys())
+def test_bad_input_writes_nothing_and_leaves_an_earlier_run_as_it_was(
+    file: Path, tmp_path: Path, bad: object
+) -> None:
+    out, none = tmp_path / "out", tmp_path / "none"
     ScenarioBuilder("s").create(make_node("n")).save(file)
-    assert invoke("run", file, "--out", tmp_path / "out").exit_code == 0
-    file.write_text("a: [")
-    assert kubescene("run", file, "--out", tmp_path / "out").returncode == 2
-    assert not (tmp_path / "out" / "summary.json").exists()
+    assert invoke("run", file, "--out", out, "--report").exit_code == 0
+    before = {each.name: each.read_bytes() for each in out.iterdir()}
+    assert {"summary.json", "timeline.jsonl", "report.html"} <= set(before)
+    file.write_text(bad if isinstance(bad, str) else json.dumps(bad))
+    assert kubescene("run", file, "--out", out).returncode == 2
+    assert {each.name: each.read_bytes() for each in out.iterdir()} == before
+    assert kubescene("run", file, "--out", none).returncode == 2
+    assert not none.exists()
+
+
+def test_a_run_that_begins_takes_the_summary_of_an_earlier_one_away(
+    file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    ScenarioBuilder("s").create(make_node("n")).save(file)
+    assert invoke("run", file, "--out", out).exit_code == 0
+    seen: list[bool] = []
+
+    class Look(Instrument):
+        def step_finished(self, step: ScenarioStep) -> None:
+            seen.append((out / "summary.json").exists())
+
+    play_scenario(file, out=out, instruments=(Look(),))
+    assert seen == [False]
+    assert (out / "summary.json").exists()
 
 
 def test_what_was_played_with_a_seed_can_be_played_again(file: Path, tmp_path: Path) -> None:
@@ -327,7 +371,7 @@ def test_an_interrupt_says_what_was_reached(file: Path, tmp_path: Path) -> None:
     assert process.stderr is not None
     first = process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=60)
+    _, rest = process.communicate()
     assert first.startswith("step 1 (1 of 2) at rest")
     assert process.returncode == 130
     assert rest.startswith("kubescene: interrupted at step ")
@@ -413,19 +457,12 @@ def test_a_run_does_not_wait_for_the_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_server_with_an_unknown_results_strategy_does_not_start(how: str) -> None:
     arguments = ["serve", "--port", "0"]
-    environment = {**os.environ}
+    environment: dict[str, Any] = {}
     if how == "option":
         arguments += ["--results-strategy", "Sometimes"]
     else:
         environment["UPDATE_SCENARIO_RESULTS_STRATEGY"] = "Sometimes"
-    done = subprocess.run(
-        [sys.executable, "-m", "kubescene", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment,
-    )
+    done = kubescene(*arguments, **environment)
     assert done.returncode == 2
     assert "'Sometimes'; it must be one of: AtMovingNextStep, OnPause, OnDone" in done.stderr
 

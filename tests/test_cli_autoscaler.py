@@ -2,25 +2,15 @@
 
 import json
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
+from commands import kubescene
 from plugin_commands import program
 
 ROOT = Path(__file__).parents[1]
 STEP = ROOT / "examples" / "traffic" / "step.yaml"
 TEMPLATE = ROOT / "examples" / "autoscaler-plugin"
-
-
-def kubescene(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kubescene", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
 
 
 def marks(text: str) -> dict[str, str]:

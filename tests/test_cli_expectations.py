@@ -1,14 +1,12 @@
 """Expectations on the command line: positions, exit codes, JUnit XML, here and on a server."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
 
+from commands import kubescene, started
 from kubescene.apiserver.server import Server
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -22,17 +20,6 @@ spec:
   - {step: 1, doneOperation: {}}
   expectations:
 """
-
-
-def kubescene(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kubescene", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
-    )
 
 
 def scenario() -> ScenarioBuilder:
@@ -151,8 +138,7 @@ def test_what_does_not_hold_is_shown_last_and_told_on_standard_error(file: Path)
 
 def test_a_run_by_hand_ends_with_the_same_code(file: Path) -> None:
     scenario().done().expect("x", "pending.size() == 0").save(file)
-    command = [sys.executable, "-m", "kubescene", "run", str(file), "--interactive"]
-    done = subprocess.run(command, input="end\n", capture_output=True, text=True, check=False)
+    done = kubescene("run", file, "--interactive", text="end\n")
     assert done.returncode == 3
     assert "expectation 'x' does not hold: failed expression: pending.size() == 0" in done.stdout
 
@@ -215,7 +201,7 @@ def test_a_server_gives_the_same_code_summary_and_junit(
 ) -> None:
     scenario().done().expect("a", "true").expect("b", "pod['x'].node == ''").save(file)
     here = kubescene("run", file, "--junit", tmp_path / "here.xml")
-    there = kubescene("run", file, "--server", server.url, "--junit", tmp_path / "there.xml")
+    there = started("run", file, "--server", server.url, "--junit", tmp_path / "there.xml")
     assert here.returncode == there.returncode == 3
     assert here.stdout == there.stdout
     assert here.stderr.splitlines()[-1] == there.stderr.splitlines()[-1]
@@ -226,7 +212,7 @@ def test_a_server_that_refuses_an_expression_is_quoted_with_line_and_column(
     server: Server, file: Path, tmp_path: Path
 ) -> None:
     file.write_text(HEAD + "  - {name: x, expression: podz}")
-    run = kubescene("run", file, "--server", server.url, "--junit", tmp_path / "junit.xml")
+    run = started("run", file, "--server", server.url, "--junit", tmp_path / "junit.xml")
     assert run.returncode == 2
     assert run.stderr.startswith(f"kubescene: {file}:8:15: spec.expectations[0].expression: ")
     assert "undeclared reference to 'podz'" in run.stderr
@@ -235,6 +221,6 @@ def test_a_server_that_refuses_an_expression_is_quoted_with_line_and_column(
 
 def test_a_server_knows_no_measures_of_somebodys_own(server: Server, file: Path) -> None:
     scenario().done().expect("few", "measures.surge < 3").save(file)
-    refused = kubescene("run", file, "--server", server.url)
+    refused = started("run", file, "--server", server.url)
     assert refused.returncode == 2
     assert "undefined field 'surge'" in refused.stderr

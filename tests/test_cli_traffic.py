@@ -5,28 +5,24 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
-from kubescene.cli.traffic_running import Interruption, tell
+from commands import kubescene
+from kubescene.cli.traffic.playing import Interruption, tell
 from kubescene.traffic import run
 
 ROOT = Path(__file__).parents[1]
 STEP = ROOT / "examples" / "traffic" / "step.yaml"
 
 
-def kubescene(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kubescene", "traffic", "run", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
+def traffic_run(*arguments: str, cwd: Path | None = None) -> CompletedProcess[str]:
+    return kubescene("traffic", "run", *arguments, cwd=cwd)
 
 
 def test_a_run_is_shown_and_written(tmp_path: Path) -> None:
-    done = kubescene(str(STEP), "--out", str(tmp_path / "out"))
+    done = traffic_run(str(STEP), "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert "step  Succeeded" in done.stdout
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == [
@@ -35,13 +31,13 @@ def test_a_run_is_shown_and_written(tmp_path: Path) -> None:
         "summary.json",
         "traffic.yaml",
     ]
-    again = kubescene(str(tmp_path / "out" / "traffic.yaml"), "--json")
+    again = traffic_run(str(tmp_path / "out" / "traffic.yaml"), "--json")
     written = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert json.loads(again.stdout) == written
 
 
 def test_settings_change_the_run() -> None:
-    done = kubescene(str(STEP), "--json", "--set", "spec.traffic.step.rps=20")
+    done = traffic_run(str(STEP), "--json", "--set", "spec.traffic.step.rps=20")
     assert json.loads(done.stdout)["summary"]["requests"] == 3400
 
 
@@ -52,7 +48,7 @@ def test_a_dash_is_standard_input() -> None:
 
 
 def test_an_autoscaler_that_is_refused_is_told_with_its_file_and_field() -> None:
-    done = kubescene(str(STEP), "--set", "spec.autoscalers.0.object.spec.maxReplicas=0")
+    done = traffic_run(str(STEP), "--set", "spec.autoscalers.0.object.spec.maxReplicas=0")
     assert done.returncode == 2
     assert done.stderr.startswith(f"kubescene: {STEP}: spec.autoscalers[0]: HorizontalPodAuto")
 
@@ -66,7 +62,7 @@ def test_an_autoscaler_that_is_refused_is_told_with_its_file_and_field() -> None
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments: list[str], told: str) -> None:
-    done = kubescene(str(STEP), *arguments)
+    done = traffic_run(str(STEP), *arguments)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert told in done.stderr
 
@@ -74,7 +70,7 @@ def test_bad_input_is_one_line_and_code_2(arguments: list[str], told: str) -> No
 def test_the_input_is_never_written_over(tmp_path: Path) -> None:
     file = tmp_path / "traffic.yaml"
     file.write_bytes(STEP.read_bytes())
-    done = kubescene(str(file), "--out", str(tmp_path))
+    done = traffic_run(str(file), "--out", str(tmp_path))
     assert done.returncode == 2
     assert "would write over" in done.stderr
     assert file.read_bytes() == STEP.read_bytes()
@@ -84,7 +80,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_simulate
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_text("")
-    done = kubescene(str(STEP), "--out", str(tmp_path / "file" / "out"))
+    done = traffic_run(str(STEP), "--out", str(tmp_path / "file" / "out"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "file/out cannot be written: Not a directory" in done.stderr
 
@@ -110,7 +106,7 @@ def test_an_autoscaler_of_the_users_own(tmp_path: Path, fails: bool) -> None:
     (tmp_path / "run.yaml").write_text(
         "apiVersion: kubescene.dev/v1alpha1\nkind: TrafficRun\nmetadata: {name: own}\nspec: {}\n"
     )
-    done = kubescene("run.yaml", "--autoscaler", "mine:Two", "--out", "out", cwd=tmp_path)
+    done = traffic_run("run.yaml", "--autoscaler", "mine:Two", "--out", "out", cwd=tmp_path)
     if not fails:
         assert done.returncode == 0
         assert "always two" in done.stdout
@@ -136,3 +132,14 @@ def test_an_interruption_stops_the_run_and_a_second_one_the_program() -> None:
         interruption.over()
     result = run(STEP, cancelled=interruption)
     assert tell(result, as_json=False, quiet=True) == 130
+
+
+def test_bad_input_leaves_an_earlier_run_as_it_was(tmp_path: Path) -> None:
+    out, none = tmp_path / "out", tmp_path / "none"
+    assert kubescene(str(STEP), "--out", str(out)).returncode == 0
+    before = {each.name: each.read_bytes() for each in out.iterdir()}
+    wrong = ("--set", "spec.replicas.initial=many")
+    assert kubescene(str(STEP), *wrong, "--out", str(out)).returncode == 2
+    assert {each.name: each.read_bytes() for each in out.iterdir()} == before
+    assert kubescene(str(STEP), *wrong, "--out", str(none)).returncode == 2
+    assert not none.exists()

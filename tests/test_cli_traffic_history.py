@@ -2,12 +2,12 @@
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
+from commands import kubescene
 from kubescene.traffic import run
 from kubescene.traffic.store import RunStore
 from plugin_commands import program
@@ -16,13 +16,8 @@ ROOT = Path(__file__).parents[1]
 STEP = ROOT / "examples" / "traffic" / "step.yaml"
 
 
-def traffic(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kubescene", "traffic", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def traffic(*arguments: str | Path) -> CompletedProcess[str]:
+    return kubescene("traffic", *arguments)
 
 
 def test_a_run_is_kept_listed_and_repeated(tmp_path: Path) -> None:

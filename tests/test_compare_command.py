@@ -14,7 +14,7 @@ from apiserver.scenarios import play
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
-from kubescene.cli.scheduler import scheduler_with
+from kubescene.cli.components import scheduler_with
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.errors import ConfigurationError, KubesceneError

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 import kubescene
 from kubescene.cli.app import app
-from kubescene.cli.bench import bench
+from kubescene.cli.bench.command import bench
 from kubescene.scheduler.configuration import parse_configuration
 
 ROOT = Path(__file__).parent.parent

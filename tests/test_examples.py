@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 import kubescene
-from kubescene.cli.validate import validate_files
+from kubescene.cli.validate.faults import validate_files
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 import kubescene
-from kubescene.cli.interactive import Session
-from kubescene.running import RunRequest
+from kubescene.cli.run.interactive import Session
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Timeline

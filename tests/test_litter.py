@@ -6,9 +6,20 @@ import weakref
 import pytest
 
 import kubescene
-from kubescene.running import Litter, rare_collections
+from kubescene.garbage import (
+    Charge,
+    Litter,
+    rare_collections,
+    short_collections,
+    uncollected,
+)
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+
+
+@pytest.fixture(autouse=True)
+def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Charge, "is_taken", True)
 
 
 def played() -> "weakref.ref[object]":
@@ -41,6 +52,20 @@ def test_what_somebody_has_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> N
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
+
+
+def test_whoever_calls_the_library_keeps_the_settings_of_their_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Charge, "is_taken", False)
+    monkeypatch.setattr(Litter, "MOST", 0)
+    seen: list[object] = []
+    before = gc.get_threshold(), gc.isenabled()
+    with rare_collections(), uncollected(), short_collections():
+        seen.append((gc.get_threshold(), gc.isenabled()))
+        left: list[list[int]] = [[] for _ in range(10)]
+    assert seen == [before]
+    assert not any(each is left for each in gc.get_objects(generation=2))
 
 
 def test_what_was_loaded_once_is_not_loaded_again() -> None:

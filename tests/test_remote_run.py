@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from apiserver.http import CONFIG_MAPS, Http, config_map
 from apiserver.scenarios import SCENARIOS, create, play, status, wait
 from kubescene.apiserver.server import Server
 from kubescene.cli.files import read_scenario
-from kubescene.cli.remote import run_on_server
+from kubescene.cli.run.at_server import run_on_server
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from run_directories import RUN_FILES, files_of
@@ -69,6 +70,8 @@ def test_progress_summary_and_files_are_those_of_a_local_run(
     assert sorted(sent) == RUN_FILES
     for name in RUN_FILES:
         assert sent[name] == written[name] or name == "result.yaml", name
+    created = [line for line in sent["result.yaml"].splitlines() if b"creationTimestamp" in line]
+    assert created == [b"  creationTimestamp: '2026-01-01T00:00:00Z'"]
 
 
 def steps(text: str) -> list[str]:
@@ -88,15 +91,18 @@ def test_results_of_a_server_do_not_overwrite_the_scenario_either(
     assert http.get(f"{SCENARIOS}/first-scenario").status == 404
 
 
-def test_a_summary_of_an_earlier_run_does_not_pass_for_that_of_a_server(
-    server: Server, tmp_path: Path
+@pytest.mark.parametrize("explain", [None, "Everything"], ids=["no Scenario", "refused at play"])
+def test_bad_input_leaves_an_earlier_run_as_it_was_also_at_a_server(
+    server: Server, tmp_path: Path, explain: str | None
 ) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "summary.json").write_text("{}")
+    out = tmp_path / "out"
+    assert run(EXAMPLE, "--out", out).returncode == 0
+    before = files_of(out)
     broken = tmp_path / "scenario.yaml"
-    broken.write_text("kind: Pod")
-    assert run(broken, "--server", server.url, "--out", tmp_path / "out").returncode == 2
-    assert not (tmp_path / "out" / "summary.json").exists()
+    bad = ScenarioBuilder("bad").build() | {"spec": {"simulation": {"explain": explain}}}
+    broken.write_text("kind: Pod" if explain is None else orjson.dumps(bad).decode())
+    assert run(broken, "--server", server.url, "--out", out).returncode == 2
+    assert files_of(out) == before
 
 
 def test_a_long_step_is_told_of_while_it_lasts(
@@ -106,7 +112,7 @@ def test_a_long_step_is_told_of_while_it_lasts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Also one whose rows come all the time; here nobody has to wait for ten seconds."""
-    monkeypatch.setattr("kubescene.cli.remote.ASK_EVERY", 0)
+    monkeypatch.setattr("kubescene.cli.run.at_server.ASK_EVERY", 0)
     monkeypatch.setattr("kubescene.reports.progress.SAY_EVERY", -1)
     pods = (
         ScenarioBuilder("x")
@@ -278,4 +284,4 @@ def test_a_server_has_the_controllers_that_it_was_started_with(tmp_path: Path) -
         assert '"labeller"' in (tmp_path / "out" / "timeline.jsonl").read_text()
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=120)

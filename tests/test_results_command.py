@@ -2,17 +2,16 @@
 
 import csv
 import io
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import orjson
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+import commands
 import kubescene
 from apiserver.http import Http
 from apiserver.scenarios import play
@@ -131,15 +130,8 @@ def test_what_cannot_be_done_is_said(folder: Path, arguments: list[str], why: st
         results(*(each.replace("{run}", str(folder)) for each in arguments))
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kubescene", "results", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=dict(os.environ),
-    )
+def command(*arguments: object) -> CompletedProcess[str]:
+    return commands.kubescene("results", *arguments)
 
 
 def test_a_run_that_was_cut_short_is_shown_with_a_warning(folder: Path) -> None:

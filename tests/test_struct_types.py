@@ -11,8 +11,8 @@ import numpy, msgspec, orjson
 import kubescene.api.reading, kubescene.clock.batches
 
 def convert(start):
-    from kubescene.traffic.loading import run_of
-    from kubescene.traffic.run_requests import read_request, run_requested
+    from kubescene.traffic.spec.loading import run_of
+    from kubescene.traffic.skenario.requests import read_request, run_requested
     start.wait()
     run_requested(read_request({}))
 

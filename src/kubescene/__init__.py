@@ -11,7 +11,7 @@ from kubescene.version import __version__
 if TYPE_CHECKING:
     from kubescene.cluster import Cluster
     from kubescene.errors import KubesceneError
-    from kubescene.running import Run, run
+    from kubescene.runs.local import Run, run
     from kubescene.scenario.build import ScenarioBuilder
 
 __all__ = ["Cluster", "KubesceneError", "Run", "ScenarioBuilder", "__version__", "run"]
@@ -19,9 +19,9 @@ __all__ = ["Cluster", "KubesceneError", "Run", "ScenarioBuilder", "__version__",
 _HOMES = {
     "Cluster": "kubescene.cluster",
     "KubesceneError": "kubescene.errors",
-    "Run": "kubescene.running",
+    "Run": "kubescene.runs.local",
     "ScenarioBuilder": "kubescene.scenario.build",
-    "run": "kubescene.running",
+    "run": "kubescene.runs.local",
 }
 
 
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'kubescene' has no attribute {name!r}")
     from importlib import import_module
 
-    from kubescene.loading import uncollected
+    from kubescene.garbage import uncollected
 
     with uncollected():
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)

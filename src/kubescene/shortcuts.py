@@ -26,6 +26,9 @@ class Shortcuts:
     """Bindings of pods that need not be decoded for it."""
     pod_deletions: bool = True
     """Deletions of pods that need not be decoded for it."""
+    lane: bool = True
+    """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
+    """
 
     @classmethod
     def none(cls) -> Self:

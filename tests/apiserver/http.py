@@ -53,7 +53,7 @@ class Events:
 class Http:
     def __init__(self, host: str, port: int) -> None:
         self.host, self.port = host, port
-        self._connection = HTTPConnection(host, port, timeout=10)
+        self._connection = HTTPConnection(host, port, timeout=120)
 
     def close(self) -> None:
         self._connection.close()
@@ -91,7 +91,7 @@ class Http:
     @contextmanager
     def watch(self, path: str, accept: str = "application/json") -> Iterator[Events]:
         """An open watch on a connection of its own."""
-        connection = HTTPConnection(self.host, self.port, timeout=10)
+        connection = HTTPConnection(self.host, self.port, timeout=120)
         try:
             connection.request("GET", path, headers={"Accept": accept})
             response = connection.getresponse()

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from apiserver.http import Http
-from kubescene.apiserver.compression import SMALLEST, accepts_gzip
+from kubescene.apiserver.responses import SMALLEST, accepts_gzip
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -129,7 +129,7 @@ def test_failing_controller_does_not_end_the_world(
             return IDLE
 
     join(engine, Broken(), Witness())
-    assert Witness.called.wait(5)
+    assert Witness.called.wait(120)
     assert "controller broken failed" in caplog.text
     assert engine.call(lambda: "alive") == "alive"
 
@@ -152,14 +152,14 @@ def test_livelocked_controllers_are_stopped_until_something_happens(
     log, listener = logging.getLogger("kubescene.apiserver.engine_thread"), Listener()
     log.addHandler(listener)
     join(engine, Restless())
-    assert "did not come to rest" in listener.messages.get(timeout=10)
+    assert "did not come to rest" in listener.messages.get(timeout=120)
     log.removeHandler(listener)
 
 
 def test_what_is_due_later_happens_then(engine: EngineThread) -> None:
     happened = Event()
     engine.call(lambda: engine.cluster.event_queue.after(20_000_000, happened.set))
-    assert happened.wait(5)
+    assert happened.wait(120)
 
 
 class Flaky:
@@ -187,7 +187,7 @@ def test_a_controller_that_fails_tries_again_later_each_time(
     engine.start()
     flaky = Flaky()
     join(engine, flaky)
-    assert flaky.done.wait(5)
+    assert flaky.done.wait(120)
     engine.stop()
     waits = [record.getMessage().rpartition("again in ")[2] for record in caplog.records]
     assert waits == ["0.005 s", "0.01 s", "0.02 s"]
@@ -221,7 +221,7 @@ def test_a_key_whose_reconciliation_fails_is_not_lost(engine: EngineThread) -> N
     )
     engine.call(lambda: cluster.start(["unlucky"], Role.PRESIMULATION))
     engine.call(lambda: cluster.create(config_map("a")))
-    assert looked.get(timeout=5) == ObjectKey("", "a")
+    assert looked.get(timeout=120) == ObjectKey("", "a")
 
 
 def test_something_that_is_due_again_and_again_does_not_hold_the_server(
@@ -243,7 +243,7 @@ def test_scaled_time_passes_at_its_own_pace() -> None:
     engine.start()
     happened = Event()
     engine.call(lambda: engine.cluster.event_queue.after(10 * MINUTE, happened.set))
-    assert happened.wait(5)
+    assert happened.wait(120)
     assert clock.now() - clock.start >= 10 * MINUTE
     engine.stop()
 
@@ -257,7 +257,7 @@ def test_virtual_time_stands_still_until_it_is_told_to_move() -> None:
     assert engine.call(clock.now) == clock.start
     assert not happened.is_set()
     engine.call(lambda: engine.play(engine.cluster.advancing("5m", engine.crank)))
-    assert happened.wait(5)
+    assert happened.wait(120)
     assert settled(engine, lambda: clock.now() - clock.start == 5 * MINUTE)
     engine.stop()
 
@@ -473,7 +473,7 @@ def test_a_world_whose_controllers_cannot_be_made_refuses_commands() -> None:
     asking = Thread(target=ask)
     asking.start()
     engine.start()
-    asking.join(10)
+    asking.join(120)
     ask()
     assert answers == ["the server is shutting down"] * 2
 
@@ -506,9 +506,9 @@ def test_a_wake_from_another_thread_is_heard() -> None:
     slot = Slot("sleeper", engine.cluster.alarm)
     slot.controller = Sleeper()
     engine.call(lambda: engine.cluster.slots.append(slot))
-    Sleeper.turns.get(timeout=5)
+    Sleeper.turns.get(timeout=120)
     slot.wake()
-    assert Sleeper.turns.get(timeout=5)
+    assert Sleeper.turns.get(timeout=120)
     engine.stop()
 
 
@@ -522,7 +522,7 @@ def test_a_controller_that_never_ends_does_not_stop_the_clock(engine: EngineThre
     join(engine, Endless())
     happened = Event()
     engine.call(lambda: engine.cluster.event_queue.after(20_000_000, happened.set))
-    assert happened.wait(5)
+    assert happened.wait(120)
 
 
 def test_after_a_play_the_world_is_left_as_it_is() -> None:

@@ -21,9 +21,9 @@ from apiserver.http import CONFIG_MAPS, Http, config_map
 from kubescene.actors import Actor
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import GroupVersionKind, ResourceType
-from kubescene.apiserver import streaming
-from kubescene.apiserver.discovery import Discovery
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
+from kubescene.apiserver.kubernetes import watches as streaming
+from kubescene.apiserver.kubernetes.discovery import Discovery
 from kubescene.apiserver.server import Server
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import WallClock
@@ -32,7 +32,7 @@ from stopping import Retire
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 LAST = "the-last-one"
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 Seen: TypeAlias = tuple[str, str, str]
 """Type, name and value of one event."""
 
@@ -458,7 +458,8 @@ async def abandoned_watch(server: Server, *, cancel: bool) -> list[dict[str, Any
     }
     server.engine.post(hold)
     task = asyncio.ensure_future(server.app(scope, receive, send))
-    await asyncio.sleep(0.05)
+    while server.engine._commands.empty():  # until the watch waits for the engine
+        await asyncio.sleep(0)
     if cancel:
         task.cancel()
     else:

@@ -7,12 +7,12 @@ from threading import Event
 
 import pytest
 
-from kubescene.apiserver import warming
-from kubescene.apiserver.warming import Warming
+from kubescene.apiserver import server as warming
+from kubescene.apiserver.server import Warming
 
 SERVED = """
 import sys, time
-from kubescene.apiserver import warming
+from kubescene.apiserver import server as warming
 from kubescene.apiserver.server import Server
 warming.QUIET_S = 0.01
 with Server(port=0, controllers=False, warm={warm}) as server:
@@ -20,7 +20,7 @@ with Server(port=0, controllers=False, warm={warm}) as server:
         time.sleep(0.01)
 import threading
 assert threading.enumerate() == [threading.main_thread()]
-print("kubescene.traffic.replies" in sys.modules, server.app.traffic._runs)
+print("kubescene.traffic.skenario.replies" in sys.modules, server.app.traffic._runs)
 """
 
 

@@ -10,7 +10,7 @@ from kubescene.client import Client, DirectClient
 from kubescene.client.http import HttpClient
 from kubescene.clock import WallClock
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 T = TypeVar("T")
 

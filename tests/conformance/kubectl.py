@@ -89,7 +89,7 @@ def _candidates() -> Iterator[Path]:
 def _version(binary: Path) -> tuple[int, int] | None:
     command = [str(binary), "version", "--client", "-o", "json"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         written = json.loads(done.stdout)["clientVersion"]["gitVersion"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError):
         return None

@@ -84,7 +84,7 @@ def rows(table: str) -> list[list[str]]:
 
 def run_pod(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=POD)
-    kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=100s")
 
 
 def test_everyday_work(any_kubectl: Kubectl) -> None:
@@ -98,7 +98,7 @@ def test_everyday_work(any_kubectl: Kubectl) -> None:
     ]
     assert "configured" in kubectl("apply", "-f", "-", stdin=config("blue"))
     assert kubectl("get", "cm", "settings", "-o", "jsonpath={.data.colour}") == "blue"
-    assert "met" in kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=20s")
+    assert "met" in kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=100s")
     assert rows(kubectl("get", "pods"))[0][:3] == ["web", "1/1", "Running"]
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
     assert "FIELD: nodeName <string>" in kubectl("explain", "pod.spec.nodeName")
@@ -192,9 +192,9 @@ class TestApply:
 
     def test_replica_set_grows_and_shrinks(self, kubectl: Kubectl) -> None:
         kubectl("apply", "-f", "-", stdin=REPLICA_SET)
-        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=100s")
         assert kubectl("scale", "rs/shop", "--replicas=4") == "replicaset.apps/shop scaled\n"
-        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=4", "rs/shop", "--timeout=20s")
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=4", "rs/shop", "--timeout=100s")
         assert rows(kubectl("get", "rs"))[0][:4] == ["shop", "4", "4", "4"]
 
     def test_diff_shows_the_change_and_makes_none(self, kubectl: Kubectl) -> None:
@@ -296,7 +296,7 @@ class TestRollout:
 
 def rolled_out(kubectl: Kubectl) -> str:
     """Wait until the Deployment is there."""
-    return kubectl("rollout", "status", "deployment/site", "--timeout=20s")
+    return kubectl("rollout", "status", "deployment/site", "--timeout=100s")
 
 
 def revisions(kubectl: Kubectl) -> list[str]:
@@ -321,7 +321,7 @@ class TestDelete:
     def test_wait_for_deletion(self, kubectl: Kubectl) -> None:
         run_pod(kubectl)
         kubectl("delete", "pod", "web", "--wait=false")
-        kubectl("wait", "--for=delete", "pod/web", "--timeout=20s")
+        kubectl("wait", "--for=delete", "pod/web", "--timeout=100s")
 
     def test_namespace_takes_its_content_along(self, kubectl: Kubectl) -> None:
         kubectl("create", "namespace", "team")
@@ -382,7 +382,7 @@ class TestEvents:
 
     def test_what_a_deployment_did(self, kubectl: Kubectl) -> None:
         kubectl("create", "deployment", "shop", "--image=nginx", "--replicas=2")
-        kubectl("rollout", "status", "deployment/shop", "--timeout=20s")
+        kubectl("rollout", "status", "deployment/shop", "--timeout=100s")
         described = kubectl("describe", "deployment", "shop")
         assert re.search(
             r"ScalingReplicaSet .*Scaled up replica set shop-\w+ from 0 to 2", described
@@ -405,9 +405,9 @@ class TestNodes:
 
     def test_drain_moves_pods(self, kubectl: Kubectl) -> None:
         kubectl("apply", "-f", "-", stdin=REPLICA_SET)
-        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")
-        assert "node/node-1 drained" in kubectl("drain", "node-1", "--timeout=20s")
-        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=100s")
+        assert "node/node-1 drained" in kubectl("drain", "node-1", "--timeout=100s")
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=100s")
         pods = kubectl.json("get", "pods")["items"]
         assert {pod["spec"]["nodeName"] for pod in pods} == {"node-2"}
 
@@ -418,10 +418,10 @@ class TestNodes:
         kubectl("create", "pdb", "shop", "--selector=app=shop", "--min-available=1")
         kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/shop")
         kubectl("uncordon", "node-2")
-        drained = kubectl("drain", "node-1", "--timeout=30s")
+        drained = kubectl("drain", "node-1", "--timeout=100s")
         assert "node/node-1 drained" in drained
         assert drained.count("evicting pod default/shop-") >= 2
-        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=20s")
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rs/shop", "--timeout=100s")
         assert "node-1" not in kubectl("get", "pods", "-o", "wide")
 
     def test_drain_gives_up_when_the_budget_never_allows(self, kubectl: Kubectl) -> None:
@@ -440,14 +440,14 @@ class TestRunningPods:
         patch = json.dumps({"spec": {"containers": containers}})
         assert "patched" in kubectl("patch", "pod", "web", "--subresource=resize", "-p", patch)
         path = "{.status.containerStatuses[0].allocatedResources.cpu}"
-        kubectl("wait", f"--for=jsonpath={path}=300m", "pod/web", "--timeout=20s")
+        kubectl("wait", f"--for=jsonpath={path}=300m", "pod/web", "--timeout=100s")
         assert "cpu:  300m" in re.sub(" +", "  ", kubectl("describe", "pod", "web"))
 
     def test_debug(self, kubectl: Kubectl) -> None:
         run_pod(kubectl)
         kubectl("debug", "web", "--image=busybox", "--container=shell", "--attach=false")
         path = "{.status.ephemeralContainerStatuses[0].state.running.startedAt}"
-        assert kubectl("wait", f"--for=jsonpath={path}", "pod/web", "--timeout=20s")
+        assert kubectl("wait", f"--for=jsonpath={path}", "pod/web", "--timeout=100s")
         assert "shell:" in kubectl("describe", "pod", "web")
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from conformance.kubectl import Kubectl
 from kubescene.cli.app import app
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.definition import scenario_definition
+from kubescene.scenario.fields.definition import scenario_definition
 from kubescene.testing import make_node, make_pod
 
 pytestmark = pytest.mark.conformance
@@ -26,7 +26,7 @@ def appended(*operations: object) -> str:
 
 
 def wait(kubectl: Kubectl, name: str, phase: str) -> None:
-    kubectl("wait", f"scn/{name}", f"--for=jsonpath={{.status.phase}}={phase}", "--timeout=30s")
+    kubectl("wait", f"scn/{name}", f"--for=jsonpath={{.status.phase}}={phase}", "--timeout=100s")
 
 
 def test_create_watch_patch_read_and_delete(kubectl: Kubectl) -> None:

@@ -87,4 +87,4 @@ def test_kopf_operator_handles_its_resource(server: Server, kubeconfig: Path) ->
         assert operator.stdout.readline() == "removed roses\n"
     finally:
         operator.terminate()
-        operator.communicate(timeout=20)
+        operator.communicate(timeout=120)

@@ -9,7 +9,7 @@ import pytest
 
 from kubescene.api.kinds import POD
 from kubescene.cluster import Cluster
-from kubescene.running import cluster_options
+from kubescene.runs.staging import cluster_options
 from kubescene.scenario import Engine, ScenarioPhase, load_scenario
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.testing import make_deployment, make_node, make_pod

@@ -11,7 +11,7 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.clock import VirtualClock, WallClock
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
-from kubescene.running import cluster_options
+from kubescene.runs.staging import cluster_options
 from kubescene.scenario import load_scenario
 from kubescene.types import JsonObject
 from playing import begun

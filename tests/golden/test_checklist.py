@@ -1,5 +1,7 @@
 """The rules of kube-scheduler by number: which of them no test and no source names.
 
+What each says is in `docs/reference/scheduler-rules.md`, which has every number that is used.
+
 `checklist.txt` has the numbers of all rules. A rule is named by its number, as in ``PTS-5``, or in
 the name of a test, as in ``test_pts_5_...``. `uncovered.txt` lists what is missing, exactly: who
 covers a rule takes its line away, and nobody loses one unnoticed. ``python
@@ -12,6 +14,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "reference" / "scheduler-rules.md"
+NOT_RULES = {"P-256"}  # a curve
 NAMED = re.compile(r"\b([A-Z]{1,4}-\d+)\b|\btest_([a-z]{1,4}_\d+)(?=_)")
 
 
@@ -46,6 +50,22 @@ def test_the_rules_that_nobody_covers_are_listed() -> None:
     found = uncovered()
     assert [line for line in found if line not in listed] == [], "lost: name these rules again"
     assert [line for line in listed if line not in found] == [], "covered now: take the lines away"
+
+
+def explained() -> list[str]:
+    return re.findall(r"^- \*\*([A-Z]+-\d+)\*\* \S", PAGE.read_text(), re.MULTILINE)
+
+
+def test_every_rule_has_its_words_once() -> None:
+    assert len(explained()) == len(set(explained()))
+    assert sorted(set(rules()) - set(explained())) == []
+
+
+def test_every_number_that_is_used_has_its_words() -> None:
+    letters = {number.partition("-")[0] for number in explained()}
+    used = named(ROOT / "src") | named(ROOT / "tests")
+    numbers = {number for number in used if number.partition("-")[0] in letters}
+    assert sorted(numbers - set(explained()) - NOT_RULES) == []
 
 
 def test_a_rule_is_named_by_its_number_or_by_a_test(tmp_path: Path) -> None:

@@ -68,6 +68,11 @@ class Puppet:
     def watch(self, path: str = CONFIG_MAPS) -> None:
         self._streams.append(self._send("GET", f"{path}?watch=true").getresponse())
 
+    def next_event(self, stream: int = 0) -> JsonObject:
+        """The next that it hears by one of its watches."""
+        event: JsonObject = json.loads(self._streams[stream].readline())
+        return event
+
     def ask(self, method: str, path: str, body: JsonValue = None) -> Answer:
         response = self._send(method, path, body).getresponse()
         return Answer(response.status, json.loads(response.read()))
@@ -94,7 +99,7 @@ class Puppet:
             connection.close()
 
     def _send(self, method: str, path: str, body: JsonValue = None) -> HTTPConnection:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=120)
         self._open.append(connection)
         data = None if body is None else json.dumps(body).encode()
         form = "application/merge-patch+json" if method == "PATCH" else "application/json"

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from kubescene.cli.app import app
-from kubescene.cli.validate import validate_files
+from kubescene.cli.validate.faults import validate_files
 from kubescene.clock import ScenarioStep
 from kubescene.outside.judgements import judged
 from kubescene.reports.terminal import print_summary

@@ -354,7 +354,7 @@ def test_a_cancelled_loop_leaves_nothing_behind(desk: Desk) -> None:
 
     (thread,) = asyncio.run(play())
     assert thread.daemon, "it would keep the program from ending"
-    thread.join(timeout=30)
+    thread.join(timeout=120)
     assert not thread.is_alive(), "it still waits for the server"
 
 

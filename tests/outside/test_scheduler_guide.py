@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from kubescene.cli.app import app
 from kubescene.outside.waiters import waiter_of
 from kubescene.reports.explaining import OUTSIDE
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario import parse_spec
-from kubescene.scenario.fields import OUTSIDE_CONTROLLER
+from kubescene.scenario.fields.table import OUTSIDE_CONTROLLER
 from kubescene.scenario.outside import OutsideController, WaiterSpec
 from kubescene.types import JsonObject
 from real_programs import ROOT, require_program

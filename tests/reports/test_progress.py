@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from kubescene.cli.run import amounts_of
+from kubescene.cli.run.playing import amounts_of
 from kubescene.clock import ScenarioStep
 from kubescene.reports.progress import ProgressReporter
 from kubescene.reports.tallies import Amounts, Tally

@@ -14,7 +14,7 @@ from kubescene.reports.html.traffic.contents import percentiles
 from kubescene.reports.html.traffic.figures import figures_of
 from kubescene.reports.traffic import failures
 from kubescene.traffic import TrafficResult, TrafficSpec, run
-from kubescene.traffic.loading import spec_of
+from kubescene.traffic.spec.loading import spec_of
 
 PROGRAM = chromium()
 in_a_browser = pytest.mark.skipif(

@@ -18,7 +18,7 @@ from kubescene.api.quantity import parse
 from kubescene.results import open_run
 from kubescene.results.ledger_entries import BOUND, DELETED, FINISHED, PENDING, TERMINATING
 from kubescene.results.measures import measures
-from kubescene.running import Run
+from kubescene.runs.local import Run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_priority_class, make_replica_set
 

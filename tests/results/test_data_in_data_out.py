@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import kubescene
-from kubescene.running import RunRequest, RunResult, play, read
+from kubescene.runs.local import RunResult, play
+from kubescene.runs.requests import RunRequest, read
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
 

@@ -11,7 +11,7 @@ from apiserver.http import Http
 from apiserver.scenarios import create, wait
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
-from kubescene.cli.explain import pod_named
+from kubescene.cli.explain.answers import pod_named
 from kubescene.clock import SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.results.explaining import read_attempts

@@ -11,7 +11,7 @@ import pytest
 import kubescene
 from kubescene.results import Prices, open_run
 from kubescene.results.measures import measures
-from kubescene.running import Run
+from kubescene.runs.local import Run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_priority_class
 

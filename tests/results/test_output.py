@@ -16,7 +16,7 @@ from kubescene.results.explaining import read_attempts
 from kubescene.results.output import OutputDirectory
 from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.loading import load_yaml
+from kubescene.scenario.reading.files import load_yaml
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Fact, Instrument, PodScheduled, Timeline, TimelineLog
 from kubescene.timeline.compacting import unfolded

@@ -11,7 +11,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.results import open_run
 from kubescene.results.explaining import read_attempts
 from kubescene.results.sources import RunSource
-from kubescene.running import Run
+from kubescene.runs.local import Run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineLog

@@ -21,7 +21,7 @@ from kubescene.results import (
     open_run,
     scheduling_results,
 )
-from kubescene.running import Run
+from kubescene.runs.local import Run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.timeline import PodScheduled

@@ -7,9 +7,9 @@ import pytest
 
 import kubescene
 from kubescene.api.records.templates import HOSTNAME
-from kubescene.running import RunResult
+from kubescene.runs.local import RunResult
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.alike import Likenesses, like
+from kubescene.scenario.reading.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.lines import LineWriter
 from kubescene.types import JsonObject

@@ -10,7 +10,7 @@ from kubescene.registry.shortcuts import Shortcut
 from kubescene.registry.shortcuts.status_patches import StatusPatches
 from kubescene.registry.shortcuts.templates import Templates
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.alike import Likenesses, like
+from kubescene.scenario.reading.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

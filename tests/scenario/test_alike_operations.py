@@ -15,13 +15,14 @@ import kubescene
 from kubescene.api.copies import own_copy
 from kubescene.api.kinds import SCENARIO
 from kubescene.errors import ScenarioError
-from kubescene.running import RunResult
-from kubescene.scenario import parse_spec, taking
-from kubescene.scenario.alike import Likenesses
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.listing import OperationList
-from kubescene.scenario.loading import check_identity
-from kubescene.scenario.taking import taken_over
+from kubescene.runs.local import RunResult
+from kubescene.scenario import parse_spec
+from kubescene.scenario.reading import handed_over as taking
+from kubescene.scenario.reading.alike import Likenesses
+from kubescene.scenario.reading.files import check_identity
+from kubescene.scenario.reading.handed_over import taken_over
+from kubescene.scenario.reading.operation_list import OperationList
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.testing import make_node
 from kubescene.timeline.lines import LineWriter
 from kubescene.types import JsonObject

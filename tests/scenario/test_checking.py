@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kubescene.cli.validate import validate_files
-from kubescene.running import run
+from kubescene.cli.validate.faults import validate_files
+from kubescene.runs.local import run
 from kubescene.scenario import ScenarioBuilder, parse_spec
-from kubescene.scenario.checking import object_faults
-from kubescene.scenario.converting import scenario_from
+from kubescene.scenario.conversion import scenario_from
+from kubescene.scenario.validation.objects import object_faults
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 from widgets import widget_definition

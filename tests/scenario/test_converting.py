@@ -1,8 +1,6 @@
 """Scenarios from the drafts' form, from manifests and from cluster dumps."""
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +8,11 @@ import pytest
 import yaml
 
 import kubescene
+from commands import kubescene as kubescene_command
 from kubescene.errors import ScenarioError
-from kubescene.scenario.converting import merged_form, scenario_from
-from kubescene.scenario.manifests import read_manifests
-from kubescene.scenario.object_files import flattened
+from kubescene.scenario.conversion import merged_form, scenario_from
+from kubescene.scenario.reading.manifests import read_manifests
+from kubescene.scenario.reading.object_files import flattened
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -49,11 +48,6 @@ DRAFT: JsonObject = {
         },
     },
 }
-
-
-def kubescene_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kubescene", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def dumped(cluster: kubescene.Cluster) -> JsonObject:

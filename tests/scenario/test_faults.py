@@ -6,11 +6,11 @@ import pytest
 
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario import Engine, ScenarioPhase, parse_spec
-from kubescene.scenario.definition import DEFINITION
-from kubescene.scenario.faults import find_faults, tolerated
+from kubescene.scenario.fields.definition import DEFINITION
 from kubescene.scenario.resource import ScenarioResource
+from kubescene.scenario.validation.scenarios import find_faults, tolerated
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineRecorder
 from kubescene.types import JsonObject

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kubescene.scenario.fields import SCENARIO_FIELDS, Field, record, text
-from kubescene.scenario.fitting import fits, scenario_shape, shape_of
-from kubescene.scenario.loading import load_yaml
-from kubescene.scenario.strictness import misfits
+from kubescene.scenario.fields.table import SCENARIO_FIELDS, Field, record, text
+from kubescene.scenario.reading.files import load_yaml
+from kubescene.scenario.validation.faults import misfits
+from kubescene.scenario.validation.fitting import fits, scenario_shape, shape_of
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
 SCENARIO: Any = {

@@ -7,8 +7,9 @@ import pytest
 
 import kubescene
 from kubescene.errors import ScenarioError
-from kubescene.scenario import load_scenario, loading
-from kubescene.scenario.loading import load_yaml
+from kubescene.scenario import load_scenario
+from kubescene.scenario.reading import files as loading
+from kubescene.scenario.reading.files import load_yaml
 
 HEAD = """\
 apiVersion: simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1

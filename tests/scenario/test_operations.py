@@ -8,7 +8,7 @@ import pytest
 import kubescene
 from kubescene.errors import BadRequestError
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
-from kubescene.scenario.patch_text import decode_patch
+from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.testing import make_node, make_pod, make_replica_set
 
 NODE = make_node("n").cpu("4")

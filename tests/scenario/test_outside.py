@@ -5,16 +5,14 @@ from typing import Any
 
 import pytest
 
-from kubescene.cli.validate import validate_files
+from kubescene.cli.validate.faults import validate_files
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
-from kubescene.scenario.controllers import check_controllers
 from kubescene.scenario.edits import complaints_about
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.json_schema import editor_schema, spec_schema
+from kubescene.scenario.fields.json_schema import editor_schema, spec_schema
 from kubescene.scenario.outside import (
     Feed,
     OutsideController,
@@ -22,7 +20,9 @@ from kubescene.scenario.outside import (
     WaiterCondition,
     WaiterSpec,
 )
-from kubescene.scenario.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.registered import check_controllers
+from kubescene.scenario.validation.scenarios import find_faults
+from kubescene.scenario.validation.unsimulated import Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject

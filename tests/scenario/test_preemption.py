@@ -3,7 +3,7 @@
 from typing import Any
 
 import kubescene
-from kubescene.running import RunResult
+from kubescene.runs.local import RunResult
 from kubescene.testing import make_node, make_pod, make_priority_class
 from kubescene.timeline import PodPreempted, PodScheduled, PodUnscheduled
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kubescene
 from kubescene.scenario import ScenarioBuilder, load_scenario
-from kubescene.scenario.loading import load_yaml
+from kubescene.scenario.reading.files import load_yaml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SCALARS = (

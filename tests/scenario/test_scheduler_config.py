@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 import kubescene
-from kubescene.cli.run import RunArguments, run_scenario
+from kubescene.cli.run.playing import RunArguments, run_scenario
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
-from kubescene.running import RunRequest, play
+from kubescene.runs.local import play
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler.configuration import read_configuration
 from kubescene.testing.builders import make_node, make_pod

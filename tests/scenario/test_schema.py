@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.fields import OPERATION, SCENARIO_FIELDS, SPEC, Field, FieldType
-from kubescene.scenario.json_schema import editor_schema, spec_schema
-from kubescene.scenario.listing import operations_of
-from kubescene.scenario.reference import reference_page
+from kubescene.scenario.fields.json_schema import editor_schema, spec_schema
+from kubescene.scenario.fields.reference_page import reference_page
+from kubescene.scenario.fields.table import OPERATION, SCENARIO_FIELDS, SPEC, Field, FieldType
+from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scenario.simulation import FIELDS, KUBELET_FIELDS
 from kubescene.scenario.spec import OperationKind
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.types import JsonObject
 
 ROOT = Path(__file__).parents[2]

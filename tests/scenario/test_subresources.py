@@ -8,9 +8,9 @@ import pytest
 
 import kubescene
 from kubescene.errors import ScenarioError
-from kubescene.running import Run
+from kubescene.runs.local import Run
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase
-from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 

@@ -7,7 +7,7 @@ import pytest
 
 import kubescene
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
-from kubescene.scenario.unsimulated import KINDS, POD_FIELDS, Cast, unsimulated
+from kubescene.scenario.validation.unsimulated import KINDS, POD_FIELDS, Cast, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kubescene.scenario.unsimulated import KINDS
-from kubescene.scenario.unsimulated_page import idle_kinds, not_simulated_page
+from kubescene.scenario.fields.unsimulated_page import idle_kinds, not_simulated_page
+from kubescene.scenario.validation.unsimulated import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs/reference/not-simulated.md"
 

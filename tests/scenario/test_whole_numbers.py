@@ -10,7 +10,7 @@ from kubescene.api.text.whole_numbers import whole, with_whole_numbers
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.cli.app import app
 from kubescene.errors import InvalidError
-from kubescene.running import run
+from kubescene.runs.local import run
 from kubescene.testing import make_node
 from kubescene.types import JsonObject
 from live.test_scenarios import Stage

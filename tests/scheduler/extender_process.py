@@ -23,7 +23,7 @@ class FakeExtender:
 
     def calls(self, mood: str = "") -> list[dict[str, Any]]:
         """What it was asked in a mood, in order."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.request("GET", "/")
         found: list[dict[str, Any]] = json.loads(connection.getresponse().read())
         connection.close()

@@ -129,7 +129,7 @@ class Extender(BaseHTTPRequestHandler):
     def be_calling(self, args: Any, rest: list[str]) -> None:
         """Writes something through the API at that address before it answers."""
         host, verb = rest[0], rest[-1]
-        api = HTTPConnection(host, timeout=10)
+        api = HTTPConnection(host, timeout=120)
         if verb == "bind":
             path = f"/api/v1/namespaces/{args['PodNamespace']}/pods/{args['PodName']}/binding"
             sent: Any = {

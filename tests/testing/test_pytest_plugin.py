@@ -119,10 +119,10 @@ def test_a_scenario_is_played_once_for_all_its_tests(pytester: pytest.Pytester) 
     pytester.makeconftest(
         """
         import kubescene
-        from kubescene import running
+        from kubescene.runs import local
 
         played = []
-        real = running.run
+        real = local.run
         kubescene.run = lambda *a, **k: (played.append(a), real(*a, **k))[1]
 
         def pytest_terminal_summary(terminalreporter):

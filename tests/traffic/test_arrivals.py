@@ -8,11 +8,11 @@ import pytest
 
 from kubescene.clock import SECOND, Stream
 from kubescene.errors import TrafficError
-from kubescene.traffic import patterns
-from kubescene.traffic.arrivals import ONE, SpacedArrivals, Spacing, Window
-from kubescene.traffic.loading import spec_of
-from kubescene.traffic.patterns import RatePoint
-from kubescene.traffic.sources import arrivals_of
+from kubescene.traffic.arrivals import patterns
+from kubescene.traffic.arrivals.arrivals import ONE, SpacedArrivals, Spacing, Window
+from kubescene.traffic.arrivals.patterns import RatePoint
+from kubescene.traffic.arrivals.sources import arrivals_of
+from kubescene.traffic.spec.loading import spec_of
 
 
 def arrived(windows: Iterator[Window], spacing: Spacing, until: int, state: int = 0) -> list[int]:

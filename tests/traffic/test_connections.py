@@ -3,15 +3,15 @@
 import pytest
 
 from kubescene.clock import SECOND, Stream
-from kubescene.traffic.any_order_slots import AnyOrderSlot
-from kubescene.traffic.arrivals import SpacedArrivals, Spacing
-from kubescene.traffic.connections import LeastConnections
-from kubescene.traffic.flow import Flow
-from kubescene.traffic.kernels import NEVER, Service
-from kubescene.traffic.least_left_first import LeastLeftFirst
-from kubescene.traffic.patterns import constant
-from kubescene.traffic.routing import Batch
-from kubescene.traffic.slots import InOrderSlot, Slot
+from kubescene.traffic.arrivals.arrivals import SpacedArrivals, Spacing
+from kubescene.traffic.arrivals.patterns import constant
+from kubescene.traffic.flow.any_order_slots import AnyOrderSlot
+from kubescene.traffic.flow.connections import LeastConnections
+from kubescene.traffic.flow.flow import Flow
+from kubescene.traffic.flow.kernels import NEVER, Service
+from kubescene.traffic.flow.least_left_first import LeastLeftFirst
+from kubescene.traffic.flow.routing import Batch
+from kubescene.traffic.flow.slots import InOrderSlot, Slot
 
 END = 20 * SECOND
 

@@ -12,9 +12,9 @@ import pytest
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import SECOND, EventQueue, Stream, VirtualClock
 from kubescene.traffic import TrafficResult, run
-from kubescene.traffic.loading import load_run, spec_of
 from kubescene.traffic.runs import available, objects_of, world_of
-from kubescene.traffic.worlds import World
+from kubescene.traffic.spec.loading import load_run, spec_of
+from kubescene.traffic.world.worlds import World
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traffic" / "step.yaml"
 VARIETY = [

@@ -3,15 +3,15 @@
 import pytest
 
 from kubescene.clock import SECOND
-from kubescene.traffic.entities import Entity, Kind
-from kubescene.traffic.environment import (
+from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.environment import (
     Environment,
     OrderedSchedule,
     Schedule,
     ShiftingSchedule,
 )
-from kubescene.traffic.movements import IgnoredReason, Movement, MovementKind, MovementLog
-from kubescene.traffic.stocks import ArrayStock, Stock, StockError, Ticktock, WatchedStock
+from kubescene.traffic.world.movements import IgnoredReason, Movement, MovementKind, MovementLog
+from kubescene.traffic.world.stocks import ArrayStock, Stock, StockError, Ticktock, WatchedStock
 
 KIND = MovementKind.BEGIN_LAUNCH
 START, HALT = 1000, 1000 + 100

@@ -7,10 +7,10 @@ import pytest
 from kubescene.autoscalers import Autoscaler, EventType, MetricType, Pod
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficResult, TrafficSpec, run
-from kubescene.traffic.loading import spec_of
-from kubescene.traffic.movements import CompletedMovement, MovementLog
-from kubescene.traffic.records import Outcome
-from kubescene.traffic.series import movement_tallies
+from kubescene.traffic.flow.records import Outcome
+from kubescene.traffic.skenario.series import movement_tallies
+from kubescene.traffic.spec.loading import spec_of
+from kubescene.traffic.world.movements import CompletedMovement, MovementLog
 from traffic.stubs import Scripted, cpu_between
 
 QUIET = {"pattern": "uniform", "uniform": {"numberOfRequests": 0}}

@@ -16,9 +16,9 @@ from kubescene.autoscalers import (
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.traffic import Outcome, TrafficResult, TrafficSpec, run
-from kubescene.traffic.fixed import FixedWorld
-from kubescene.traffic.loading import spec_of
 from kubescene.traffic.runs import objects_of, world_of
+from kubescene.traffic.spec.loading import spec_of
+from kubescene.traffic.world.fixed import FixedWorld
 from traffic.stubs import Scripted, cpu_between
 
 QUIET = {"pattern": "uniform", "uniform": {"numberOfRequests": 0}}

@@ -9,9 +9,9 @@ from kubescene.autoscalers import Capability
 from kubescene.clock import SECOND
 from kubescene.errors import TrafficError
 from kubescene.traffic import Phase, TrafficSpec, load_run, parse_run, run, run_of, to_object
-from kubescene.traffic.loading import spec_of
-from kubescene.traffic.spec import Pattern, Replicas, Traffic
-from kubescene.traffic.units import Cpu, Duration, Memory, Timeout
+from kubescene.traffic.spec.fields import Pattern, Replicas, Traffic
+from kubescene.traffic.spec.loading import spec_of
+from kubescene.traffic.spec.units import Cpu, Duration, Memory, Timeout
 from traffic.stubs import Scripted
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traffic").glob("*.yaml"))

@@ -16,9 +16,9 @@ from kubescene.autoscalers import (
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficResult, run
-from kubescene.traffic.loading import run_of
-from kubescene.traffic.records import Outcome
+from kubescene.traffic.flow.records import Outcome
 from kubescene.traffic.runs import objects_of, world_of
+from kubescene.traffic.spec.loading import run_of
 from traffic.stubs import Scripted, cpu_between
 
 MEBIBYTE = 1 << 20

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubescene.traffic import load_run, parse_run, run
-from kubescene.traffic.reference import reference_page
+from kubescene.traffic.spec.reference_page import reference_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "traffic-run.md"

@@ -16,7 +16,7 @@ from kubescene.errors import TrafficError
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.traffic import print_result
 from kubescene.traffic import Decision, Outcome, ReplicaCount, ReplicaRecord, TrafficResult, run
-from kubescene.traffic.loading import spec_of
+from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import (
     lifetime,
     percentile_s,
@@ -24,16 +24,16 @@ from kubescene.traffic.measures import (
     scaling_times,
     slo_minutes,
 )
-from kubescene.traffic.records import RequestColumns
-from kubescene.traffic.series import (
+from kubescene.traffic.skenario.series import (
     cpu_utilizations,
     request_tallies,
     requests_per_second,
     response_times,
     tally_lines,
 )
-from kubescene.traffic.spec import Objective, TrafficSpec
-from kubescene.traffic.units import Duration
+from kubescene.traffic.spec.fields import Objective, TrafficSpec
+from kubescene.traffic.spec.loading import spec_of
+from kubescene.traffic.spec.units import Duration
 from traffic.stubs import Scripted
 
 MEMORY_HPA = {

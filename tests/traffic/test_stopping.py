@@ -8,7 +8,7 @@ import pytest
 from kubescene.clock import SECOND
 from kubescene.traffic import run
 from kubescene.traffic.results import Phase
-from kubescene.traffic.spec import API_VERSION, KIND
+from kubescene.traffic.spec.fields import API_VERSION, KIND
 
 
 def document(**spec: Any) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import pytest
 
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficResult, run
-from kubescene.traffic.loading import spec_of
-from kubescene.traffic.movements import CompletedMovement, MovementKind
+from kubescene.traffic.spec.loading import spec_of
+from kubescene.traffic.world.movements import CompletedMovement, MovementKind
 from traffic.stubs import Scripted, cpu_between
 
 TESTS = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""Derive the table from which ``kubescene.apiserver.protobuf`` decodes request bodies.
+"""Derive the table from which ``kubescene.apiserver.kubernetes.protobuf`` decodes request bodies.
 
 Two sources inside the published Go modules are joined on the field number. The
 ``generated.proto`` files give numbers and types. The struct tags beside them give what
@@ -41,7 +41,7 @@ MODULES = (
     "k8s.io/apiextensions-apiserver",
     "k8s.io/kube-aggregator",
 )
-OUTPUT = Path(__file__).parents[2] / "src/kubescene/apiserver/data/protobuf.json.z"
+OUTPUT = Path(__file__).parents[2] / "src/kubescene/apiserver/kubernetes/data/protobuf.json.z"
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 SCALARS = frozenset({"string", "bool", "int32", "int64", "double", "bytes"})

@@ -179,7 +179,10 @@ class Scheme:
 
     def of_kind(self, api_version: str, kind: str) -> ResourceType:
         """The type an object names by ``apiVersion`` and ``kind``; 400 if nobody serves it."""
-        found = self._by_gvk.get(GroupVersionKind.of(api_version, kind))
+        try:
+            found = self._by_gvk.get(GroupVersionKind.of(api_version, kind))
+        except (AttributeError, TypeError):  # what a client sent may be anything
+            found = None
         if found is None:
             raise BadRequestError(
                 f'no kind "{kind}" is registered for version "{api_version}": '

@@ -278,6 +278,11 @@ class EngineThread:
         self._played = Played(moments, ended, freezes=True)
 
     @property
+    def is_over(self) -> bool:
+        """Whether no more commands are taken. Any thread may ask."""
+        return self._stopped
+
+    @property
     def is_playing(self) -> bool:
         return self._played is not None
 

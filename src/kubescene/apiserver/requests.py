@@ -1,13 +1,16 @@
 """One request: who, what, how, and its body, read within bounds."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from kubescene.actors import Actor
-from kubescene.apiserver.identity import identify
+from kubescene.apiserver.access import DEFAULT_ACTOR
 from kubescene.errors import BadRequestError, RequestTooLargeError
 from kubescene.types import JsonValue
+
+if TYPE_CHECKING:
+    from kubescene.apiserver.kubernetes.paths import Target
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -35,19 +38,28 @@ class Request:
         "actor",
         "afterwards",
         "method",
+        "params",
         "path",
         "receive",
         "rewrite",
         "scope",
+        "send",
+        "target",
         "warnings",
     )
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
+        self.send = send
         self.method: str = scope["method"]
-        self.actor: Actor
-        self.actor, self.path = identify(scope["path"], scope["raw_path"])
+        self.actor: Actor = DEFAULT_ACTOR
+        self.path: str = scope["path"]
+        """Without the prefix that says who asks, once that is known."""
+        self.target: Target | None = None
+        """The resource of Kubernetes that the path names."""
+        self.params: dict[str, str] = _NO_QUERY
+        """What the path has where the pattern of its row has braces."""
         self.warnings: list[str] = []
         self.rewrite: Callable[[JsonValue], JsonValue] | None = None
         """What becomes of the body before anybody acts on it."""
@@ -114,6 +126,12 @@ class Request:
         if self._body is None:
             self._body = await self._read(limit)
         return self._body
+
+    @property
+    def resource(self) -> "Target":
+        """The target, for those who are asked only if there is one."""
+        assert self.target is not None
+        return self.target
 
     def rewritten(self, value: JsonValue) -> JsonValue:
         return value if self.rewrite is None else self.rewrite(value)

@@ -1,5 +1,11 @@
-"""Replies: encoded JSON with the right headers, and errors as Kubernetes ``Status`` objects."""
+"""Replies: encoded JSON with the right headers, and errors as Kubernetes ``Status`` objects.
 
+Large ones are packed for clients that can unpack them, as kube-apiserver does; what takes less than
+`SMALLEST` bytes is sent as it is: packing it would cost more than it saves.
+"""
+
+import asyncio
+import gzip
 from dataclasses import dataclass, replace
 
 import orjson
@@ -12,6 +18,8 @@ from kubescene.types import JsonObject
 _CACHE_CONTROL = (b"cache-control", b"no-cache, private")
 _JSON_TYPE = (b"content-type", b"application/json")
 TEXT = "text/plain; charset=utf-8"
+SMALLEST = 128 * 1024
+LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +91,39 @@ def success_status(name: str, group: str, resource: str, uid: str = "") -> JsonO
         "status": "Success",
         "details": {key: value for key, value in details.items() if value},
     }
+
+
+def revalidated(response: Response, etag: str, if_none_match: str) -> Response:
+    """304 if the client holds the same document already."""
+    if etag and etag in if_none_match:
+        return Response(b"", 304, response.media_type, response.headers)
+    return response
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether an ``Accept-Encoding`` header names gzip and does not refuse it."""
+    for part in accept_encoding.split(","):
+        coding, *parameters = (piece.strip() for piece in part.lower().split(";"))
+        if coding == "gzip":
+            return not any(is_zero(each) for each in parameters)
+    return False
+
+
+def is_zero(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    return name.strip() == "q" and value.strip() in ("0", "0.0", "0.00", "0.000")
+
+
+async def packed(response: Response, accept_encoding: str) -> Response:
+    """The same large reply, packed if the client wants that."""
+    if not accepts_gzip(accept_encoding):
+        return response
+    if any(name == b"content-encoding" for name, _ in response.headers):
+        return response
+    body = await asyncio.to_thread(gzip.compress, response.body, LEVEL, mtime=0)
+    headers = (
+        *response.headers,
+        (b"content-encoding", b"gzip"),
+        (b"vary", b"Accept-Encoding"),
+    )
+    return replace(response, body=body, headers=headers)

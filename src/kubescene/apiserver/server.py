@@ -7,26 +7,26 @@ process must not hang on it.
 """
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
 
 import uvicorn
 
+from kubescene.apiserver.access import Authorizer
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.origins import is_local
+from kubescene.apiserver.origins import Origins, is_local_address
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
-from kubescene.apiserver.traffic_pages import TrafficPages
-from kubescene.apiserver.warming import Warming
+from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.garbage import keep_what_exists
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
 from kubescene.scenario.phases import ResultsStrategy
@@ -43,7 +43,39 @@ SWITCH_INTERVAL_S = 0.001
 Measured: four times as many reads a second beside a busy engine, which loses a fifth of its pace.
 """
 
+QUIET_S = 1.0
+"""After so long without a request, what simulates traffic is loaded."""
+
 _log = logging.getLogger(__name__)
+
+
+class Warming:
+    """What the first traffic run would wait for is loaded while nobody asks for anything.
+
+    A server starts without what simulates traffic, and many never need it. Once a second has passed
+    without a request it is loaded, in a thread that touches nothing of the world that is served.
+    ``requests`` says how many there were so far.
+    """
+
+    def __init__(self, load: Callable[[], None], requests: Callable[[], int]) -> None:
+        self._load = load
+        self._requests = requests
+        self._seen = -1
+        self._thread: Thread | None = None
+
+    def watch(self) -> None:
+        """Look every second, on the running loop, until there was no request since the last one."""
+        before, self._seen = self._seen, self._requests()
+        if before != self._seen:
+            asyncio.get_running_loop().call_later(QUIET_S, self.watch)
+            return
+        self._thread = Thread(target=self._load, name="kubescene-warming")
+        self._thread.start()
+
+    def join(self) -> None:
+        """Returns when the thread is gone; the loop must have ended before."""
+        if self._thread is not None:
+            self._thread.join()
 
 
 class _Uvicorn(uvicorn.Server):
@@ -82,6 +114,7 @@ class _Uvicorn(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.streams.close()
+        self._app.timelines.close()
         self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
 
@@ -100,6 +133,7 @@ class Server:
         allow_extenders: bool = False,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         traffic: TrafficPages | None = None,
+        authorizer: Authorizer | None = None,
         warm: bool = False,
     ) -> None:
         self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
@@ -113,15 +147,15 @@ class Server:
         )
         self.stage.is_playing = self.scenarios.is_playing
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
-        only_local = is_local(host.encode())
         self.app = ApiServer(
             self.engine,
             self.scenarios,
-            max_body=max_body,
-            only_local=only_local,
-            allow_extenders=allow_extenders,
-            traffic=traffic,
+            origins=Origins(only_local=is_local_address(host)),
+            authorizer=authorizer,
             stage=self.stage,
+            traffic=traffic,
+            max_body=max_body,
+            allow_extenders=allow_extenders,
         )
         self._socket = _listen(host, port)
         self.host = host
@@ -140,9 +174,7 @@ class Server:
         self.engine.start()
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        # What exists now will be there for long: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
+        keep_what_exists()
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(self._uvicorn.serve(sockets=[self._socket]))

@@ -8,12 +8,11 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from kubescene.actors import Actor
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.kubernetes.paths import Target, verb_of
 from kubescene.apiserver.requests import ClientGoneError, Request
 from kubescene.apiserver.responses import Response, json_response
-from kubescene.apiserver.routes import Target
 from kubescene.clock import WallClock
 from kubescene.errors import ApiError
 from kubescene.outside.asking import Asked, Treatment, treatment_of
@@ -24,14 +23,6 @@ from kubescene.types import JsonValue
 
 ROUNDS = 3
 """Of the event loop: one reads from sockets, one begins to serve what was read."""
-_VERBS = {
-    "GET": "get",
-    "HEAD": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
 
 
 class Turnstile:
@@ -45,12 +36,18 @@ class Turnstile:
         self._loop: asyncio.AbstractEventLoop | None = None
         stage.errand = self._after_what_is_in_hand
 
-    def program_of(self, actor: Actor) -> Program | None:
-        """The program that speaks, if a scenario has called it."""
-        return self._stage.called.get(actor.name) if self._stage.called else None
+    async def admit(self, request: Request) -> Response | None:
+        """Wait for the turn of the program that speaks; an answer, if the gate has one itself.
 
-    async def admit(self, program: Program, target: Target, request: Request) -> Response | None:
-        """Wait for the program's turn; an answer, if the gate has one itself."""
+        Only what is asked of resources waits, and only of those whom a scenario has called.
+        """
+        called, target = self._stage.called, request.target
+        program = called.get(request.actor.name) if called else None
+        if program is None or target is None:
+            return None
+        return await self._admit(program, target, request)
+
+    async def _admit(self, program: Program, target: Target, request: Request) -> Response | None:
         self._loop = asyncio.get_running_loop()
         program.entered += 1
         request.actor = program.actor
@@ -148,11 +145,7 @@ def forget(program: Program, held: Held) -> None:
 
 def asked_of(target: Target, request: Request, body: bytes) -> Asked:
     """The request as the gate sees it."""
-    verb = _VERBS.get(request.method, request.method.lower())
-    if verb == "get" and not target.name:
-        verb = "watch" if target.is_watch or request.flag("watch") else "list"
-    elif verb == "delete" and not target.name:
-        verb = "deletecollection"
+    verb = verb_of(request, target)
     resource = target.resource_type.group_resource
     name = target.name or (name_in(body, request) if verb == "create" else "")
     place = (target.subresource, target.namespace, name)

@@ -18,7 +18,7 @@ from kubescene.benchmarks.workloads import Workload
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ApiError, ConfigurationError, WorkloadError
-from kubescene.running import rare_collections
+from kubescene.garbage import rare_collections
 from kubescene.scheduler import FeatureGates, SchedulerOptions
 from kubescene.scheduler.configuration.sources import scheduler_options
 from kubescene.timeline import Instrument

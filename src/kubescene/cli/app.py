@@ -1,25 +1,29 @@
 """The ``kubescene`` command and its subcommands."""
 
-import gc
 import os
 import sys
 from typing import Annotated
 
 import typer
 
-from kubescene.cli.autoscalers import autoscaler
-from kubescene.cli.bench import bench
-from kubescene.cli.commands.checks import convert, schema, validate
-from kubescene.cli.commands.comparing import compare
-from kubescene.cli.commands.questions import explain, report, results
-from kubescene.cli.commands.run import run
+from kubescene.cli.autoscaler import autoscaler
+from kubescene.cli.bench.command import bench
+from kubescene.cli.compare.command import compare
 from kubescene.cli.controller import controller
+from kubescene.cli.convert.command import convert
+from kubescene.cli.explain.command import explain
 from kubescene.cli.kubeconfig import kubeconfig
-from kubescene.cli.matrix import matrix
-from kubescene.cli.outside_settings import outside_commands
+from kubescene.cli.matrix.command import matrix
+from kubescene.cli.outside import outside_commands
+from kubescene.cli.report.command import report
+from kubescene.cli.results.command import results
+from kubescene.cli.run.command import run
+from kubescene.cli.schema import schema
 from kubescene.cli.serve import serve
-from kubescene.cli.traffic_commands import traffic
+from kubescene.cli.traffic.command import traffic
+from kubescene.cli.validate.command import validate
 from kubescene.errors import KubesceneError, RecorderError
+from kubescene.garbage import end_of_process, take_charge
 from kubescene.version import __version__
 
 RUN_FAILED = 1
@@ -79,6 +83,7 @@ def replace_closed_streams() -> None:
 def main() -> None:
     """The entry point: errors that Kubescene raises on purpose become one line and a code."""
     replace_closed_streams()
+    take_charge()
     try:
         app()
     except KubesceneError as error:
@@ -92,4 +97,4 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(RUN_FAILED) from None
     finally:
-        gc.freeze()  # The process ends: to look for garbage in all that it made would be in vain.
+        end_of_process()

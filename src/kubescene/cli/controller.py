@@ -7,19 +7,19 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from kubescene.cli import controller_options, options
+from kubescene.cli import options
 from kubescene.cli.serve import strategy_named
 from kubescene.errors import ApiError, ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.client.http import Endpoint
-    from kubescene.outside.remote.cluster import RemoteCluster
-    from kubescene.outside.remote.playing import Player
-    from kubescene.outside.remote.webhook.certificates import Certificate
+    from kubescene.remote.cluster import RemoteCluster
+    from kubescene.remote.player import Player
+    from kubescene.remote.webhook.certificates import Certificate
 
 RUN_FAILED = 1
 UNCHECKED = (
@@ -37,20 +37,62 @@ class WebhookPlace:
     certificate: "Certificate"
 
 
+AllowExtenders: TypeAlias = Annotated[
+    bool, typer.Option(help="Let Scenarios bring extenders, which are then called.")
+]
+Context: TypeAlias = Annotated[str, typer.Option(help="A context of the kubeconfig.")]
+Controllers: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--controller", help="A controller of yours, as module:Class. May be repeated."),
+]
+Kubeconfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where the API server is; without it, as kubectl finds."),
+]
+Out: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Where the run directory of each scenario goes."),
+]
+Unverified: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-skip-tls-verify", help="Accept a kubeconfig that checks no certificate."
+    ),
+]
+WebhookCert: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Its certificate; without it, openssl makes one."),
+]
+WebhookHost: TypeAlias = Annotated[
+    str, typer.Option(help="Address to serve it at, as the API server reaches it.")
+]
+WebhookKey: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The key of that certificate.")
+]
+WebhookPort: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Serve the admission webhook here that turns others away; 0 takes a free port.",
+    ),
+]
+
+
 def controller(
-    kubeconfig: controller_options.Kubeconfig = None,
-    context: controller_options.Context = "",
-    insecure_skip_tls_verify: controller_options.Unverified = False,
-    webhook_port: controller_options.WebhookPort = None,
-    webhook_host: controller_options.WebhookHost = "127.0.0.1",
-    webhook_cert: controller_options.WebhookCert = None,
-    webhook_key: controller_options.WebhookKey = None,
-    out: controller_options.Out = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    insecure_skip_tls_verify: Unverified = False,
+    webhook_port: WebhookPort = None,
+    webhook_host: WebhookHost = "127.0.0.1",
+    webhook_cert: WebhookCert = None,
+    webhook_key: WebhookKey = None,
+    out: Out = None,
     plugin: options.Plugins = None,
-    user_controller: controller_options.Controllers = None,
+    user_controller: Controllers = None,
     scheduler_config: options.SchedulerConfig = None,
     feature_gates: options.FeatureGates = "",
-    allow_extenders: controller_options.AllowExtenders = False,
+    allow_extenders: AllowExtenders = False,
     results_strategy: options.Results = "AtMovingNextStep",
 ) -> None:
     """Play the Scenarios of a real API server, whose cluster must be disposable.
@@ -60,12 +102,11 @@ def controller(
     results = strategy_named(results_strategy)
     check_pair(webhook_cert, webhook_key)
     # No other command should wait for what this one needs.
-    from kubescene.cli.controllers import registered
-    from kubescene.cli.scheduler import scheduler_with
+    from kubescene.cli.components import registered, scheduler_with
     from kubescene.client.http import read_kubeconfig
     from kubescene.cluster import ClusterOptions
-    from kubescene.outside.remote.cluster import RemoteCluster
-    from kubescene.outside.remote.playing import Player
+    from kubescene.remote.cluster import RemoteCluster
+    from kubescene.remote.player import Player
 
     endpoint = read_kubeconfig(
         kubeconfig, context=context, allow_unverified=insecure_skip_tls_verify
@@ -94,7 +135,7 @@ def lead(
     place: WebhookPlace | None,
 ) -> None:
     """Play as the only controller of a server, until told to stop or no longer the only one."""
-    from kubescene.outside.remote.leadership import Leadership
+    from kubescene.remote.leadership import Leadership
 
     leadership = Leadership(endpoint)
     try:
@@ -148,7 +189,7 @@ def told(error: ApiError, endpoint: "Endpoint") -> str:
 
 def certificate_of(certificate: Path | None, key: Path | None, host: str) -> "Certificate":
     """The one that was given, or one that is made."""
-    from kubescene.outside.remote.webhook.certificates import make_certificate, read_certificate
+    from kubescene.remote.webhook.certificates import make_certificate, read_certificate
 
     if certificate is not None and key is not None:
         return read_certificate(certificate, key)

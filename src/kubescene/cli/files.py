@@ -8,10 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.errors import ScenarioError
-from kubescene.scenario.loading import MAX_FILE_BYTES, parse_scenario, read_file
-from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.places import Places
+from kubescene.scenario.reading.files import (
+    MAX_FILE_BYTES,
+    load_yaml,
+    parse_scenario,
+    read_file,
+)
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.positions import Places
 from kubescene.types import JsonObject
 
 STDIN = "-"
@@ -53,9 +59,24 @@ def parsed(name: str, text: bytes, path: Path | None = None) -> ScenarioFile:
         return ScenarioFile(name, parse_scenario(text, name), text, path)
     except ScenarioError as error:
         if not error.path:
-            raise
+            advice = _other_command(name, text)
+            raise ScenarioError(f"{error.message}{advice}", where=error.where) from error
         place = Places(text).name(name, error.path)
         raise ScenarioError(error.message, where=place, path=error.path) from error
+
+
+def _other_command(name: str, text: bytes) -> str:
+    """For a file of another kind: which command takes it."""
+    try:
+        documents = load_yaml(text, name)
+    except ScenarioError:
+        return ""
+    kinds = [each.get("kind") for each in documents if isinstance(each, dict)]
+    if len(kinds) != len(documents) or SCENARIO.kind in kinds or not all(kinds):
+        return ""
+    if kinds == ["TrafficRun"]:
+        return f"; to simulate it: kubescene traffic run {name}"
+    return f"; to make a scenario of manifests: kubescene convert {name} > scenario.yaml"
 
 
 def one_line(text: str) -> str:

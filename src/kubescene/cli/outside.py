@@ -1,95 +1,115 @@
-"""``kubescene run --outside NAME="command"``: programs of yours take part in a scenario.
+"""``kubescene outside``: programs that take part in a Scenario from outside."""
 
-A server is started for them on a free port, and the scenario is played there.
-"""
-
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from kubescene.apiserver.server import Server
-from kubescene.cli.controllers import registered
-from kubescene.cli.files import ScenarioFile, read_scenario
-from kubescene.cli.junit import told_to
-from kubescene.cli.remote import run_on_server
-from kubescene.cli.run import RunArguments, forget_summary, output_path, with_annotations
-from kubescene.cli.waiters import waiters_named
-from kubescene.clock import WallClock
-from kubescene.cluster import Cluster, ClusterOptions
-from kubescene.errors import ConfigurationError
-from kubescene.outside.supervision import Supervisor
-from kubescene.scenario.outside import OutsideController
-from kubescene.scenario.spec import parse_spec
+import typer
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def run_with_programs(path: Path, arguments: RunArguments) -> int:
-    """Play a file with the programs that its ``controllers.outside`` names."""
-    refuse_elsewhere(arguments)
-    out = output_path(arguments.out)
-    forget_summary(out)
-    commands = dict(map(named_command, arguments.outside))
-    with told_to(arguments.junit, path) as junit:
-        file = with_annotations(read_scenario(path), wanted=arguments.annotate)
-        declared = declared_in(file, commands)
-        with (
-            Server(world_of(arguments), port=0, controllers=False) as server,
-            Supervisor(server.stage, server.engine.post, server.url) as supervisor,
-        ):
-            server.stage.waiters = waiters_named(arguments.waiters)
-            for each in declared:
-                if each.name in commands:
-                    supervisor.start(each, commands[each.name])
-            return run_on_server(
-                file,
-                server.url,
-                out=out,
-                seed=arguments.seed,
-                quiet=arguments.quiet,
-                delete=False,
-                junit=junit,
-            )
+    from kubescene.scenario.outside import OutsideController, OutsideKind
+
+outside_commands = typer.Typer(
+    name="outside",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
-def world_of(arguments: RunArguments) -> Cluster:
-    """The world of the scenario, with what the command line brings to it."""
-    options = ClusterOptions(events=True, scheduler=arguments.scheduler())
-    controllers = registered(options, arguments.controllers)
-    return Cluster(options, controllers=controllers, clock=WallClock(), server_clock=WallClock())
+@outside_commands.callback()
+def commands() -> None:
+    """Prepare programs that take part in a Scenario from outside.
+
+    Example: kubescene outside settings "kube-scheduler --config my-config.yaml"
+    """
 
 
-def named_command(given: str) -> tuple[str, str]:
-    name, equals, command = given.partition("=")
-    if not equals or not name.strip() or not command.strip():
-        raise ConfigurationError(
-            f'--outside {given!r}: it must be NAME="command", NAME as in spec.controllers.outside'
-        )
-    return name.strip(), command
+@outside_commands.command("settings")
+def settings(
+    command: Annotated[str, typer.Argument(help="The command that would start the program.")],
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write its scheduler configuration here, completed; - is standard output.",
+        ),
+    ] = None,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The pods that it will be given, if it is a scheduler; repeatable for several "
+            "profiles."
+        ),
+    ] = None,
+) -> None:
+    """Show what a program's command line and configuration lack to be played exactly.
+
+    Exits with 0 if nothing is missing, 1 if something is, and 2 if a file cannot be read. With
+    --write, what the completed configuration still lacks is shown.
+
+    Example: kubescene outside settings "kube-scheduler --config my-config.yaml" --write exact.yaml
+    """
+    from kubescene.outside.commands import kind_of, words_of
+    from kubescene.outside.settings import ANY
+    from kubescene.scenario.outside import OutsideController, OutsideKind
+
+    words = words_of(command)
+    kind = kind_of(words)
+    if kind is OutsideKind.OPERATOR:
+        typer.echo(f"{words[0]}: nothing is known of its flags; one worker and no timers are best")
+        raise typer.Exit(0)
+    declared = OutsideController("it", kind, tuple(scheduler_name)) if scheduler_name else ANY
+    missing = show(words, declared, kind) if write is None else complete(words, declared, write)
+    raise typer.Exit(1 if missing else 0)
 
 
-def declared_in(file: ScenarioFile, commands: dict[str, str]) -> Sequence[OutsideController]:
-    """Who is called; `ConfigurationError` for a program that the scenario does not know."""
-    declared = parse_spec(file.scenario, file.folder).outside
-    known = [each.name for each in declared]
-    for name in commands:
-        if name not in known:
-            raise ConfigurationError(
-                f"--outside {name}: {file.name} has no such controller in "
-                f"spec.controllers.outside (there are: {', '.join(known) or 'none'})"
-            )
-    return declared
+def show(words: "list[str]", declared: "OutsideController", kind: "OutsideKind") -> bool:
+    """Tell what is missing and what to do about it; whether something is."""
+    from kubescene.outside.commands import advised_in, missing_in
+    from kubescene.outside.manager_settings import manager_arguments
+    from kubescene.outside.settings import recommended_arguments
+
+    missing = missing_in(words, kind, declared)
+    tell(missing, advised_in(words, kind))
+    if not missing:
+        typer.echo("nothing is missing")
+    elif kind == "bag":
+        typer.echo(f"flags    {' '.join(manager_arguments())}")
+    else:
+        typer.echo(f"flags    {' '.join(recommended_arguments(words)) or 'fine'}")
+        typer.echo("config   --write FILE writes it with what is missing")
+    return bool(missing)
 
 
-def refuse_elsewhere(arguments: RunArguments) -> None:
-    """Refuse what cannot be done while programs outside take part."""
-    wrong = {
-        "--interactive": arguments.interactive,
-        "--remedies": arguments.remedies,
-        "--full-status": arguments.full_status,
-        "--report": arguments.report,
-        "--strict": arguments.strict,
-        "--measure": arguments.measures,
-    }
-    if named := [name for name, value in wrong.items() if value]:
-        raise ConfigurationError(
-            f"{', '.join(named)} cannot be used with --outside: a world in which other programs "
-            "take part is played by a server and cannot be copied"
-        )
+def complete(words: "list[str]", declared: "OutsideController", target: Path) -> bool:
+    """Write the configuration with what was missing; whether something still is."""
+    from kubescene.api.text.yaml_text import dump_yaml
+    from kubescene.errors import ConfigurationError
+    from kubescene.outside.commands import configuration_of, kind_of
+    from kubescene.outside.settings import (
+        missing_settings,
+        recommended_arguments,
+        recommended_configuration,
+    )
+
+    if kind_of(words) != "scheduler":
+        raise ConfigurationError("--write is for schedulers: others are told all by flags")
+    config = recommended_configuration(configuration_of(words))
+    flags = recommended_arguments(words)
+    if str(target) == "-":
+        typer.echo(dump_yaml(config), nl=False)
+    else:
+        target.write_text(dump_yaml(config), encoding="utf-8")
+    missing = missing_settings(config, [*words, *flags], declared)
+    tell(missing, (), err=True)
+    typer.echo(f"flags    {' '.join(flags) or 'fine'}", err=True)
+    return bool(missing)
+
+
+def tell(missing: "Sequence[str]", advised: "Sequence[str]", *, err: bool = False) -> None:
+    for each in missing:
+        typer.echo(f"missing  {each}", err=err)
+    for each in advised:
+        typer.echo(f"advised  {each}", err=err)

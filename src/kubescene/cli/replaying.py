@@ -14,15 +14,15 @@ from typing import BinaryIO, cast
 
 from rich.console import Console
 
-from kubescene.cli.controllers import controllers_named
-from kubescene.cli.run import amounts_of
-from kubescene.cli.scheduler import scheduler_with
+from kubescene.cli.components import controllers_named, scheduler_with
+from kubescene.cli.run.playing import amounts_of
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
 from kubescene.results.output import RESULT_FILE, TIMELINE_FILE
 from kubescene.results.sources import open_run
-from kubescene.running import Run, run, with_simulation
-from kubescene.scenario.loading import load_scenario
+from kubescene.runs.local import Run, run
+from kubescene.scenario.documents import with_simulation
+from kubescene.scenario.reading.files import load_scenario
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.timeline import ExpectationsEvaluated, OperationsIgnored, ScenarioEnded

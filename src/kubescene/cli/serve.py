@@ -5,16 +5,17 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kubescene.cli import options, serve_options
+from kubescene.cli import options
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.apiserver.server import Server
-    from kubescene.apiserver.traffic_pages import TrafficPages
+    from kubescene.apiserver.traffic.pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
     from kubescene.cluster import Cluster, ClusterOptions
     from kubescene.scenario.phases import ResultsStrategy
@@ -22,26 +23,71 @@ if TYPE_CHECKING:
 FASTEST = 100_000
 
 
+AllowExtenders: TypeAlias = Annotated[
+    bool, typer.Option(help="Let clients configure extenders, which this server then calls.")
+]
+AllowRemote: TypeAlias = Annotated[
+    bool,
+    typer.Option(help="Listen on an address that others can reach. There is no authentication."),
+]
+Autoscalers: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="An autoscaler of yours for traffic runs, as module:Class."),
+]
+AutoscalerProcesses: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND", help="An autoscaler in a process, for traffic runs that name its type."
+    ),
+]
+Clock: TypeAlias = Annotated[
+    str,
+    typer.Option(help="How time passes: wall, a rate such as 60x, or virtual (only when told to)."),
+]
+Controllers: TypeAlias = Annotated[
+    bool, typer.Option(help="Run the scheduler, the kubelet and the controllers.")
+]
+DataDir: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Keep traffic runs here; otherwise in memory.")
+]
+Host: TypeAlias = Annotated[str, typer.Option(help="Address to listen on.")]
+MaxBody: TypeAlias = Annotated[
+    int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
+]
+MaxRequests: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Largest traffic run, in simulated requests.")
+]
+MaxRuns: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=64, help="Traffic runs that are simulated at once.")
+]
+Port: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(min=-(2**63), max=2**63 - 1, help="Where names and uids begin.")
+]
+
+
 def serve(
-    port: serve_options.Port = 8001,
-    host: serve_options.Host = "127.0.0.1",
-    allow_remote: serve_options.AllowRemote = False,
-    controllers: serve_options.Controllers = True,
-    max_body: serve_options.MaxBody = 3 * 1024 * 1024,
-    seed: serve_options.Seed = 0,
-    clock: serve_options.Clock = "wall",
+    port: Port = 8001,
+    host: Host = "127.0.0.1",
+    allow_remote: AllowRemote = False,
+    controllers: Controllers = True,
+    max_body: MaxBody = 3 * 1024 * 1024,
+    seed: Seed = 0,
+    clock: Clock = "wall",
     plugin: options.Plugins = None,
     controller: options.Controllers = None,
     waiter: options.Waiters = None,
     scheduler_config: options.SchedulerConfig = None,
     feature_gates: options.FeatureGates = "",
     annotate: options.Annotate = False,
-    allow_extenders: serve_options.AllowExtenders = False,
-    data_dir: serve_options.DataDir = None,
-    autoscaler: serve_options.Autoscalers = None,
-    autoscaler_process: serve_options.AutoscalerProcesses = None,
-    max_requests: serve_options.MaxRequests = 5_000_000,
-    max_runs: serve_options.MaxRuns = 2,
+    allow_extenders: AllowExtenders = False,
+    data_dir: DataDir = None,
+    autoscaler: Autoscalers = None,
+    autoscaler_process: AutoscalerProcesses = None,
+    max_requests: MaxRequests = 5_000_000,
+    max_runs: MaxRuns = 2,
     results_strategy: options.Results = "AtMovingNextStep",
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
@@ -53,9 +99,8 @@ def serve(
     results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
-    from kubescene.apiserver.traffic_pages import TrafficPages
-    from kubescene.cli.scheduler import scheduler_with
-    from kubescene.cli.waiters import waiters_named
+    from kubescene.apiserver.traffic.pages import TrafficPages
+    from kubescene.cli.components import scheduler_with, waiters_named
     from kubescene.cluster import ClusterOptions
 
     pages = TrafficPages(
@@ -91,7 +136,7 @@ def serve(
 
 def cluster_with(asked: "ClusterOptions", controllers: Sequence[str], clock: str) -> "Cluster":
     """The world that is served; what a server itself notes is on the machine's clock."""
-    from kubescene.cli.controllers import registered
+    from kubescene.cli.components import registered
     from kubescene.clock import WallClock
     from kubescene.cluster import Cluster
 

@@ -57,7 +57,10 @@ Objects: TypeAlias = list[JsonObject]
 
 
 class Subscription(Protocol):
-    """A watch that can be ended."""
+    """A watch that can be ended; ``handler`` is told of changes."""
+
+    @property
+    def handler(self) -> Callable[[Change], None]: ...
 
     def cancel(self) -> None:
         """Stop. Safe to call twice."""

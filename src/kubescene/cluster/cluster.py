@@ -44,6 +44,7 @@ from kubescene.control import Alarm, ControllerContext, Crank, Slot
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
+from kubescene.lane import Lane
 from kubescene.registry import EmbeddedRegistry, Registry, exports
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.admission.plugins import default_chain
@@ -128,6 +129,7 @@ class Cluster(Verbs):
         )
         self.manager.writes_events = options.events
         self.crank = Crank(self.event_queue, self.count_objects)
+        self._lane = self._make_lane()
         self.lending = Lending(self)
         self._furnish()
 
@@ -156,6 +158,16 @@ class Cluster(Verbs):
         """The kinds that the controllers bring along."""
         for definition in self.registrations.definitions:
             self.registry.create(ENGINE, own_copy(definition))
+
+    @property
+    def lane(self) -> Lane | None:
+        """Where like pods pass, if this world has such a way (`kubescene.lane`)."""
+        return self._lane if self.options.shortcuts.lane else None
+
+    def _make_lane(self) -> Lane | None:
+        registry = self.registry
+        assert isinstance(registry, EmbeddedRegistry)
+        return Lane(registry, self.instruments, self.clock)
 
     # -- what the scenario engine and the server need of a world -----------------------------
 

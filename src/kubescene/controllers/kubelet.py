@@ -10,7 +10,7 @@ nothing starts, stops or becomes ready there. One that is ``False`` is heard: it
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 from msgspec import Struct
@@ -51,6 +51,8 @@ RUNNING = "Running"
 TERMINAL = ("Succeeded", "Failed")
 STATUSES_KEPT = 4096
 """Pods of a thousand templates may start in turns."""
+StatusParts: TypeAlias = tuple[bytes, bytes, bytes]
+"""See `parts_of_status`."""
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
 
@@ -174,12 +176,25 @@ class KubeletReconciler:
         patch = options.blueprint.body
         return Plan((Patch(ref, patch, subresource="status", options=options),))
 
+    def hears(self, node: str) -> bool:
+        """Whether a node is there, and its kubelet too."""
+        return node in self._nodes and node not in self._silent
+
+    def starts_with(self, parts: StatusParts, now: str) -> WriteOptions | None:
+        """All that it does about a pod that comes to its node, if that is a report which is known.
+
+        ``parts`` are those of the pod (`parts_of_status`).
+        """
+        if self._delays.start or self._delays.ready or self._talks:
+            return None
+        return self._statuses.of_parts(parts, now)
+
     def _start_alike(self, key: ObjectKey, record: Record, now: int) -> Plan | None:
         """Start a pod whose like was started at this instant: it need not be read."""
-        is_heard = record.node in self._nodes and record.node not in self._silent
-        if not is_heard or self._delays.start or self._talks:
+        if not self.hears(record.node) or self._delays.start or self._talks:
             return None
-        options = self._statuses.of_alike(record, format_time(now))
+        parts = parts_of_status(record)
+        options = None if parts is None else self._statuses.of_parts(parts, format_time(now))
         return None if options is None else self._running(key, options)
 
     def _start(
@@ -359,7 +374,7 @@ class RunningStatuses:
     def __init__(self) -> None:
         self._known: OrderedDict[int, RunningStatus] = OrderedDict()
         self._alike: OrderedDict[tuple[object, ...], WriteOptions] = OrderedDict()
-        self._by_parts: dict[tuple[bytes, bytes, bytes], WriteOptions] = {}
+        self._by_parts: dict[StatusParts, WriteOptions] = {}
         self._by_parts_at = ""
 
     def of(self, pod: JsonObject, now: str, *, ready: bool) -> WriteOptions:
@@ -376,12 +391,9 @@ class RunningStatuses:
             self._known.popitem(last=False)
         return options
 
-    def of_alike(self, record: Record, now: str) -> WriteOptions | None:
+    def of_parts(self, parts: StatusParts, now: str) -> WriteOptions | None:
         """The same for a pod that has the parts of one for which it was kept; else None."""
-        if now != self._by_parts_at:
-            return None
-        parts = parts_of_status(record)
-        return None if parts is None else self._by_parts.get(parts)
+        return self._by_parts.get(parts) if now == self._by_parts_at else None
 
     def keep(self, record: Record, now: str, options: WriteOptions) -> None:
         """Remember what was made of a pod for those with the same parts, at this instant."""
@@ -403,7 +415,7 @@ class RunningStatuses:
         return found
 
 
-def parts_of_status(record: Record) -> tuple[bytes, bytes, bytes] | None:
+def parts_of_status(record: Record) -> StatusParts | None:
     """The parts of a pod that the status depends on which it runs with: spec, status, generation.
 
     None if it is not encoded in such parts.

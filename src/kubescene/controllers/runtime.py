@@ -1,6 +1,7 @@
 """Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
@@ -21,7 +22,6 @@ from kubescene.controllers.reconcile import (
     Update,
     Write,
 )
-from kubescene.controllers.workqueue import WorkQueue
 from kubescene.errors import ApiError
 
 
@@ -30,7 +30,7 @@ class ReconcilerController:
 
     def __init__(self, reconciler: Reconciler, context: ControllerContext) -> None:
         self.name = reconciler.name
-        self._reconciler = reconciler
+        self.reconciler = self._reconciler = reconciler
         self._context = context
         self._client: Client = context.client
         self._queue = WorkQueue()
@@ -39,8 +39,10 @@ class ReconcilerController:
         self._due: set[tuple[ObjectKey, int]] = set()
         """Which keys are to be looked at again, and when."""
         traits = reconciler.pod_traits if isinstance(reconciler, Selective) else EVERYTHING
-        for kind in self._watched(reconciler.kinds):
-            self._client.watch(kind, self._changed, quiet=True, traits=traits)
+        self.watches = {
+            kind: self._client.watch(kind, self._changed, quiet=True, traits=traits)
+            for kind in self._watched(reconciler.kinds)
+        }
 
     def run_once(self) -> Progress:
         if not self._queue.waiting:
@@ -139,3 +141,28 @@ def make(write: Write, client: Client) -> Record:
             return client.evict(pod, options=deletion)
         case Delete(ref, deletion):
             return client.delete(ref, options=deletion)
+
+
+class WorkQueue:
+    """First in, first out, deduplicated. A key that comes again while it waits keeps its place."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        # A plain dict would walk over the holes of all keys taken before.
+        self.waiting: OrderedDict[ObjectKey, None] = OrderedDict()
+
+    def add(self, key: ObjectKey) -> None:
+        self.waiting.setdefault(key)
+
+    def pop(self) -> ObjectKey:
+        """The key that waits longest; KeyError if none does."""
+        if not self.waiting:
+            raise KeyError("no key is waiting")
+        return self.waiting.popitem(last=False)[0]
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def __iter__(self) -> Iterator[ObjectKey]:
+        return iter(self.waiting)

@@ -2,7 +2,7 @@
 
 A run becomes a job that can be sent elsewhere (`jobs`), an executor has it played (`executors`),
 what is finished leaves a marker (`markers`), and one table is made of all of them (`results`). How
-a scenario is played is not known here: that is `kubescene.running`.
+a scenario is played is not known here: that is `kubescene.runs`.
 
 >>> from kubescene.experiments import matrix
 >>> matrix("scenario.yaml", ["a.yaml", "b.yaml"], seeds=10).frame()  # doctest: +SKIP

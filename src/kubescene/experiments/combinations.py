@@ -13,17 +13,13 @@ from kubescene.client.verbs import AnyObject
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.experiments.settings import Setting, combined, with_settings
 from kubescene.results.measures.own import OwnFunction
-from kubescene.running import (
-    RunRequest,
-    cluster_options,
-    expectation_faults,
-    folder_of,
-    read,
-)
+from kubescene.runs.examination import expectation_faults
+from kubescene.runs.requests import RunRequest, folder_of, read
+from kubescene.runs.staging import cluster_options
 from kubescene.scenario.expectations import expectations_of
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.object_files import ScenarioFolder
-from kubescene.scenario.strictness import Fault
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration.sources import SchedulerSource, scheduler_options
 from kubescene.types import JsonObject

@@ -12,7 +12,8 @@ from kubescene.experiments.executors import told
 from kubescene.results.measures import measures
 from kubescene.results.measures.measure import Number
 from kubescene.results.prices import Prices
-from kubescene.running import RunRequest, RunResult, play
+from kubescene.runs.local import RunResult, play
+from kubescene.runs.requests import RunRequest
 from kubescene.timeline.explanations import Explain
 
 

@@ -62,6 +62,14 @@ class Instrument:
     goes_with_fork: ClassVar[bool] = False
     """Whether a fork of the world gets a copy; otherwise the instrument stays with the original."""
 
+    in_lane: ClassVar[bool] = False
+    """Whether it is enough to be told of the attempts at like pods (`kubescene.lane`).
+
+    Then it hears of no write of these, of no phase but the last of many pods, and of attempts that
+    nobody explains only if it `counts_attempts`.
+    """
+    counts_attempts: ClassVar[bool] = False
+
     def object_written(self, write: ObjectWrite) -> None:
         """A write was accepted and its subscribers were told."""
 
@@ -114,6 +122,15 @@ class Instruments:
         leaving = set(map(id, instruments))
         self._attached = tuple(each for each in self._attached if id(each) not in leaving)
         self._group()
+
+    def overriding(self, *hooks: Callable[..., None]) -> list[Instrument]:
+        """Those who are told by one of these hooks of `Instrument`, in order."""
+        names = [hook.__name__ for hook in hooks]
+        return [
+            each
+            for each in self._attached
+            if any(getattr(type(each), name) is not getattr(Instrument, name) for name in names)
+        ]
 
     def tell(self, actor: Actor, fact: msgspec.Struct) -> None:
         """A fact of a component's own: a struct of plain data, whose class names what happened.

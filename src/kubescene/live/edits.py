@@ -10,13 +10,13 @@ from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import SPEC
 from kubescene.errors import ScenarioError
 from kubescene.registry.admission.chain import AdmissionRequest
-from kubescene.running import expectation_faults
+from kubescene.runs.examination import expectation_faults
 from kubescene.scenario.edits import UNDER_WAY, complaints_about, passed, spec_of
 from kubescene.scenario.expectations import expectations_of
-from kubescene.scenario.fields import EXPECTATIONS
+from kubescene.scenario.fields.table import EXPECTATIONS
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.spec import parse_spec
-from kubescene.scenario.strictness import misfits
+from kubescene.scenario.validation.faults import misfits
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:

@@ -1,22 +1,25 @@
-"""One scenario that is played in a served world, with all that is kept of it."""
+"""One scenario that is played in a served world, and who makes what is needed for it."""
 
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, Protocol
 
 from kubescene.api.records import Record
+from kubescene.clock import format_time
+from kubescene.clock.clocks import DEFAULT_START
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
-from kubescene.results.explanations import ExplanationMemory
-from kubescene.results.summary import OutsideOutcome, Summary, SummaryFold
-from kubescene.running import cluster_options, examined, hearing, with_scheduler
-from kubescene.scenario.engine import Engine
+from kubescene.results.summary import OutsideOutcome, Summary
+from kubescene.runs.sinks import Sink
+from kubescene.runs.staging import Account, StagedRun, StoredScenario, cluster_options
+from kubescene.scenario.documents import with_scheduler
+from kubescene.scenario.engine import Moment
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import SCHEDULER_CONFIG
-from kubescene.scenario.spec import ScenarioSpec
-from kubescene.scenario.world import LiveScenario, Stage
+from kubescene.scenario.world import Stage
 from kubescene.scheduler import SchedulerOptions
-from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
-from kubescene.timeline.explanations import FIRST_LINE, ExplanationRecorder, Line
+from kubescene.timeline.explanations import FIRST_LINE
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.views import KepTimeline
 from kubescene.types import JsonObject
@@ -25,21 +28,6 @@ NO_EXTENDERS = (
     "this server calls only the extenders that it was started with; start it with "
     "--allow-extenders to bring others"
 )
-
-
-class StoredScenario(LiveScenario, Protocol):
-    """The Scenario object where it is stored: in our own store, or in an API server's."""
-
-    @property
-    def uid(self) -> str: ...
-
-    def is_mine(self, record: Record) -> bool:
-        """Whether the engine wrote it: then the spec is the one that is known."""
-        ...
-
-    def header(self) -> JsonObject:
-        """The object without its timeline, however long that is."""
-        ...
 
 
 class LiveRun:
@@ -51,29 +39,22 @@ class LiveRun:
         scenario: StoredScenario,
         results: ResultsStrategy,
         stage: Stage | None = None,
+        sink: Sink | None = None,
     ) -> None:
         self._cluster = cluster
-        self.scenario = scenario
-        self._options = cluster.own_options
         self._asked = SchedulerOptions()
-        self.log = TimelineLog()
-        self._fold = SummaryFold()
-        self.log.follow(self._fold.add)
-        self.explanations = ExplanationMemory()
-        recorder = TimelineRecorder(cluster.clock, self.log, role_of=cluster.registry.role_of)
-        self._onlookers: tuple[Instrument, ...] = (
-            recorder,
-            ExplanationRecorder(self._explain),
-        )
-        self.engine = Engine(
+        self._staged = StagedRun(
             cluster,
-            self.scenario,
-            recorder,
-            results,
-            examine=self._examine,
-            judge=hearing,
+            scenario,
+            Account(cluster, sink, is_watched=True),
+            options=cluster.own_options,
+            results=results,
             stage=stage,
         )
+        self.scenario = scenario
+        self.sink = self._staged.sink
+        self.log = self._staged.log
+        self.engine = self._staged.engine
 
     @property
     def name(self) -> str:
@@ -87,16 +68,13 @@ class LiveRun:
     def phase(self) -> ScenarioPhase:
         return self.scenario.phase
 
-    def _explain(self, pod: str, line: Line) -> None:
-        self.explanations.explain(pod, line)
-
     def attach(self, *, allow_extenders: bool = False) -> None:
         """Get the world ready: the next to begin anew in it is this scenario.
 
         All is as in a run of its own, with the scheduler of the world that is served. So no Event
         objects are written either; they cost more than the rest of a placement.
         """
-        self._cluster.observe(*self._onlookers)
+        self._cluster.observe(*self._staged.account.onlookers)
         scheduler = self._asked = self._cluster.own_options.scheduler
         try:
             if not allow_extenders and self._brings_extenders():
@@ -106,8 +84,12 @@ class LiveRun:
             self.engine.bad_input = True
             self.engine.fail(str(error))
             return
-        self._options = options
+        self._staged.use(options)
         self._cluster.lending.prepare(options)
+
+    def play(self) -> Iterator[Moment]:
+        """Moment by moment; also those after a pause."""
+        return self._staged.play()
 
     def _brings_extenders(self) -> bool:
         config: Any = self.scenario.object
@@ -115,19 +97,16 @@ class LiveRun:
             config = config.get(name) if isinstance(config, dict) else None
         return isinstance(config, dict) and bool(config.get("extenders"))
 
-    def _examine(self, scenario: JsonObject, spec: ScenarioSpec) -> list[str]:
-        """What the scenario says in vain, as a run of its own would warn."""
-        return examined(
-            scenario,
-            spec,
-            controllers=tuple(self._cluster.registrations),
-            scheduler=self._options.scheduler,
-            strict=False,
-        )
-
     def detach(self) -> None:
         """What happens from now on is not part of it."""
-        self._cluster.instruments.detach(*self._onlookers)
+        self._cluster.instruments.detach(*self._staged.account.onlookers)
+        try:
+            if self.sink.is_open:
+                ledger = self._staged.account.fold.ledger
+                self.sink.finish(self.result(), None, self.summary(), ledger)
+        finally:
+            self.sink.close()
+            self.log.close()
 
     def pack(self) -> None:
         """Its records are dropped: let its Scenario keep the timeline without them.
@@ -139,12 +118,19 @@ class LiveRun:
             timeline.pack()
 
     def result(self) -> JsonObject:
-        """The Scenario without its timeline, with the scheduler configuration of who serves it."""
-        return with_scheduler(self.scenario.header(), self._asked, self._options.scheduler)
+        """The Scenario as a run of its own would leave it: no timeline, created when time began.
+
+        The scheduler configuration is that of who serves it.
+        """
+        options, header = self._staged.options, self.scenario.header()
+        start = DEFAULT_START if options.start is None else options.start
+        metadata = {**header["metadata"], "creationTimestamp": format_time(start)}
+        created = {**header, "metadata": metadata}
+        return with_scheduler(created, self._asked, options.scheduler)
 
     def summary(self) -> Summary:
         """The short account so far; one that was paused and goes on says so."""
-        summary = self._fold.finish(self.name, seed=self._options.seed)
+        summary = self._staged.account.fold.finish(self.name, seed=self._staged.options.seed)
         summary.phase, summary.message = str(self.phase), self.scenario.message
         if not self.scenario.expectations:
             summary.expectations = []
@@ -156,16 +142,45 @@ class LiveRun:
 
     def counts(self, step: int | None = None) -> dict[str, int]:
         """What was written, bound and tried in vain so far, or up to a major step."""
-        return self._fold.counts(step)
+        return self._staged.account.fold.counts(step)
 
     def timeline_file(self) -> bytes:
         """What a run of its own would have written to ``timeline.jsonl``. Any thread may ask."""
         file = BytesIO()
-        writer = TimelineWriter(file, Header(scenario=self.name, seed=self._options.seed))
+        writer = TimelineWriter(file, Header(scenario=self.name, seed=self._staged.options.seed))
         for fact in self.log.read(0, len(self.log)):
             writer.write(fact)
         return file.getvalue()
 
     def explanations_file(self) -> bytes:
         """The same for ``explanations.jsonl``."""
-        return b"".join(line + b"\n" for line in (FIRST_LINE, *self.explanations))
+        return b"".join(line + b"\n" for line in (FIRST_LINE, *self.sink.explanations))
+
+
+class RunFactory(Protocol):
+    """Makes what is needed of a stored Scenario, wherever the objects of a world are."""
+
+    def run(self, record: Record) -> LiveRun:
+        """It is its turn."""
+        ...
+
+    def waiting(self, record: Record) -> StoredScenario:
+        """It is told why it is not played."""
+        ...
+
+
+class StoreRunFactory:
+    """Scenarios in the store of the cluster itself."""
+
+    def __init__(
+        self, cluster: Cluster, results: ResultsStrategy, stage: Stage | None = None
+    ) -> None:
+        self._cluster = cluster
+        self._results = results
+        self._stage = stage
+
+    def run(self, record: Record) -> LiveRun:
+        return LiveRun(self._cluster, self.waiting(record), self._results, self._stage)
+
+    def waiting(self, record: Record) -> StoredScenario:
+        return ScenarioResource(self._cluster.store, record)

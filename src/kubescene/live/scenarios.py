@@ -10,9 +10,7 @@ may only read. When it is over the world is left as it is, nothing moves, until 
 writes: then the world is everybody's again and its own controllers begin anew.
 """
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import orjson
 
@@ -23,14 +21,14 @@ from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.cluster import Cluster
 from kubescene.errors import ForbiddenError
-from kubescene.live.casting import Casting, StoreCasting
+from kubescene.garbage import short_collections
 from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
-from kubescene.live.runs import LiveRun
+from kubescene.live.runs import LiveRun, RunFactory, StoreRunFactory
 from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.scenario.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.engine import Moment
+from kubescene.scenario.fields.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import NO_TIMELINE
 from kubescene.scenario.world import Stage
@@ -43,10 +41,6 @@ RECONFIGURED = (
     "what happened before and after cannot be compared"
 )
 
-YOUNG_OBJECTS = 2_000
-"""Between two looks of the garbage collector: about a millisecond each."""
-NEVER = 1_000_000
-
 
 class LiveScenarios:
     """Plays the Scenarios of one cluster. All but the constructor is for the engine thread."""
@@ -57,11 +51,11 @@ class LiveScenarios:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         *,
         allow_extenders: bool = False,
-        casting: Casting | None = None,
+        factory: RunFactory | None = None,
         stage: Stage | None = None,
     ) -> None:
         self._cluster = cluster
-        self._casting = casting or StoreCasting(cluster, results, stage)
+        self._factory = factory or StoreRunFactory(cluster, results, stage)
         self._allow_extenders = allow_extenders
         self._tracks_fields = False
         self._current: LiveRun | None = None
@@ -146,7 +140,7 @@ class LiveScenarios:
         self._changed = False
         if self._current is not None or (record := next(self._waiting(), None)) is None:
             return None
-        run = self._current = self._casting.run(record)
+        run = self._current = self._factory.run(record)
         self._is_gone = False
         return self._play(run)
 
@@ -185,7 +179,7 @@ class LiveScenarios:
     def _moments_of(self, run: LiveRun) -> Iterator[Moment]:
         try:
             with short_collections():
-                for moment in run.engine.play():
+                for moment in run.play():
                     yield moment
                     if self._is_gone:
                         self._stop(run)
@@ -263,7 +257,7 @@ class LiveScenarios:
         """Set the status of a scenario that is not played, unless it says so already."""
         status = self._cluster.store.decoded(record).get("status") or {}
         if (status.get("phase"), status.get("message", "")) != (phase, message):
-            resource = self._casting.waiting(record)
+            resource = self._factory.waiting(record)
             resource.phase, resource.message = phase, message
             resource.timeline = timeline_of(status)
             self._is_writing = True
@@ -295,21 +289,6 @@ class LiveScenarios:
         """Something has changed: look again who plays, and tell those who wait."""
         self._changed = True
         self._told = self._told and is_told
-
-
-@contextmanager
-def short_collections() -> Iterator[None]:
-    """Let the garbage collector look at new objects only, and at few at a time.
-
-    Nobody can be answered while it looks. What a scenario makes stays: looking at all of it again
-    and again would take a tenth of a second each time, and find nothing.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(YOUNG_OBJECTS, NEVER, NEVER)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def is_scenario(obj: JsonObject, name: str) -> bool:

@@ -24,6 +24,7 @@ UpdateStep: TypeAlias = Callable[[JsonObject, JsonObject], JsonObject]
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _SOURCES = ("dataSource", "dataSourceRef")
+_KNOWN = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 _NAMESPACE_FINALIZER = "kubernetes"
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 JOB_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
@@ -42,7 +43,7 @@ class Preparation:
         self._services = ServiceAddresses(store)
         self._creating: dict[tuple[str, str], CreateStep] = {
             ("", "Namespace"): named_namespace,
-            ("", "PersistentVolumeClaim"): with_both_sources,
+            ("", "PersistentVolumeClaim"): with_sources,
             ("", "Service"): self._services.create,
             ("apps", "DaemonSet"): first_generation,
             ("batch", "Job"): with_selector,
@@ -109,6 +110,15 @@ def with_old_finalizers(new: JsonObject, old: JsonObject) -> JsonObject:
     finalizers = (old.get("spec") or {}).get("finalizers")
     spec = {k: v for k, v in (new.get("spec") or {}).items() if k != "finalizers"}
     return {**new, "spec": {**spec, "finalizers": finalizers} if finalizers else spec}
+
+
+def with_sources(claim: JsonObject) -> JsonObject:
+    """A new claim. A data source of old that is neither claim nor snapshot was always ignored."""
+    source = claim["spec"].get("dataSource")
+    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _KNOWN:
+        spec = {name: value for name, value in claim["spec"].items() if name != "dataSource"}
+        claim = {**claim, "spec": spec}
+    return with_both_sources(claim)
 
 
 def with_both_sources(claim: JsonObject) -> JsonObject:

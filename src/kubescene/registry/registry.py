@@ -60,6 +60,7 @@ class EmbeddedRegistry(Registry):
         self._shortcuts = WriteShortcuts(
             self.store, self.admission, self.identities, self.clocks, shortcuts
         )
+        self.lane_writes = self._shortcuts.lane_writes
 
     # -- verbs -----------------------------------------------------------------------------
 

@@ -147,9 +147,12 @@ class ServiceAddresses:
         automatic = spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts", True)
         chosen: dict[int, int] = {}
         done: list[JsonObject] = []
-        asked = {port["port"]: port["nodePort"] for port in spec.get("ports") or () if is_set(port)}
-        for position, port in enumerate(spec.get("ports") or ()):
-            number = port.get("nodePort") or chosen.get(port["port"]) or asked.get(port["port"])
+        ports = spec.get("ports") or ()
+        # A port without a number is refused later; until then it is port 0.
+        asked = {port.get("port", 0): port["nodePort"] for port in ports if is_set(port)}
+        for position, port in enumerate(ports):
+            own_number = port.get("port", 0)
+            number = port.get("nodePort") or chosen.get(own_number) or asked.get(own_number)
             if not number and automatic:
                 number = self._ports.free({*chosen.values(), *asked.values(), *own})
                 if number is None:
@@ -157,7 +160,7 @@ class ServiceAddresses:
             elif number and number not in own and number not in chosen.values():
                 self._check_port(number, position, errors)
             if number:
-                chosen.setdefault(port["port"], number)
+                chosen.setdefault(own_number, number)
             done.append({**port, "nodePort": number} if number else port)
         if done:
             spec["ports"] = done

@@ -28,6 +28,8 @@ ROOM_FOR_BAR = 100
 class ProgressReporter(Instrument):
     """An instrument that says how far the run is. Use it as a context manager."""
 
+    in_lane = counts_attempts = True
+
     def __init__(self, console: Console, amounts: Amounts) -> None:
         self._console = console
         self._amounts = amounts

@@ -22,7 +22,7 @@ import orjson
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError, RecorderError
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import write_ledger
 from kubescene.results.pod_index import (
@@ -55,6 +55,8 @@ FILES = (RESULT_FILE, TIMELINE_FILE, EXPLANATIONS_FILE, *OUTDATED)
 
 class OutputDirectory(Instrument):
     """Opened before the run, closed after it. Attached to the run, it flushes at every step."""
+
+    in_lane = True
 
     def __init__(self, path: str | Path, header: Header, *, inputs: Iterable[Path] = ()) -> None:
         """``inputs`` are files that must not be overwritten."""
@@ -213,11 +215,11 @@ def write_results(
 def ledger_of(timeline: bytes) -> Ledger:
     """What a run would have kept while it was played."""
     # Only where a server has played is it needed here.
-    from kubescene.results.line_entries import LineEntries
+    from kubescene.results.entries import Entries
 
     lines = timeline.splitlines(keepends=True)[1:]
     with uncollected():  # entries stay, and none refers to itself
-        return LineEntries().read(lines, TIMELINE_FILE)
+        return Entries().read(lines, TIMELINE_FILE)
 
 
 def scenario_yaml(header: JsonObject, events: Iterable[KepEvent] | None) -> Iterator[bytes]:

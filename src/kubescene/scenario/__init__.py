@@ -6,8 +6,8 @@ crank, `resource` is the live object that watchers see.
 
 from kubescene.scenario.build import ScenarioBuilder
 from kubescene.scenario.engine import Engine
-from kubescene.scenario.loading import load_scenario
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.reading.files import load_scenario
 from kubescene.scenario.spec import ScenarioSpec, parse_spec
 
 __all__ = [

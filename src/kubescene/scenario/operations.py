@@ -19,9 +19,9 @@ from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.api.text.encoding import encode
 from kubescene.client import Client, ObjectRef
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.alike import Likeness
 from kubescene.scenario.options import delete_options, write_options
-from kubescene.scenario.patch_text import decode_patch
+from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind
 from kubescene.scenario.subresources import SubresourceWriter, part_of
 from kubescene.types import JsonObject

@@ -56,6 +56,11 @@ class ToldStatus:
         self.timeline: SupportsBytes = NO_TIMELINE
 
     @property
+    def is_unseen(self) -> bool:
+        """Whether nobody looks at it for now; nobody knows where it is somebody else's."""
+        return False
+
+    @property
     def name(self) -> str:
         return self._record.name
 
@@ -88,6 +93,10 @@ class ScenarioResource(ToldStatus):
         self._deferred: Rebuilt | None = None
         self._author_spec: JsonObject = {}
         self._take_over(record)
+
+    @property
+    def is_unseen(self) -> bool:
+        return self._deferred is not None and self._deferred.waits
 
     @property
     def exists(self) -> bool:

@@ -15,15 +15,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from kubescene.scenario.alike import Likeness, like
-from kubescene.scenario.controller_faults import controller_names
 from kubescene.scenario.expectations import Expectation, expectations_of
-from kubescene.scenario.faults import find_faults
-from kubescene.scenario.fields import MAX_COUNT, MAX_STEP
-from kubescene.scenario.listing import OperationList
-from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.fields.table import MAX_COUNT, MAX_STEP
 from kubescene.scenario.outside import OutsideController, outside_of
+from kubescene.scenario.reading.alike import Likeness, like
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.simulation import Simulation, parse_simulation
+from kubescene.scenario.validation.controllers import controller_names
+from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.types import JsonObject
 
 DEFAULT_SIMULATION_CONTROLLER = "kube-scheduler"

@@ -13,6 +13,7 @@ from kubescene.api.scheme import Scheme
 from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
+from kubescene.lane import Lane
 from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.outside import OutsideController, OutsideStatus
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
@@ -41,6 +42,11 @@ class World(Protocol):
     @property
     def registrations(self) -> Iterable[str]:
         """The names of the controllers that the world has, in settle order."""
+        ...
+
+    @property
+    def lane(self) -> Lane | None:
+        """Where like pods pass without a turn for each; None if there is no such way."""
         ...
 
     @property
@@ -114,6 +120,11 @@ class LiveScenario(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether nobody looks at the status for now: of several writes the last will do."""
+        ...
 
     @property
     def exists(self) -> bool:

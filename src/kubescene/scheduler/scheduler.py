@@ -25,6 +25,7 @@ from kubescene.scheduler.binding.waiting_bindings import WaitingBindings
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.deciding import Deciding
+from kubescene.scheduler.cycle.decisions import Decided
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.extenders.extenders import EXTENDER, Extenders
 from kubescene.scheduler.framework.informers import NODE, POD, Informers
@@ -33,6 +34,7 @@ from kubescene.scheduler.framework.runtime import EVERY_EVENT, Extension, Framew
 from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.groups.attempts import GroupAttempts
 from kubescene.scheduler.groups.trials import GroupTrial
+from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.queue.cluster_events import Hints
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
@@ -89,7 +91,7 @@ class Scheduler(GroupAttempts):
         self._placed: dict[str, PodInfo] = {}
         self._bindings = WaitingBindings()
         self._asking: list[Binding] = []
-        self._deciding: tuple[QueuedPod, Deciding | GroupTrial] | None = None
+        self._deciding: tuple[QueuedPod, Deciding | Decided | GroupTrial] | None = None
         self._timer: Scheduled | None = None
         self._cycles: dict[str, Cycle] = {}
         self._handles: list[SchedulerHandle] = []
@@ -100,7 +102,7 @@ class Scheduler(GroupAttempts):
         if self._gates.generic_workload:
             self._informers.lister(POD_GROUP)
             self._client.watch(POD, self.pod_groups.changed, quiet=True)
-        self._client.watch(POD, self._pod_changed)
+        self.like_pods = LikePods(self, self._client.watch(POD, self._pod_changed))
 
     def _make_cycle(
         self, profile: Profile, options: SchedulerOptions, context: ControllerContext
@@ -270,7 +272,7 @@ class Scheduler(GroupAttempts):
         """The first binding whose extender has answered."""
         return next((each for each in self._asking if not each.is_waiting()), None)
 
-    def _resume(self, entry: QueuedPod, deciding: Deciding | GroupTrial) -> bool:
+    def _resume(self, entry: QueuedPod, deciding: Deciding | Decided | GroupTrial) -> bool:
         """Go on with a decision, unless the pod has gone or found a node in the meantime."""
         if isinstance(deciding, GroupTrial):
             return self._try_group(deciding)
@@ -279,7 +281,7 @@ class Scheduler(GroupAttempts):
         self.queue.done(entry)
         return False
 
-    def _decide(self, entry: QueuedPod, deciding: Deciding) -> bool:
+    def _decide(self, entry: QueuedPod, deciding: Deciding | Decided) -> bool:
         try:
             if not deciding.run():
                 self._deciding = (entry, deciding)

@@ -24,7 +24,7 @@ from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, R
 from kubescene.store.history import DEFAULT_WINDOW
 from kubescene.store.journals import Journal
 from kubescene.store.reading import StoredObjects
-from kubescene.store.subscriptions import Subscriber, Subscription, Subscriptions
+from kubescene.store.subscriptions import Route, Subscriber, Subscription, Subscriptions
 from kubescene.types import JsonObject
 
 EVENTS = GroupResource("", "events")
@@ -168,6 +168,32 @@ class Store(StoredObjects):
         self._revision = revision
         for change in changes:
             self._subscriptions.tell(change)
+
+    def commit_unheard(self, change: Change) -> None:
+        """Take in a change of the newest record of an object; whoever made it tells the others.
+
+        For a writer that knows what each of them would do: see `route_of` and `tell_some`.
+        """
+        record = change.record
+        resource = record.resource
+        self._begun = record.revision
+        self._objects[resource][record.namespace, record.name] = record
+        self._revision = record.revision
+        if resource in self.indexes.kept:
+            self.indexes.update(change)
+        self.history.append(change)
+
+    @property
+    def is_journaled(self) -> bool:
+        return self._journal is not None
+
+    def route_of(self, change: Change) -> Route:
+        """Those who hear of such a change, in order."""
+        return self._subscriptions.route_of(change)
+
+    def tell_some(self, change: Change, route: Route) -> None:
+        """Tell some of them what was taken in unheard."""
+        self._subscriptions.tell_some(change, route)
 
     def flush(self) -> None:
         """Return once every write is durable: what has to happen before a client is answered."""

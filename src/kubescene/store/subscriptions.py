@@ -115,6 +115,21 @@ class Subscriptions:
                 first.add_note(f"another subscriber failed with {other!r}")
             raise first
 
+    def route_of(self, change: Change) -> Route:
+        """Those who would be told of a change, in order."""
+        traits = traits_of(change) if self._looks_for_traits else EVERYTHING
+        resource = change.record.resource
+        return self._routes.get((resource, traits)) or self._route(resource, traits)
+
+    def tell_some(self, change: Change, route: Route) -> None:
+        """Tell these; whoever fails ends it."""
+        self.telling = change
+        try:
+            for handler in route:
+                handler(change)
+        finally:
+            self.telling = None
+
     def _route(self, resource: GroupResource, traits: int) -> Route:
         """Who is told of a change with these traits; there are few combinations."""
         route = self._routes[resource, traits] = tuple(

@@ -17,17 +17,17 @@ from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
 from kubescene.cluster import SCHEDULER
-from kubescene.errors import ScenarioError
+from kubescene.errors import KubesceneError, ScenarioError
 from kubescene.outside.settings import recommended_configuration
 from kubescene.outside.supervision import Supervisor
-from kubescene.running import run
-from kubescene.scenario.loading import load_scenario
+from kubescene.runs.local import run
 from kubescene.scenario.outside import (
     DEFAULT_SCHEDULER_NAME,
     OutsideController,
     OutsideKind,
 )
 from kubescene.scenario.phases import ScenarioPhase
+from kubescene.scenario.reading.files import load_scenario
 from kubescene.timeline import TimelineLog
 from kubescene.timeline.pod_facts import PodPreempted, PodScheduled, PodUnscheduled
 from kubescene.types import JsonObject
@@ -184,15 +184,29 @@ def command_of(binary: str) -> str:
 
 def compare_with(
     binary: str, files: Sequence[Path], runs: int = 1
-) -> Iterator[tuple[Path, Differences]]:
+) -> Iterator[tuple[Path, Differences | KubesceneError]]:
     """Play each file with ours once and with the other ``runs`` times; how each run differs.
 
-    The other one is started anew for each run: it remembers where it began to look for nodes.
+    What cannot be played is told in place of its differences, and the next file follows. The other
+    one is started anew for each run: it remembers where it began to look for nodes.
     """
     command = command_of(binary)
     for file in files:
-        scenario = load_scenario(file)
-        here = ours(scenario)
+        try:
+            scenario = load_scenario(file)
+            here = ours(scenario)
+        except KubesceneError as error:
+            yield file, error
+            continue
         for _ in range(runs):
-            with OtherScheduler(command, names_in(scenario)) as other:
-                yield file, Differences(here, other.play(scenario))
+            yield file, compared_once(command, scenario, here)
+
+
+def compared_once(
+    command: str, scenario: JsonObject, here: Sequence[Decision]
+) -> Differences | KubesceneError:
+    try:
+        with OtherScheduler(command, names_in(scenario)) as other:
+            return Differences(here, other.play(scenario))
+    except KubesceneError as error:
+        return error

@@ -116,7 +116,7 @@ class ScenarioTests(pytest.File):
     @property
     def _names(self) -> list[str]:
         """Those of the expectations; a file that cannot be read has none, and does not play."""
-        from kubescene.cli.junit import names_in
+        from kubescene.cli.run.junit import names_in
         from kubescene.errors import ScenarioError
 
         try:
@@ -134,7 +134,7 @@ class ScenarioTests(pytest.File):
     def _played(self) -> "tuple[Summary | None, str]":
         """What came of the scenario, and why it could not be played."""
         import kubescene
-        from kubescene.cli.measures import measures_named
+        from kubescene.cli.components import measures_named
         from kubescene.errors import KubesceneError, ScenarioError
 
         try:
@@ -159,7 +159,7 @@ class ScenarioTests(pytest.File):
     def line_of(self, *path: str | int) -> int | None:
         """The line, from zero, of a part of the file."""
         from kubescene.errors import ScenarioError
-        from kubescene.scenario.places import Places
+        from kubescene.scenario.reading.positions import Places
 
         try:
             place = Places(self.file.text).find(path)

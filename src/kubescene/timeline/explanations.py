@@ -84,6 +84,8 @@ class Explain(StrEnum):
 class ExplanationRecorder(Instrument):
     """Hands every line to ``sink`` as it comes and keeps none."""
 
+    in_lane = True
+
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._step = ScenarioStep(0, 0)

@@ -23,30 +23,30 @@ class PodHistories:
     """Histories by uid; values are replaced, never changed, so that a fork copies one dict."""
 
     def __init__(self) -> None:
-        self._by_uid: dict[str, PodHistory] = {}
+        self.by_uid: dict[str, PodHistory] = {}
 
     def observe(self, write: ObjectWrite, step: ScenarioStep) -> None:
         if write.gvk != POD:
             return
         uid = write.record.uid
         if write.verb == "create" and not write.subresource:
-            self._by_uid[uid] = PodHistory(step)
+            self.by_uid[uid] = PodHistory(step)
         elif write.verb == "bind":
             old = self.of(uid, step)
-            self._by_uid[uid] = PodHistory(old.created_at, step, old.attempts, old.waiting)
+            self.by_uid[uid] = PodHistory(old.created_at, step, old.attempts, old.waiting)
         elif write.verb == "delete" and not write.record.node:
-            self._by_uid.pop(uid, None)
+            self.by_uid.pop(uid, None)
 
     def of(self, uid: str, step: ScenarioStep) -> PodHistory:
         """What is known; a pod that was never seen is taken to have been created now."""
-        return self._by_uid.get(uid) or PodHistory(step)
+        return self.by_uid.get(uid) or PodHistory(step)
 
     def attempted(self, fact: PodAttempt) -> None:
         """An attempt is over."""
         waiting = None if fact.node else fact
-        self._by_uid[fact.uid] = PodHistory(fact.created_at, fact.bound_at, fact.attempt, waiting)
+        self.by_uid[fact.uid] = PodHistory(fact.created_at, fact.bound_at, fact.attempt, waiting)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         copy = type(self)()
-        copy._by_uid = dict(self._by_uid)
+        copy.by_uid = dict(self.by_uid)
         return copy

@@ -18,7 +18,7 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.instruments import Instrument, ObjectWrite, StepPhaseChange
-from kubescene.instruments.attempts import Preemption, SchedulingAttempt
+from kubescene.instruments.attempts import Explanation, Preemption, SchedulingAttempt
 from kubescene.timeline.custom_facts import CustomKinds
 from kubescene.timeline.facts import (
     GENERATED_ID,
@@ -45,7 +45,7 @@ from kubescene.timeline.pod_facts import (
     PodScheduled,
     PodUnscheduled,
 )
-from kubescene.timeline.pod_histories import PodHistories
+from kubescene.timeline.pod_histories import PodHistories, PodHistory
 from kubescene.timeline.result_texts import ResultTexts
 from kubescene.timeline.schedule_results import NODES_LISTED, PutOff
 from kubescene.timeline.significance import is_significant
@@ -72,6 +72,7 @@ class TimelineRecorder(Instrument):
     """
 
     goes_with_fork = True
+    in_lane = True
 
     def __init__(
         self,
@@ -174,6 +175,74 @@ class TimelineRecorder(Instrument):
                 actor=actor.name,
                 role=self._role_of(actor),
                 **fields,
+            )
+        )
+
+    # -- for the lane ------------------------------------------------------------------------
+
+    def tells_all_of(self, actor: Actor) -> bool:
+        """Whether every write of an actor is told as it comes."""
+        return actor.name not in self._netted
+
+    def bound(
+        self,
+        step: ScenarioStep,
+        actor: Actor,
+        role: Role,
+        pod: Record,
+        profile: str,
+        evaluated: int,
+        feasible: int,
+        explanation: Explanation | None,
+    ) -> None:
+        """An attempt bound a pod, in a step of its own: both facts, as hooks would tell them."""
+        self.step = self._ordinal_step = step
+        self._id_begins = begins = f"{GENERATED_ID}{step}-"
+        self._ordinal = 2
+        now, name, node, uid = self._clock.now(), actor.name, pod.node, pod.uid
+        histories = self._pods.by_uid
+        before = histories.get(uid) or PodHistory(step)
+        body = sent_body({"spec": {"nodeName": node}})
+        self.log.append(
+            ObjectPatched(
+                begins + "1",
+                step,
+                now,
+                name,
+                role,
+                POD,
+                pod.namespace,
+                pod.name,
+                uid,
+                "binding",
+                None,
+                pod,
+                body,
+                MERGE,
+            )
+        )
+        attempts = before.attempts + 1
+        histories[uid] = PodHistory(before.created_at, step, attempts)
+        self.log.append(
+            PodScheduled(
+                begins + "2",
+                step,
+                now,
+                name,
+                role,
+                pod.namespace,
+                pod.name,
+                uid,
+                pod,
+                before.created_at,
+                step,
+                node,
+                profile=profile,
+                attempt=attempts,
+                evaluated=evaluated,
+                feasible=feasible,
+                explained=None if explanation is None else self._cut(explanation, node),
+                previous=before.waiting,
             )
         )
 

@@ -9,15 +9,15 @@ names; what it amounts to is in the `TrafficResult`.
 1700
 """
 
-from kubescene.traffic.decisions import Decision, SizeDecision
-from kubescene.traffic.loading import load_run, parse_run, run_of, spec_of, to_object
+from kubescene.traffic.flow.records import Outcome, RequestColumns
 from kubescene.traffic.measures import Summary
-from kubescene.traffic.records import Outcome, RequestColumns
-from kubescene.traffic.replicas import ReplicaBackend, ReplicaListener
 from kubescene.traffic.results import Phase, TrafficResult
 from kubescene.traffic.runs import Progress, run
-from kubescene.traffic.spec import TrafficRun, TrafficSpec
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization
+from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
+from kubescene.traffic.spec.loading import load_run, parse_run, run_of, spec_of, to_object
+from kubescene.traffic.world.decisions import Decision, SizeDecision
+from kubescene.traffic.world.replicas import ReplicaBackend, ReplicaListener
+from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord, Utilization
 
 __all__ = [
     "Decision",

@@ -12,10 +12,10 @@ import numpy as np
 
 from kubescene.clock import MINUTE, SECOND
 from kubescene.clock.batches import Integers
-from kubescene.traffic.decisions import Decision
-from kubescene.traffic.records import Outcome, RequestColumns
-from kubescene.traffic.spec import Objective
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord
+from kubescene.traffic.flow.records import Outcome, RequestColumns
+from kubescene.traffic.spec.fields import Objective
+from kubescene.traffic.world.decisions import Decision
+from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord
 
 HOUR_S = 3600
 

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.errors import TrafficError
-from kubescene.traffic.decisions import Decision, SizeDecision
-from kubescene.traffic.loading import parse_run, to_object
+from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import Story, Summary, summarize
-from kubescene.traffic.movements import CompletedMovement, IgnoredMovement, MovementLog
-from kubescene.traffic.records import RequestColumns
-from kubescene.traffic.spec import TrafficRun, TrafficSpec
-from kubescene.traffic.worlds import ReplicaCount, ReplicaRecord, Utilization
+from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
+from kubescene.traffic.spec.loading import parse_run, to_object
+from kubescene.traffic.world.decisions import Decision, SizeDecision
+from kubescene.traffic.world.movements import CompletedMovement, IgnoredMovement, MovementLog
+from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord, Utilization
 from kubescene.version import __version__
 
 RUN_FILE = "traffic.yaml"

@@ -16,15 +16,15 @@ from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.loading import installed_autoscalers
 from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
-from kubescene.traffic.arrivals import Arrivals
-from kubescene.traffic.environment import StoppedError
-from kubescene.traffic.fixed import FixedWorld
-from kubescene.traffic.loading import checked, load_run, run_of
-from kubescene.traffic.objects import autoscaler_of
+from kubescene.traffic.arrivals.arrivals import Arrivals
+from kubescene.traffic.arrivals.sources import arrivals_of, fitting_memory
 from kubescene.traffic.results import Phase, TrafficResult
-from kubescene.traffic.sources import arrivals_of, fitting_memory
-from kubescene.traffic.spec import Metadata, Mode, TrafficRun, TrafficSpec
-from kubescene.traffic.worlds import World
+from kubescene.traffic.spec.fields import Metadata, Mode, TrafficRun, TrafficSpec
+from kubescene.traffic.spec.loading import checked, load_run, run_of
+from kubescene.traffic.spec.objects import autoscaler_of
+from kubescene.traffic.world.environment import StoppedError
+from kubescene.traffic.world.fixed import FixedWorld
+from kubescene.traffic.world.worlds import World
 
 SLICES = 200
 """Into so many slices, at least, a run is cut for those who watch it or may stop it."""

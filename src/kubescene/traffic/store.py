@@ -17,10 +17,10 @@ import numpy as np
 
 from kubescene.clock import WallClock, format_time
 from kubescene.errors import NotFoundError, RunStoreError, TrafficError
-from kubescene.traffic.loading import run_of, to_object
-from kubescene.traffic.records import ROW
+from kubescene.traffic.flow.records import ROW
 from kubescene.traffic.results import Phase, TrafficResult, read_result
-from kubescene.traffic.spec import TrafficRun
+from kubescene.traffic.spec.fields import TrafficRun
+from kubescene.traffic.spec.loading import run_of, to_object
 from kubescene.version import __version__
 
 APPLICATION_ID = 0x6B756273

@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,24 +12,15 @@ from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.errors import AutoscalerError
 from kubescene.traffic import run
 from plugin_commands import PROGRAMS, program
+from real_programs import require_program
 
-ROOT = Path(__file__).parents[3]
 TYPE = "counting.example.com"
 
 
 @pytest.fixture(scope="module")
 def interop() -> str:
-    """The Go program, built once; without Go these tests are skipped, and say so."""
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "build-plugin-interop"), sys.executable],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        pytest.skip(f"the Go program cannot be built: {why}")
-    return str(ROOT / ".tools" / "bin" / "plugin-interop")
+    """The Go program; where it is not built these tests are skipped, and say so."""
+    return str(require_program("plugin-interop", "scripts/build-plugin-interop"))
 
 
 def hosted(interop: str, *command: str) -> subprocess.CompletedProcess[str]:

@@ -28,7 +28,7 @@ def check_pod_becomes_ready(api: Any) -> None:
     spec = {"containers": [{"name": "c", "image": "pause"}]}
     pod = Pod({"metadata": {"name": "p", "namespace": "default"}, "spec": spec}, api=api)
     pod.create()
-    pod.wait("condition=Ready", timeout=20)
+    pod.wait("condition=Ready", timeout=120)
     assert pod.ready()
 
 

@@ -12,11 +12,11 @@ import pytest
 from node_number import NodeNumber
 
 import kubescene
-from kubescene.cli.second_opinions import ask
+from kubescene.cli.compare.second_opinions import ask
 from kubescene.clock import Stream, Streams
 from kubescene.results.comparison import Cause, Why, compare
 from kubescene.results.comparison.values import Divergence
-from kubescene.running import RunRequest
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import read_configuration

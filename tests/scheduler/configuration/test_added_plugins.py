@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,8 @@ from typing import Any
 import pytest
 
 import kubescene
+from commands import kubescene as command_line
+from commands import started
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.cluster.options import scheduler_options
 from kubescene.errors import ConfigurationError
@@ -117,10 +117,7 @@ def test_options_can_be_sent_to_another_process() -> None:
 def test_the_command_line_takes_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUGIN)
     scenario().save(tmp_path / "scenario.yaml")
-    command = [sys.executable, "-m", "kubescene", "run", "scenario.yaml", "--plugin", "mine:OnlyB"]
-    done = subprocess.run(
-        [*command, "--out", "out"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = started("run", "scenario.yaml", "--plugin", "mine:OnlyB", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert '"nodeName":"b"' in (tmp_path / "out" / "timeline.jsonl").read_text()
 
@@ -192,11 +189,9 @@ def test_a_configuration_and_a_plugin_on_one_command_line(tmp_path: Path) -> Non
     scenario = ScenarioBuilder("s").create(make_node("a").cpu("4"))
     scenario.create(make_node("b").cpu("4")).next_step().create(make_pod("p")).done()
     scenario.save(tmp_path / "s.yaml")
-    command = [sys.executable, "-m", "kubescene", "run", "s.yaml", "--plugin", "mine:OnlyB"]
+    command = ["run", "s.yaml", "--plugin", "mine:OnlyB"]
     for more, chosen in (([], "b"), (["--scheduler-config", "config.json"], "a")):
-        done = subprocess.run(
-            [*command, *more], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = command_line(*command, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert f"2.1 default/p {chosen} " in " ".join(done.stdout.split())
 
@@ -208,12 +203,6 @@ def test_a_bad_configuration_ends_a_command_with_file_and_path(tmp_path: Path) -
     )
     ScenarioBuilder("s").done().save(tmp_path / "s.yaml")
     for command in (["run", "s.yaml"], ["serve", "--port", "0"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "kubescene", *command, "--scheduler-config", "config.json"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = command_line(*command, "--scheduler-config", "config.json", cwd=tmp_path)
         assert done.returncode == 2
         assert "kubescene: config.json: profiles[0].pluginConfig[0].args.x: " in done.stderr

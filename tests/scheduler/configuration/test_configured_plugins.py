@@ -169,7 +169,7 @@ def test_sc_2_an_added_preference_counts_for_pods_without_their_own() -> None:
     assert world.settle().pod("p").node == "node-a"
 
 
-# -- section 16, 10 and 15 ---------------------------------------------------------------------
+# -- G-10 and G-15 ----------------------------------------------------------------------------
 
 
 def off(*names: str) -> JsonObject:

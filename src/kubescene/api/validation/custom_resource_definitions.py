@@ -65,6 +65,26 @@ def _check_spec(spec: JsonObject, names: JsonObject, errors: ErrorList) -> None:
         if not names.get(field):
             errors.required(_NAMES.child(field))
     _check_names(names, errors)
+    if (conversion := spec.get("conversion")) is not None:
+        _check_conversion(conversion, errors, SPEC.child("conversion"))
+
+
+def _check_conversion(conversion: JsonObject, errors: ErrorList, path: Path) -> None:
+    strategy = conversion.get("strategy")
+    if not strategy:
+        errors.required(path.child("strategy"))
+    if strategy != "Webhook":
+        return
+    webhook = conversion.get("webhook") or {}
+    config = webhook.get("clientConfig")
+    if config is None:
+        detail = "required when strategy is set to Webhook"
+        errors.required(path.child("webhookClientConfig"), detail)
+    elif config.get("url") is None and config.get("service") is None:
+        detail = "exactly one of url or service is required"
+        errors.required(path.child("webhookClientConfig"), detail)
+    if not webhook.get("conversionReviewVersions"):
+        errors.required(path.child("conversionReviewVersions"))
 
 
 def _check_group(group: str, errors: ErrorList, path: Path) -> None:
@@ -106,6 +126,12 @@ def _check_versions(versions: list[JsonObject], errors: ErrorList) -> None:
         if schemas[position] is not None and not shared:
             at = _VERSIONS.index(position).child("schema").child("openAPIV3Schema")
             _check_structural(schemas[position] or {}, errors, at)
+        if version.get("deprecationWarning") is not None and not version.get("deprecated"):
+            at = _VERSIONS.index(position).child("deprecationWarning")
+            detail = "can only be set for deprecated versions"
+            errors.invalid(at, version["deprecationWarning"], detail)
+        at = SPEC if len(versions) == 1 else _VERSIONS.index(position)
+        _check_selectable(version, schemas[position], errors, at.child("selectableFields"))
     # Inside the server, equal schemas of all versions are kept once and not shown with them.
     shown = inner([{**version, "schema": None} for version in versions], DEFINITION_VERSION)
     _check_version_set(versions, shown if shared else versions, errors)
@@ -114,6 +140,28 @@ def _check_versions(versions: list[JsonObject], errors: ErrorList) -> None:
     if shared and schemas[0] is not None:
         at = SPEC.child("validation").child("openAPIV3Schema")
         _check_structural(schemas[0], errors, at)
+
+
+def _check_selectable(
+    version: JsonObject, schema: JsonObject | None, errors: ErrorList, path: Path
+) -> None:
+    """Fields to select by are fields of the schema."""
+    for position, field in enumerate(version.get("selectableFields") or ()):
+        at, json_path = path.index(position).child("jsonPath"), field.get("jsonPath", "")
+        if not json_path:
+            errors.required(at)
+        elif not _has_field(schema or {}, json_path):
+            detail = "is an invalid path: does not refer to a valid field"
+            errors.invalid(at, json_path, detail)
+
+
+def _has_field(schema: JsonObject, json_path: str) -> bool:
+    for step in json_path.removeprefix(".").split("."):
+        properties = schema.get("properties") or {}
+        if step not in properties:
+            return False
+        schema = properties[step]
+    return True
 
 
 def _check_version_set(versions: list[JsonObject], shown: Any, errors: ErrorList) -> None:

@@ -138,10 +138,11 @@ _LATE: Mapping[tuple[str, str], _Home] = {
     ("coordination.k8s.io", "Lease"): _Home("leases", "lease"),
 }
 _FREELY_NAMED_GROUPS = frozenset({"rbac.authorization.k8s.io"})
+_FREELY_NAMED = frozenset({("certificates.k8s.io", "ClusterTrustBundle")})
 
 
 def _plain_rules(namespaced: bool, *, free_name: bool, kube_finalizers: bool) -> KindRules:
-    """Only metadata is looked at."""
+    """Only metadata is looked at, and whether something is missing."""
 
     def create(obj: JsonObject, errors: ErrorList) -> None:
         validate_metadata(
@@ -174,5 +175,22 @@ def rules_of(resource_type: ResourceType) -> KindRules:
             return known
         if (home := _LATE.get((group, kind))) is not None:
             return _rules_at(home)
-    free_name = group in _FREELY_NAMED_GROUPS
-    return _PLAIN[resource_type.namespaced, free_name, not resource_type.custom]
+    free_name = group in _FREELY_NAMED_GROUPS or (group, kind) in _FREELY_NAMED
+    plain = _PLAIN[resource_type.namespaced, free_name, not resource_type.custom]
+    return plain if resource_type.custom else _with_members(group, kind, plain)
+
+
+@cache
+def _with_members(group: str, kind: str, plain: KindRules) -> KindRules:
+    """The rules, and what an object of the kind must have."""
+    check = _rule("members", "check_members")
+
+    def create(obj: JsonObject, errors: ErrorList) -> None:
+        plain.create(obj, errors)
+        check((group, kind), obj, errors)
+
+    def update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:
+        plain.update(new, old, errors)
+        check((group, kind), new, errors)
+
+    return KindRules(create, update, plain.status)

@@ -57,7 +57,7 @@ def _check_topologies(terms: list[JsonObject], errors: ErrorList) -> None:
         keys: dict[str, frozenset[str]] = {}
         for index, requirement in enumerate(term.get("matchLabelExpressions") or ()):
             _check_topology(requirement, keys, errors, at.index(index))
-        if keys in seen:
+        if keys in seen or not keys:
             errors.duplicate(at, "")
         seen.append(keys)
 

@@ -227,7 +227,7 @@ def _claim_from(pod: JsonObject, entry: str, template: ReadOnlyObject) -> JsonOb
     if given.get("labels"):
         made["labels"] = dict(given["labels"])
     gvk = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
-    return {**gvk, "metadata": made, "spec": template["spec"]}
+    return {**gvk, "metadata": made, "spec": template.get("spec") or {}}
 
 
 def _base_name(pod: str, entry: str) -> str:

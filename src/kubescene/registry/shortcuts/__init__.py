@@ -14,6 +14,7 @@ from kubescene.clock import Identities
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.shortcuts.bindings import Bindings
+from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
@@ -53,11 +54,13 @@ class WriteShortcuts:
         clocks: Clocks,
         wanted: Shortcuts,
     ) -> None:
+        bindings, patches = Bindings(store, clocks), StatusPatches(admission)
+        self.lane_writes = LaneWrites(store, bindings, patches)
         every: tuple[tuple[bool, str, str, Shortcut], ...] = (
             (wanted.templates, "create", "", Templates(store, admission, identities, clocks)),
-            (wanted.status_patches, "patch", "status", StatusPatches(admission)),
+            (wanted.status_patches, "patch", "status", patches),
             (wanted.status_counts, "patch", "status", StatusCounts(store, admission)),
-            (wanted.bindings, "bind", "binding", Bindings(store, clocks)),
+            (wanted.bindings, "bind", "binding", bindings),
             (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
         )
         self._finding: dict[tuple[str, str], tuple[Find, ...]] = {}

@@ -38,24 +38,19 @@ class Bindings:
 
     def find(self, request: WriteRequest, current: Record | None) -> Parts | None:
         """The pod with its node, if it waits for one and gets nothing else."""
-        if current is None or request.options.dry_run:
-            return None
-        payload = current.payload
-        if type(payload) is not PodSections or current.node or current.deleting:
-            return None
-        spec, node, status, end = payload.members
-        if node != UNPLACED or part_mentions(spec, b'"schedulingGates"'):
+        if current is None or request.options.dry_run or not may_be_assigned(current):
             return None
         if not brings_node_alone(request.wish, current):
             return None
+        payload = current.payload
+        assert isinstance(payload, PodSections)
+        spec, _, status, end = payload.members
         name = request.wish["target"]["name"]
         now = format_time(self._clocks.world.now())
-        members = (spec, assigned_node(name), self._status(status, now), end)
+        members = (spec, assigned_node(name), self.status(status, now), end)
         metadata, labels = payload.metadata, current.labels
         if zoned := topology_labels(name, self._store):
-            obj = metadata_of(metadata)
-            labels = obj["labels"] = {**(obj.get("labels") or {}), **zoned}
-            metadata = orjson.dumps(obj)[1:]
+            metadata, labels = labeled(metadata, zoned)
         return Parts(
             current, metadata, members, current.name, current.uid, labels, name, current.phase
         )
@@ -63,7 +58,8 @@ class Bindings:
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Nothing: a binding is found without an example."""
 
-    def _status(self, status: bytes, now: str) -> bytes:
+    def status(self, status: bytes, now: str) -> bytes:
+        """What a binding makes of an encoded status."""
         bound = self._statuses.get((status, now))
         if bound is not None:
             return bound
@@ -76,6 +72,22 @@ class Bindings:
             bound = self._store.shared(pod_status(bound_status(status_of(status), now)))
             self._statuses[status, now] = bound
         return bound
+
+
+def may_be_assigned(pod: Record) -> bool:
+    """Whether a pod is known to wait for a node, and for nothing else."""
+    payload = pod.payload
+    if type(payload) is not PodSections or pod.node or pod.deleting:
+        return False
+    spec, node, _, _ = payload.members
+    return node == UNPLACED and not part_mentions(spec, b'"schedulingGates"')
+
+
+def labeled(encoded: bytes, labels: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    """Encoded metadata with more labels, and all labels that they have then."""
+    metadata = metadata_of(encoded)
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    return orjson.dumps(metadata)[1:], metadata["labels"]
 
 
 def brings_node_alone(body: JsonObject, pod: Record) -> bool:

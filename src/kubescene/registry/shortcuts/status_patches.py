@@ -93,6 +93,11 @@ class StatusPatches:
             members = known.after
         return changed(current, members, known.phase)
 
+    def known(self, blueprint: Blueprint, spec: bytes, status: bytes) -> tuple[bytes, str] | None:
+        """Status and phase that a merge gives to pods of these parts, without empty metadata."""
+        found = self._patched.get((blueprint, PatchType.MERGE, likeness(spec), id(status)))
+        return None if found is None else (found.after[2], found.phase)
+
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember what a patch with a blueprint has led to."""
         blueprint = request.options.blueprint

@@ -6,7 +6,7 @@ otherwise, and for a bounded number of them.
 
 from collections.abc import Mapping
 
-from kubescene.loading import uncollected
+from kubescene.garbage import uncollected
 from kubescene.results.comparison.attribution import Side
 from kubescene.results.comparison.histories import History
 from kubescene.results.comparison.inputs import inputs_of

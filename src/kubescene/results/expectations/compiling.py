@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kubescene.cel import BOOL, STRING, CompileError, Program, Type, compile_expression
 from kubescene.cel.problems import position, problems
-from kubescene.cel.searching import keys_of
+from kubescene.cel.programs import keys_of
 from kubescene.results.expectations.variables import MEASURES, TYPES, types_with
 from kubescene.results.measures import is_of_a_resource
 from kubescene.results.measures.own import OwnFunction
 from kubescene.scenario.expectations import Expectation
-from kubescene.scenario.strictness import Fault
+from kubescene.scenario.validation.faults import Fault
 
 OWN_HINT = "; one of your own is named by --measure, where the scenario is played"
 

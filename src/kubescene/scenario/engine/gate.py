@@ -71,6 +71,11 @@ class StepGate:
     def begin_step(self) -> None:
         self._writes = None
 
+    def uncounted(self, turns: int) -> int:
+        """After how many more turns and minor steps somebody looks who goes on and on."""
+        limit = self._script.spec.simulation.max_minor_steps // 2
+        return 0 if self._writes is not None else limit - max(turns, self._scenario.step.minor)
+
     def check_turns(self, turns: int) -> None:
         """Failed attempts move no step: controllers could go on with their conditions forever."""
         limit = self._script.spec.simulation.max_minor_steps

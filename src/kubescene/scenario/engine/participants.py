@@ -5,8 +5,8 @@ from itertools import chain
 
 from kubescene.actors import Role
 from kubescene.control import Slot
-from kubescene.scenario.controllers import check_controllers, refuse_outside
 from kubescene.scenario.spec import ScenarioSpec
+from kubescene.scenario.validation.registered import check_controllers, refuse_outside
 from kubescene.scenario.world import Stage, World
 
 

@@ -12,9 +12,9 @@ from kubescene.scenario.engine.endings import Endings
 from kubescene.scenario.engine.major_steps import MajorSteps
 from kubescene.scenario.engine.play import make_play
 from kubescene.scenario.expectations import Judge
-from kubescene.scenario.listing import OperationList
-from kubescene.scenario.object_files import ScenarioFolder
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase, StepPhase
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.spec import Operation
 from kubescene.scenario.world import LiveScenario, Stage, World
 from kubescene.timeline import TimelineRecorder

@@ -1,11 +1,15 @@
 """Phases 2 to 7: settle, then all simulation controllers until none has work left."""
 
+from kubescene.actors import Role
 from kubescene.control import Patience, Slot
+from kubescene.lane import CHUNK, Passage
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.phases import StepPhase
 
 OPERATING_COMPLETED = StepPhase.OPERATING_COMPLETED
 CONTROLLER_RUNNING = StepPhase.CONTROLLER_RUNNING
+CONTROLLER_PAUSED = StepPhase.CONTROLLER_PAUSED
+SIMULATION = Role.SIMULATION
 
 
 class Rest:
@@ -13,6 +17,7 @@ class Rest:
 
     def __init__(self, play: Play) -> None:
         self._world = play.world
+        self._scenario = play.scenario
         self._recorder = play.recorder
         self._participants = play.participants
         self._telling = play.telling
@@ -63,16 +68,46 @@ class Rest:
 
     # -- the simulation controllers ----------------------------------------------------------------
 
-    def _work(self, turns: int) -> None:
-        """Give the first simulation controller that is not known to be done its turn."""
+    def _work(self, turns: int, may_pass: bool = True) -> None:
+        """Give the first simulation controller that is not known to be done its turn.
+
+        ``may_pass``: its next pods may go through the lane instead.
+        """
         slot = next(filter(self._may_have_work, self._participants.simulation), None)
-        if slot is None:
+        if slot is None or (may_pass and self._through_lane(slot, turns)):
             return
         self._gate.check_turns(turns + 1)
         self._then(self._work, turns + 1)
         self._then(self._loop, slot, None)
         self._telling.enter(OPERATING_COMPLETED, controller=slot.name)
         self._telling.enter(CONTROLLER_RUNNING)
+
+    def _through_lane(self, slot: Slot, turns: int) -> bool:
+        """Let like pods pass as far as they can; False if the next one takes a turn (`lane`)."""
+        lane, participants = self._world.lane, self._participants
+        if lane is None or participants.outside or slot is not participants.simulation[0]:
+            return False
+        most = min(CHUNK, self._gate.uncounted(turns))
+        if most <= 0 or not self._scenario.is_unseen:
+            return False
+        passage = Passage(self._scenario.step, most, SIMULATION, self._settle_now)
+        try:
+            lane.run(slot, participants.presimulation, passage)
+        finally:
+            if passage.pods:
+                self._done_at.pop(slot.name, None)
+                self._telling.enter(CONTROLLER_PAUSED, step=passage.step, controller=slot.name)
+        if passage.pods:
+            self._then(self._work, turns + passage.pods, passage.is_open)
+        return passage.pods > 0
+
+    def _settle_now(self, *turned: str) -> None:
+        """Come to rest at once; who is named has had a turn, and wrote."""
+        patience, slots = self._patience(), self._participants.presimulation
+        if turned:
+            patience.spend(turned, turned)
+        while self._world.crank.round(slots, patience):
+            pass
 
     def _may_have_work(self, slot: Slot) -> bool:
         """Not known to be done: something it watches has changed since its last turn."""

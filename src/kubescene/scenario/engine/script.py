@@ -1,8 +1,8 @@
 """What the author of a scenario wants, which may change while it is played."""
 
 from kubescene.scenario.edits import ignored_operations, spec_of
-from kubescene.scenario.listing import OperationList
-from kubescene.scenario.object_files import ScenarioFolder
+from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.spec import Operation, ScenarioSpec, parse_spec
 from kubescene.scenario.world import LiveScenario
 from kubescene.types import JsonObject

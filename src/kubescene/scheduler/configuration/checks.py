@@ -113,7 +113,7 @@ def _check_plugin_config(path: Path, config: Sequence[JsonObject], faults: Fault
 
 
 def _check_queue_sort(profiles: Sequence[JsonObject], faults: Faults) -> None:
-    """One queue serves all profiles. What is compared is what was written (section 16, 11)."""
+    """One queue serves all profiles. What is compared is what was written (G-11)."""
     first = _queue_sort(profiles[0])
     enabled = first["Enabled"] or []
     if len(enabled) > 1:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kubescene.errors import PluginError
 from kubescene.instruments.attempts import Explanation, ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.scheduler.cycle.preparation import PreFilterOutcome
 from kubescene.scheduler.framework.cycle_state import CycleState
@@ -70,3 +71,19 @@ class Decision:
         self.reason = reason
         self.nominated = nominated
         return self
+
+
+class Decided:
+    """A decision that was made, or the error that kept it from being made: for the next turn."""
+
+    is_waiting = False
+
+    def __init__(self, decision: Decision, error: PluginError | None = None) -> None:
+        self.decision = decision
+        self._error = error
+
+    def run(self) -> bool:
+        """As that of a cycle."""
+        if self._error is not None:
+            raise self._error
+        return True

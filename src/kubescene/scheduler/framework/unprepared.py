@@ -1,4 +1,4 @@
-"""What becomes of a plugin that runs at a point without the one that prepares it (section 16, 10).
+"""What becomes of a plugin that runs at a point without the one that prepares it (G-10).
 
 A configuration may leave a plugin at Filter and take it away from PreFilter. Some of upstream's
 plugins then work out what they need, others fail the cycle, each in its own words.

@@ -12,7 +12,7 @@ from kubescene.errors import PluginError
 from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.binding.placing import Placing
 from kubescene.scheduler.cycle.deciding import Deciding
-from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.decisions import Decided, Decision
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import Informers
 from kubescene.scheduler.framework.status import Status
@@ -39,7 +39,7 @@ _COMPARED = ("status", "reason", "message", "observedGeneration")
 class GroupAttempts(Placing):
     """The part of a scheduler that attempts groups. What is said here is made by the others."""
 
-    _deciding: tuple[QueuedPod, Deciding | GroupTrial] | None
+    _deciding: tuple[QueuedPod, Deciding | Decided | GroupTrial] | None
     _informers: Informers
 
     def _attempt_group(self, entry: QueuedPod) -> bool:

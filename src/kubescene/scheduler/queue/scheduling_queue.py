@@ -102,6 +102,11 @@ class SchedulingQueue:
         return self._active.size > 0 or (self._pops_early and self._rejected.size > 0)
 
     @property
+    def is_waited_in(self) -> bool:
+        """Whether there is a pod that waits for an event."""
+        return bool(self._unschedulable.entries)
+
+    @property
     def is_listening(self) -> bool:
         """Whether there is a pod that an event could help."""
         return bool(self._unschedulable.entries or self._in_flight.positions)
@@ -196,6 +201,16 @@ class SchedulingQueue:
         """Take the next pod: an active one, or else the first to end its backoff."""
         entry = self._active.pop() or (self._rejected.pop() if self._pops_early else None)
         return None if entry is None else self._begin(entry)
+
+    def first_of_several(self) -> QueuedPod | None:
+        """The pod that `pop` would return, if it is active and so is another one."""
+        return self._active.peek() if self._active.size > 1 else None
+
+    def placed_first(self, entry: QueuedPod) -> None:
+        """The pod of `first_of_several` had its attempt, and needs no other one."""
+        self._active.pop()
+        self.cycle += 1
+        del self._pods[entry.pod.uid]
 
     def take(self, uid: str) -> QueuedPod | None:
         """Take one pod, wherever it waits; None if it waits nowhere or something gates it."""

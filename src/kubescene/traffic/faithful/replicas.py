@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from kubescene.autoscalers import EventType, MetricType, Pod, PodState, Stat
 from kubescene.autoscalers.dispatcher import Partition
-from kubescene.traffic.entities import Entity, Kind
-from kubescene.traffic.environment import Environment
 from kubescene.traffic.faithful.requests import RequestsProcessing
-from kubescene.traffic.movements import Movement, MovementKind
-from kubescene.traffic.sampling import MetricsTimes
-from kubescene.traffic.stocks import ArrayStock, Stock, Ticktock
+from kubescene.traffic.flow.sampling import MetricsTimes
+from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.environment import Environment
+from kubescene.traffic.world.movements import Movement, MovementKind
+from kubescene.traffic.world.stocks import ArrayStock, Stock, Ticktock
 
 
 class FaithfulReplica(Entity):

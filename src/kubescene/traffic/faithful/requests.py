@@ -5,12 +5,12 @@ from array import array
 import numpy as np
 
 from kubescene.clock import Stream
-from kubescene.traffic.entities import Entity, Kind
-from kubescene.traffic.environment import Environment
 from kubescene.traffic.faithful.queueing import CpuRules, admit
-from kubescene.traffic.movements import Movement, MovementKind
-from kubescene.traffic.records import NO_REPLICA, Outcome, RequestColumns
-from kubescene.traffic.stocks import ArrayStock, Stock
+from kubescene.traffic.flow.records import NO_REPLICA, Outcome, RequestColumns
+from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.environment import Environment
+from kubescene.traffic.world.movements import Movement, MovementKind
+from kubescene.traffic.world.stocks import ArrayStock, Stock
 
 
 class Request(Entity):

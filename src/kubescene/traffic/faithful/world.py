@@ -5,10 +5,7 @@ from typing import Any
 from kubescene.autoscalers import MetricType, Stat, VerticalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import MILLISECOND, Streams
-from kubescene.traffic.arrivals import REQUESTS_AT_ONCE, Arrivals
-from kubescene.traffic.decisions import resource
-from kubescene.traffic.entities import Entity, Kind
-from kubescene.traffic.environment import ShiftingSchedule
+from kubescene.traffic.arrivals.arrivals import REQUESTS_AT_ONCE, Arrivals
 from kubescene.traffic.faithful.queueing import CpuRules
 from kubescene.traffic.faithful.replicas import (
     FaithfulReplica,
@@ -25,11 +22,14 @@ from kubescene.traffic.faithful.requests import (
     RequestsProcessing,
     TrafficSource,
 )
-from kubescene.traffic.movements import MOVEMENT_KINDS, Movement, MovementKind
-from kubescene.traffic.records import Outcome, RequestColumns
-from kubescene.traffic.spec import TrafficSpec
-from kubescene.traffic.stocks import ArrayStock, Stock, WatchedStock
-from kubescene.traffic.worlds import (
+from kubescene.traffic.flow.records import Outcome, RequestColumns
+from kubescene.traffic.spec.fields import TrafficSpec
+from kubescene.traffic.world.decisions import resource
+from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.environment import ShiftingSchedule
+from kubescene.traffic.world.movements import MOVEMENT_KINDS, Movement, MovementKind
+from kubescene.traffic.world.stocks import ArrayStock, Stock, WatchedStock
+from kubescene.traffic.world.worlds import (
     ROUTING_STOCK,
     Replaced,
     ReplicaCount,

@@ -47,6 +47,12 @@ _SOURCES = (
     "storageos",
     "csi",
 )
+_CSI_SECRETS = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
 
 
 def validate_volume(volume: JsonObject, errors: ErrorList) -> None:
@@ -131,6 +137,11 @@ def _check_known_source(kind: str, spec: JsonObject, errors: ErrorList, path: Pa
             check_csi_driver(source.get("driver", ""), errors, path.child("driver"))
             if not source.get("volumeHandle"):
                 errors.required(path.child("volumeHandle"))
+            for member in _CSI_SECRETS:
+                secret = source.get(member)
+                for name in ("name", "namespace") if secret is not None else ():
+                    if not secret.get(name):
+                        errors.required(path.child(member).child(name))
         case _:
             at = SPEC.child("persistentDisk") if kind == "gcePersistentDisk" else path
             storage_system_check(kind)(source, errors, at)

@@ -195,6 +195,12 @@ def _check_traffic(spec: JsonObject, kind: str, errors: ErrorList) -> None:
         check_choice(external, _TRAFFIC_POLICIES, errors, at)
     elif external:
         errors.invalid(at, external, "may only be set for externally-accessible services")
+    health = spec.get("healthCheckNodePort")
+    if health and not (kind == "LoadBalancer" and external == "Local"):
+        detail = (
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        )
+        errors.invalid(SPEC.child("healthCheckNodePort"), health, detail)
     internal = spec.get("internalTrafficPolicy")
     at = SPEC.child("internalTrafficPolicy")
     if internal is None and kind in ("NodePort", "LoadBalancer", "ClusterIP"):

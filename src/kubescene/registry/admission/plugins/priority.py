@@ -50,7 +50,7 @@ def resolve(request: AdmissionRequest, name: str) -> JsonObject:
     if chosen is None:
         return {"priority": 0, "preemptionPolicy": PREEMPT}
     return {
-        "priority": chosen["value"],
+        "priority": chosen.get("value", 0),
         "priorityClassName": chosen["metadata"]["name"],
         "preemptionPolicy": chosen.get("preemptionPolicy", PREEMPT),
     }
@@ -84,4 +84,4 @@ def global_default(request: AdmissionRequest) -> JsonObject | None:
     """The default class; the lowest, should there be several."""
     classes = map(request.store.decoded, request.store.list(PRIORITY_CLASSES))
     defaults = [it for it in classes if it.get("globalDefault")]
-    return min(defaults, key=lambda it: int(it["value"]), default=None)
+    return min(defaults, key=lambda it: int(it.get("value", 0)), default=None)

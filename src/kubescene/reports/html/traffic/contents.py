@@ -10,9 +10,9 @@ import numpy as np
 from kubescene.clock.batches import Integers
 from kubescene.reports.html.traffic.charts import Chart, Line, Mark, Point, seconds
 from kubescene.traffic import Decision, TrafficResult
+from kubescene.traffic.flow.records import FAILED, Outcome
 from kubescene.traffic.measures import percentile_s
-from kubescene.traffic.records import FAILED, Outcome
-from kubescene.traffic.series import cpu_utilizations, levels
+from kubescene.traffic.skenario.series import cpu_utilizations, levels
 
 PLACES = 450
 """So many points a line has at most, one for every two units of width."""

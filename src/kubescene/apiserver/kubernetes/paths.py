@@ -1,0 +1,101 @@
+"""From a URL path to the resource it names.
+
+``/api/VERSION/...`` is the core group, ``/apis/GROUP/VERSION/...`` every other. After that come
+``[namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]``. ``namespaces`` is a resource too, so
+``namespaces/x`` is an object and ``namespaces/x/pods`` a collection; what its own
+subresources are called decides. A path that fits nothing has no target, and is 404.
+"""
+
+from msgspec import Struct
+
+from kubescene.api.scheme import ResourceType, Scheme
+from kubescene.apiserver.access import Attributes
+from kubescene.apiserver.requests import Request
+from kubescene.errors import NotFoundError
+
+VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+NAMESPACES = "namespaces"
+NAMESPACE_SUBRESOURCES = ("status", "finalize")
+
+
+class Target(Struct, frozen=True):
+    """What a path names. Without ``name`` it is a collection."""
+
+    resource_type: ResourceType
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    is_watch: bool = False
+
+    @property
+    def attributes(self) -> Attributes:
+        """The same for an `Authorizer`."""
+        kind = self.resource_type.gvk
+        return Attributes(
+            kind.group,
+            kind.version,
+            self.resource_type.plural,
+            self.subresource,
+            self.namespace,
+            self.name,
+        )
+
+
+def verb_of(request: Request, target: Target) -> str:
+    """What is asked of a resource, as Kubernetes calls it."""
+    verb = VERBS.get(request.method, request.method.lower())
+    if target.name:
+        return verb
+    if verb == "get":
+        return "watch" if target.is_watch or request.flag("watch") else "list"
+    return "deletecollection" if verb == "delete" else verb
+
+
+def find_target(scheme: Scheme, path: str) -> Target | None:
+    """The target of a path that begins with ``/api/`` or ``/apis/``."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api":
+        group, rest = "", parts[1:]
+    else:
+        group, rest = parts[1] if len(parts) > 1 else "", parts[2:]
+    if len(rest) < 2 or not all(rest):
+        return None
+    version, rest = rest[0], rest[1:]
+    if rest[0] == "watch" and len(rest) > 1:
+        return _find(scheme, group, version, rest[1:], is_watch=True)
+    return _find(scheme, group, version, rest, is_watch=False)
+
+
+def _find(
+    scheme: Scheme, group: str, version: str, rest: list[str], *, is_watch: bool
+) -> Target | None:
+    namespace = ""
+    if (
+        rest[0] == NAMESPACES
+        and len(rest) > 2
+        and not (len(rest) == 3 and rest[2] in NAMESPACE_SUBRESOURCES)
+    ):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        return None
+    try:
+        resource_type = scheme.of_path(group, version, rest[0])
+    except NotFoundError:
+        return None
+    name = rest[1] if len(rest) > 1 else ""
+    if resource_type.namespaced:
+        if name and not namespace:
+            return None
+    elif namespace:
+        return None
+    subresource = rest[2] if len(rest) > 2 else ""
+    if subresource and subresource not in resource_type.subresources:
+        return None
+    return Target(resource_type, namespace, name, subresource, is_watch)

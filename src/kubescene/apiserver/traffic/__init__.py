@@ -1,0 +1,1 @@
+"""Traffic runs over HTTP, ``/run`` and ``/runs``; what simulates is loaded with the first one."""

@@ -1,0 +1,89 @@
+"""Where traffic runs are found, and how they are served; what simulates them is loaded when the
+first one is asked for."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubescene.apiserver.requests import Request
+from kubescene.apiserver.responses import Response
+from kubescene.apiserver.table import Route
+
+if TYPE_CHECKING:
+    from kubescene.apiserver.traffic.runs import TrafficRuns
+
+RUN, RUNS = "/run", "/runs"
+STORE_FILE = "traffic-runs.db"
+MOST_REQUESTS = 5_000_000
+"""So many simulated requests a run over HTTP may expect, unless the server was told otherwise."""
+MOST_AT_ONCE = 2
+
+
+class TrafficPages:
+    """Answers for `RUN` and `RUNS`.
+
+    Runs are kept in ``folder``, or in memory; ``autoscalers`` are those of users, as module:Class,
+    ``commands`` those that have processes of their own.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        autoscalers: Sequence[str] = (),
+        *,
+        commands: Sequence[str] = (),
+        most_requests: int = MOST_REQUESTS,
+        at_once: int = MOST_AT_ONCE,
+    ) -> None:
+        self.store_file = None if folder is None else folder / STORE_FILE
+        self.autoscalers = tuple(autoscalers)
+        self.commands = tuple(commands)
+        self.most_requests = most_requests
+        self.at_once = at_once
+        self._runs: TrafficRuns | None = None
+
+    def routes(self) -> Iterator[Route]:
+        yield Route("POST", RUN, self._run)
+        yield Route("GET", RUNS, self._list)
+        yield Route("GET", f"{RUNS}/{{id:int}}", self._show)
+        yield Route("GET", f"{RUNS}/{{id:int}}/series", self._series)
+        yield Route("POST", f"{RUNS}/{{id:int}}/repeat", self._repeat)
+
+    async def _run(self, request: Request) -> Response | None:
+        return await self.runs().run(request)
+
+    async def _list(self, request: Request) -> Response | None:
+        return await self.runs().list(request)
+
+    async def _show(self, request: Request) -> Response | None:
+        return await self.runs().show(request)
+
+    async def _series(self, request: Request) -> Response | None:
+        return await self.runs().series(request)
+
+    async def _repeat(self, request: Request) -> Response | None:
+        return await self.runs().repeat(request)
+
+    def runs(self) -> "TrafficRuns":
+        """What simulates, ready; raises `TrafficError` for a store that cannot be used."""
+        if self._runs is None:
+            from kubescene.apiserver.traffic.runs import TrafficRuns
+
+            self._runs = TrafficRuns(self)
+        return self._runs
+
+    def load(self) -> None:
+        """Load what simulates, and try it: the first run need not wait for that."""
+        from kubescene.apiserver.traffic.runs import rehearse
+
+        rehearse()
+
+    def stop(self) -> None:
+        """Let open runs end early."""
+        if self._runs is not None:
+            self._runs.stop()
+
+    def close(self) -> None:
+        """Stop what is running; returns when its threads are gone."""
+        if self._runs is not None:
+            self._runs.close()

@@ -1,0 +1,131 @@
+"""``kubescene explain``: why a pod was placed, or not, from a run's directory or from a server."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from kubescene.cli.explain.at_server import RemoteWorld
+from kubescene.cli.replaying import PlayedWith, replay
+from kubescene.errors import ConfigurationError, NotFoundError
+from kubescene.reports.explaining import print_attempt
+from kubescene.reports.remedies import print_remedies
+from kubescene.results.explaining import ExplainedAttempt, is_mentioned, qualified, read_attempts
+
+FINE, NOT_FOUND = 0, 2
+KINDS = ("pod", "pods", "po")
+UNTRIED = (
+    "no scheduler has ended an attempt at it: it was gated, placed by somebody else, still waits "
+    "for a plugin, or is for a scheduler that did not run"
+)
+UNKNOWN = "there is no such pod: check the name (NAMESPACE/NAME)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which pod, and what of it: its attempts, or with ``remedy`` what it would take."""
+
+    pod: str
+    node: str = ""
+    attempt: int | None = None
+    remedy: bool = False
+
+
+def pod_named(words: Sequence[str]) -> str:
+    """The pod of ``pod NAME``, ``pod/NAME`` or ``NAME``, where NAME may be NAMESPACE/NAME."""
+    kind, name = ("pod", words[0]) if len(words) == 1 else (words[0], " ".join(words[1:]))
+    if len(words) == 1 and name.split("/")[0] in KINDS and "/" in name:
+        kind, _, name = name.partition("/")
+    if kind not in KINDS or not name or " " in name:
+        raise ConfigurationError(
+            f"explain takes a pod (kubescene explain pod NAMESPACE/NAME), not {' '.join(words)!r}"
+        )
+    return name
+
+
+def answer(
+    question: Question, run: Path | None, server: str, scenario: str, given: PlayedWith
+) -> int:
+    """Answer from a run's directory, or else from a server; returns the exit code."""
+    if run is None:
+        if question.remedy:
+            return remedy_served(question.pod, server)
+        return explain_served(question, server, scenario)
+    return remedy_run(question.pod, run, given) if question.remedy else explain_run(question, run)
+
+
+def explain_run(question: Question, run: Path) -> int:
+    """Print what a run's directory tells; returns the exit code."""
+    attempts = read_attempts(run, question.pod)
+    if not attempts:
+        why = UNTRIED if is_mentioned(run, question.pod) else UNKNOWN
+        return refuse(f"{run} tells of no attempt at {question.pod}: {why}")
+    return show(question, attempts)
+
+
+def explain_served(question: Question, url: str, scenario: str) -> int:
+    """The same from a server that has played a scenario."""
+    with RemoteWorld(url) as world:
+        attempts, known = world.attempts(question.pod, scenario)
+    if not attempts:
+        why = UNTRIED if known else UNKNOWN
+        return refuse(f"{url} tells of no attempt at {question.pod}: {why}")
+    return show(question, attempts)
+
+
+def remedy_run(pod: str, run: Path, given: PlayedWith) -> int:
+    """Print what it would take at the end of a run, which is played again for that."""
+    if not is_mentioned(run, pod):
+        return refuse(f"{run} tells of no pod {pod}: {UNKNOWN}")
+    try:
+        remedies = replay(run, given).remedies(pod)
+    except NotFoundError:
+        return refuse(f"{pod} is gone at the end of {run}: there is nothing to remedy")
+    print_remedies(qualified(pod), remedies, Console())
+    return FINE
+
+
+def remedy_served(pod: str, url: str) -> int:
+    """The same for the world of a server, as it stands."""
+    with RemoteWorld(url) as world:
+        found = world.remedies(pod)
+    print_remedies(qualified(pod), found.remedies, Console())
+    if not found.complete:
+        sys.stderr.write("kubescene: the search was ended early, there may be more\n")
+    return FINE
+
+
+def show(question: Question, attempts: Sequence[ExplainedAttempt]) -> int:
+    """Print the attempts that were asked for."""
+    chosen = attempts
+    if (number := question.attempt) is not None:
+        place = number - 1 if number > 0 else len(attempts) + number
+        if number == 0 or not 0 <= place < len(attempts):
+            count = len(attempts)
+            return refuse(f"{question.pod} has {count} attempts: 1 to {count}, or -1 for the last")
+        chosen = [attempts[place]]
+    if question.node and not any(mentions(each, question.node) for each in chosen):
+        return refuse(f"{whereabouts(chosen)} {question.node!r}: check the name of the node")
+    console = Console()
+    for attempt in chosen:
+        print_attempt(attempt, console, node=question.node)
+    return FINE
+
+
+def mentions(attempt: ExplainedAttempt, node: str) -> bool:
+    tried = () if attempt.preemption is None else attempt.preemption.tried
+    seen = {each.node for each in attempt.verdicts} | {each.node for each in tried}
+    return node == attempt.node or node in seen
+
+
+def whereabouts(attempts: Sequence[ExplainedAttempt]) -> str:
+    if any(each.explained for each in attempts):
+        return "none of these attempts looked at a node"
+    return "the run did not keep what was said about nodes (spec.simulation.explain), nor about"
+
+
+def refuse(why: str) -> int:
+    sys.stderr.write(f"kubescene: {why}\n")
+    return NOT_FOUND

@@ -1,0 +1,1 @@
+"""``kubescene run``: here, by hand, at a server, beside programs, or with two schedulers."""

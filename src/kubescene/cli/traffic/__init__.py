@@ -1,0 +1,1 @@
+"""``kubescene traffic`` and its commands."""

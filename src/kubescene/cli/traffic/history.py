@@ -1,0 +1,144 @@
+"""Runs in a store, from the command line: kept, listed, repeated."""
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from kubescene.autoscalers.loading import COMMAND, load_autoscaler, named, started
+from kubescene.cli.terminals import aligned
+from kubescene.errors import ConfigurationError, KubesceneError, TrafficError
+from kubescene.traffic import TrafficResult, TrafficRun
+from kubescene.traffic.store import RunStore, StoredRun
+
+Keep = Callable[[TrafficResult], object]
+
+
+@contextmanager
+def keeping(
+    path: Path | None,
+    asked: TrafficRun,
+    autoscalers: Sequence[str] = (),
+    *,
+    repeats: int | None = None,
+) -> Iterator[Keep]:
+    """Write down that a run begins, what becomes of it, and why it could not be simulated."""
+    if path is None:
+        yield _nowhere
+        return
+    with opened(path) as store:
+        id = store.begin(asked, autoscalers, repeats=repeats)
+        Console(stderr=True).print(f"run {id} of {path}", highlight=False, markup=False)
+        try:
+            yield lambda result: store.end(id, result)
+        except BaseException as error:
+            store.fail(id, str(error) or repr(error))
+            raise
+
+
+def _nowhere(result: TrafficResult) -> None:
+    del result
+
+
+@contextmanager
+def opened(path: Path, *, must_exist: bool = False) -> Iterator[RunStore]:
+    """A store; one that is only read must be there."""
+    if must_exist and not path.is_file():
+        raise TrafficError("there is no such file", source=str(path))
+    store = RunStore(path)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def table_of(runs: Sequence[StoredRun]) -> str:
+    """One line for each."""
+    rows = [["ID", "NAME", "CREATED", "SEED", "PHASE", "REPEATS", "REQUESTS", "FAILED", "P95"]]
+    for each in runs:
+        told = each.summary or {}
+        rows.append(
+            [
+                str(each.id),
+                each.name,
+                each.created,
+                str(each.seed),
+                each.phase,
+                str(each.repeats or ""),
+                str(told.get("requests", "")),
+                str(told.get("failed", "")),
+                f"{told['responseP95S']:.3f}s" if told.get("succeeded") else "",
+            ]
+        )
+    return aligned(rows, left=(1, 2, 4))
+
+
+def repeat_run(
+    id: int,
+    path: Path,
+    autoscalers: Sequence[str],
+    processes: Sequence[str] = (),
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Simulate a kept run again; exit code 1 where the result is another one."""
+    from kubescene.cli.traffic.playing import RUN_FAILED, simulate, tell
+
+    with opened(path, must_exist=True) as store:
+        before, asked = found(store, id)
+        used = named(autoscalers, processes)
+        check_autoscalers(before, used)
+        plugins = [*map(load_autoscaler, autoscalers), *started(processes)]
+        try:
+            with keeping(path, asked, used, repeats=id) as keep:
+                result = simulate(asked, plugins, quiet=quiet)
+                keep(result)
+        finally:
+            for each in plugins:
+                each.close()
+        code = tell(result, as_json=as_json, quiet=quiet)
+        if before.summary is None:
+            return code
+        same = is_same(store.result(id), result)
+    told = "the same, byte for byte" if same else difference(before)
+    Console(stderr=True, quiet=quiet and same).print(f"compared with run {id}: {told}")
+    return code if same else RUN_FAILED
+
+
+def found(store: RunStore, id: int) -> tuple[StoredRun, TrafficRun]:
+    try:
+        return store.get(id), store.configuration(id)
+    except KubesceneError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def check_autoscalers(before: StoredRun, given: Sequence[str]) -> None:
+    """Code is named by whoever types the command, never by a file."""
+    if tuple(given) != before.autoscalers:
+        wanted = " ".join(map(_option, before.autoscalers)) or "none"
+        raise ConfigurationError(f"run {before.id} used autoscalers of its own: say {wanted}")
+
+
+def _option(used: str) -> str:
+    if used.startswith(COMMAND):
+        return f"--autoscaler-process {shlex.quote(used.removeprefix(COMMAND))}"
+    return f"--autoscaler {used}"
+
+
+def is_same(one: TrafficResult, other: TrafficResult) -> bool:
+    return (
+        one.header() == other.header()
+        and one.requests.rows().tobytes() == other.requests.rows().tobytes()
+        and one.story() == other.story()
+    )
+
+
+def difference(before: StoredRun) -> str:
+    from kubescene.version import __version__
+
+    if before.version != __version__:
+        return f"it differs; it was made by Kubescene {before.version}, this is {__version__}"
+    return "it differs: an autoscaler of its own, perhaps, or another version of a library"

@@ -1,0 +1,246 @@
+"""Pods that go through the lane, a chunk at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kubescene.actors import Role
+from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
+from kubescene.clock import Clock, ScenarioStep, format_time
+from kubescene.control import Slot
+from kubescene.instruments import Instruments, StepPhaseChange
+from kubescene.instruments.attempts import SchedulingAttempt
+from kubescene.lane.guard import NotNowError, Parties, parties
+from kubescene.registry import EmbeddedRegistry
+from kubescene.registry.shortcuts.lane_writes import PodParts
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.queue.waiting_places import QueuedPod
+from kubescene.scheduler.state.pods import PodInfo
+from kubescene.store.subscriptions import Route
+
+CHUNK = 64
+"""Pods at a time: about three milliseconds."""
+PAUSED = "ControllerPaused"
+
+
+@dataclass(slots=True)
+class Passage:
+    """One chunk: where it begins and, afterwards, how far it came.
+
+    ``most`` is how many pods may pass. ``step`` is that of the last pod, and ``role`` the
+    scheduler's. ``settle`` lets those have their turns who have work before the next pod; it is
+    told who has had one.
+    """
+
+    step: ScenarioStep
+    most: int
+    role: Role
+    settle: Callable[..., None]
+    pods: int = 0
+    is_open: bool = True
+    """Whether the next pod may try."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many pods came through, how many of them the kubelet saw, and why the lane was left."""
+
+    pods: int = 0
+    shown: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What becomes of pods that are alike once they are bound, if it is known."""
+
+    status: bytes
+    phase: str
+    start_time: str
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of pods that are alike: all that becomes of one but its node.
+
+    ``bound`` is their encoded status once they are bound, ``told`` who hears of which change.
+    """
+
+    cycle: Cycle
+    bound: bytes
+    running: Running | None
+    told: dict[tuple[bool, bool, bool], Route] = field(default_factory=dict)
+
+
+class Lane:
+    """The lane of one world."""
+
+    def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, clock: Clock) -> None:
+        self.counts = Counts()
+        self._registry = registry
+        self._instruments = instruments
+        self._clock = clock
+
+    def run(self, slot: Slot, others: Sequence[Slot], passage: Passage) -> None:
+        """Let pods of the scheduler in ``slot`` pass, as far as they are like those before.
+
+        ``others`` are the controllers that settle after each of them. The passage says how far it
+        went also if something is raised.
+        """
+        try:
+            met = parties(slot, others, self._registry, self._instruments)
+            chunk = Chunk(self, met, others, passage)
+            chunk.run()
+        except NotNowError as reason:
+            self.counts.left[str(reason)] += 1
+            passage.is_open = False
+        finally:
+            self.counts.pods += passage.pods
+            slot.awake = slot.awake or passage.pods > 0
+
+
+class Chunk:
+    """Some pods, one after the other."""
+
+    def __init__(self, lane: Lane, met: Parties, others: Sequence[Slot], passage: Passage) -> None:
+        self.shown = 0
+        self._lane = lane
+        registry = lane._registry
+        self._store = registry.store
+        self._writes = registry.lane_writes
+        self._parties = met
+        self._others = others
+        self._passage = passage
+        self._time = format_time(lane._clock.now())
+        self._by_parts: dict[tuple[object, ...], Known] = {}
+        self._hooks = lane._instruments
+
+    def run(self) -> None:
+        """Until the chunk is full, or `NotNowError` says why the next pod does not pass."""
+        passage, like_pods = self._passage, self._parties.like_pods
+        while passage.pods < passage.most:
+            entry = like_pods.next()
+            if entry is None:
+                raise NotNowError("the last pod")
+            known = self._known_of(entry.pod)
+            decision = like_pods.decide(entry, known.cycle)
+            if decision is None:
+                raise NotNowError("more than a binding")
+            self._place(entry, known, decision)
+
+    def _place(self, entry: QueuedPod, known: Known, decision: Decision) -> None:
+        """Bind the pod and let it run; what has to be seen by others is shown to them."""
+        passage, pod, node = self._passage, entry.pod, decision.node
+        met, like_pods = self._parties, self._parties.like_pods
+        passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
+        passage.pods += 1
+        is_watching = like_pods.is_watching
+        if is_watching:
+            like_pods.assume(entry, node)
+        change = self._writes.bind(pod.record, node, known.bound)
+        bound = change.record
+        self._tell(change, known, is_watching=is_watching)
+        if is_watching:
+            like_pods.done(entry)
+        like_pods.announce(pod, node)
+        self._report(pod, bound, decision)
+        running = known.running
+        if running is None or not met.kubelet.hears(node) or self._is_anybody_awake():
+            self._lane.counts.shown += 1
+            if not is_watching:
+                like_pods.placed(entry, bound, pod.start_time)
+            self._store.tell_some(change, (met.kubelet_hears,))
+            passage.settle()
+            if running is None:
+                self._by_parts.clear()  # By now somebody may know.
+            return
+        change = self._writes.report(bound, running.status, running.phase)
+        if not is_watching:
+            like_pods.placed(entry, change.record, running.start_time)
+        if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
+            passage.settle(met.kubelet.name)
+
+    def _is_anybody_awake(self) -> bool:
+        for slot in self._others:  # noqa: SIM110 - a generator would take twice as long
+            if slot.awake:
+                return True
+        return False
+
+    # -- what is known of a pod ------------------------------------------------------------
+
+    def _known_of(self, pod: PodInfo) -> Known:
+        parts = self._writes.parts_of(pod.record)
+        if parts is None or pod.terminating:
+            raise NotNowError("an unusual pod")
+        known = self._by_parts.get((pod.signature, parts))
+        if known is None:
+            known = self._by_parts[pod.signature, parts] = self._learned(pod, parts)
+        return known
+
+    def _learned(self, pod: PodInfo, parts: PodParts) -> Known:
+        cycle = self._parties.like_pods.cycle_of(pod)
+        if cycle is None:
+            raise NotNowError("more than a binding")
+        bound = self._writes.bound_parts(pod.record, parts, self._time)
+        if bound is None:
+            raise NotNowError("an unusual binding")
+        return Known(cycle, bound.status, self._starts(bound))
+
+    def _starts(self, bound: PodParts) -> Running | None:
+        """What the kubelet reports of such pods, and what comes of it; None if nobody knows yet."""
+        options = self._parties.kubelet.starts_with(bound, self._time)
+        reported = None if options is None else self._writes.reported(options, bound)
+        if reported is None:
+            return None
+        since = self._parties.like_pods.start_time(reported[0])
+        return None if since is None else Running(*reported, since)
+
+    # -- what it leaves behind -------------------------------------------------------------
+
+    def _tell(self, change: Change, known: Known, *, is_watching: bool) -> bool:
+        """Tell those of a change whose part the lane does not take; whether there are any."""
+        record, before = change.record, change.previous
+        assert before is not None
+        kind = (before.node == "", record.labels is before.labels, is_watching)
+        told = known.told.get(kind)
+        if told is None:
+            met = self._parties
+            mine = (met.kubelet_hears,) if is_watching else (met.kubelet_hears, met.scheduler_hears)
+            route = self._store.route_of(change)
+            told = known.told[kind] = tuple([each for each in route if each not in mine])
+        if told:
+            self._store.tell_some(change, told)
+        return bool(told)
+
+    def _report(self, pod: PodInfo, bound: Record, decision: Decision) -> None:
+        met, passage = self._parties, self._passage
+        explanation = decision.explanation
+        met.recorder.bound(
+            passage.step,
+            met.like_pods.actor,
+            passage.role,
+            bound,
+            pod.scheduler_name,
+            decision.evaluated,
+            decision.feasible,
+            explanation,
+        )
+        if not met.attempted and explanation is None:
+            return
+        attempt = SchedulingAttempt(
+            actor=met.like_pods.actor,
+            pod=bound,
+            profile=pod.scheduler_name,
+            node=decision.node,
+            evaluated=decision.evaluated,
+            feasible=decision.feasible,
+            explanation=explanation,
+        )
+        if explanation is not None:
+            phase = StepPhaseChange(passage.step, PAUSED, met.like_pods.actor.name)
+            for hook in met.phases:
+                hook(phase)
+        for hook in met.attempted if explanation is None else met.explained:
+            hook(attempt)

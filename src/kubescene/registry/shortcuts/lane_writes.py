@@ -1,0 +1,110 @@
+"""The two writes of a pod in the lane (`kubescene.lane`): it is bound, it runs.
+
+What becomes of a pod's encoding is known from those like it: the binding and the report of one were
+made the long way. Here it is put together and stored; those who follow pods are not told, since the
+lane tells them.
+"""
+
+from typing import NamedTuple
+
+from kubescene.api.options import WriteOptions
+from kubescene.api.records import Record
+from kubescene.api.records.changes import MODIFIED, Change
+from kubescene.api.records.parts import PodSections, assigned_node, generation_part
+from kubescene.registry.shortcuts.bindings import Bindings, labeled, may_be_assigned
+from kubescene.registry.shortcuts.status_patches import StatusPatches
+from kubescene.registry.subresources.binding import topology_labels
+from kubescene.store import Store
+
+EMPTY = b'":{}'
+"""Empty maps of metadata go with the first write of a status: the lane leaves metadata alone."""
+
+
+class PodParts(NamedTuple):
+    """The parts of a pod that decide what a report makes of it."""
+
+    spec: bytes
+    status: bytes
+    generation: bytes
+
+
+class LaneWrites:
+    """Writes the pods of one world that go through the lane."""
+
+    def __init__(self, store: Store, bindings: Bindings, patches: StatusPatches) -> None:
+        self._store = store
+        self._bindings = bindings
+        self._patches = patches
+
+    def parts_of(self, pod: Record) -> PodParts | None:
+        """What pods must have in common to be written alike; None if this one is like no other."""
+        payload = pod.payload
+        if type(payload) is not PodSections or EMPTY in payload.metadata:
+            return None
+        if pod.node or pod.deleting or not self._store.is_newest(pod):
+            return None
+        members = payload.members
+        return PodParts(members[0], members[2], generation_part(payload))
+
+    def bound_parts(self, pod: Record, parts: PodParts, now: str) -> PodParts | None:
+        """The parts of pods like this one once they are bound; None if there is more to it."""
+        if not may_be_assigned(pod):
+            return None
+        return parts._replace(status=self._bindings.status(parts.status, now))
+
+    def reported(self, options: WriteOptions, parts: PodParts) -> tuple[bytes, str] | None:
+        """Status and phase that a report with these options gives to pods with these parts.
+
+        None if nobody knows yet.
+        """
+        if options.blueprint is None:
+            return None
+        return self._patches.known(options.blueprint, parts.spec, parts.status)
+
+    def bind(self, pod: Record, node: str, status: bytes) -> Change:
+        """Give a node and the status of a bound pod to a pod that waits."""
+        store, payload = self._store, pod.payload
+        assert isinstance(payload, PodSections)
+        revision = store.revision + 1
+        spec, _, _, end = payload.members
+        labels, metadata = pod.labels, payload.metadata
+        if given := topology_labels(node, store):
+            metadata, labels = labeled(metadata, given)
+        members = (spec, assigned_node(node), status, end)
+        bound = Record(
+            pod.resource,
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            revision,
+            PodSections(payload.head, revision, metadata, members),
+            labels,
+            node,
+            pod.phase,
+            pod.owner,
+        )
+        change = Change(MODIFIED, bound, pod, store)
+        store.commit_unheard(change)
+        return change
+
+    def report(self, pod: Record, status: bytes, phase: str) -> Change:
+        """Give another status to a pod."""
+        store, payload = self._store, pod.payload
+        assert isinstance(payload, PodSections)
+        revision = store.revision + 1
+        spec, node, _, end = payload.members
+        reported = Record(
+            pod.resource,
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            revision,
+            PodSections(payload.head, revision, payload.metadata, (spec, node, status, end)),
+            pod.labels,
+            pod.node,
+            phase,
+            pod.owner,
+        )
+        change = Change(MODIFIED, reported, pod, store)
+        store.commit_unheard(change)
+        return change

@@ -1,0 +1,43 @@
+"""A run: one scenario played in one world, with all that is told of it.
+
+::
+
+    requests     what is to be played, as data
+    examination  what is said of a scenario before it is played, and of its result in the end
+    staging      world, engine, log, explanations and account put together: a `StagedRun`
+    sinks        where facts and explanations go while it plays: memory, a directory
+    local        `kubescene.run` and `play`: staged, played, handed back
+
+Whoever plays a scenario stages it here: the library and the command line by `local`, a server by
+`kubescene.live`, one that plays at a real API server by `kubescene.remote`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kubescene.runs.local import Run, RunResult, play, run
+    from kubescene.runs.requests import RunRequest
+
+__all__ = ["Run", "RunRequest", "RunResult", "play", "run"]
+
+_HOMES = {
+    "Run": "local",
+    "RunRequest": "requests",
+    "RunResult": "local",
+    "play": "local",
+    "run": "local",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use, as in `kubescene.results`.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kubescene.runs' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"kubescene.runs.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,89 @@
+"""What is said of a scenario before it is played, and of its result in the end."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubescene.scenario.expectations import Ending, Expectation, Hearing
+from kubescene.scenario.spec import ScenarioSpec
+from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.registered import check_schedulers
+from kubescene.scenario.validation.scenarios import tolerated
+from kubescene.scenario.validation.unsimulated import Cast, unsimulated
+from kubescene.scheduler import SchedulerOptions
+from kubescene.timeline import TimelineLog
+from kubescene.types import JsonObject
+
+if TYPE_CHECKING:
+    from kubescene.results.measures.own import OwnFunction
+
+
+@dataclass(slots=True, kw_only=True)
+class Examination:
+    """What the engine asks before anything is touched: who will be there, and how strict it is.
+
+    ``own`` are measures that only a run of this process can have.
+    """
+
+    controllers: tuple[str, ...]
+    scheduler: SchedulerOptions
+    strict: bool = False
+    own: "Sequence[OwnFunction]" = ()
+
+    def __call__(self, scenario: JsonObject, spec: ScenarioSpec) -> list[str]:
+        """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault.
+
+        So are expectations that cannot be looked at in the end.
+        """
+        controllers, scheduler = self.controllers, self.scheduler
+        for fault in expectation_faults(spec.expectations, self.own):
+            raise fault.error
+        check_schedulers(spec, controllers, (each.scheduler_name for each in scheduler.profiles))
+        if self.strict:
+            for each in unsimulated(spec, Cast.of(spec, controllers, scheduler)):
+                raise each.error
+        return remarks(scenario, spec, controllers=controllers, scheduler=scheduler)
+
+
+def remarks(
+    scenario: JsonObject,
+    spec: ScenarioSpec,
+    *,
+    controllers: Iterable[str],
+    scheduler: SchedulerOptions,
+) -> list[str]:
+    """What a scenario says in vain."""
+    unknown = [str(fault.error) for fault in tolerated(scenario)]
+    return [*unknown, *map(str, unsimulated(spec, Cast.of(spec, controllers, scheduler)))]
+
+
+def check_measures(own: "Sequence[OwnFunction]") -> None:
+    """Raise `ConfigurationError` for what cannot be a measure, or has the name of one."""
+    if own:
+        from kubescene.results.expectations.variables import types_with
+
+        types_with(own)
+
+
+def expectation_faults(
+    expectations: tuple[Expectation, ...], own: "Sequence[OwnFunction]" = ()
+) -> list[Fault]:
+    """What is wrong with expressions, found before a scenario is played."""
+    if not expectations:
+        return []
+    # The expression language and the tables are loaded by those only who expect something.
+    from kubescene.results.expectations import faults_of
+
+    return list(faults_of(expectations, own))
+
+
+def hearing(
+    expectations: tuple[Expectation, ...],
+    log: TimelineLog,
+    ending: Ending,
+    own: "Sequence[OwnFunction]" = (),
+) -> Hearing:
+    """The judge of the engine; ``own`` are measures that only a run of this process can have."""
+    from kubescene.results.expectations import ResultHearing
+
+    return ResultHearing(expectations, log, ending, own)

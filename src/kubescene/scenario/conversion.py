@@ -1,0 +1,314 @@
+"""Scenarios from what people have: the drafts' form, manifests, or a dump of a real cluster.
+
+A dump holds more than a scenario should: what servers fill in, bookkeeping, objects that a
+controller will make again. That is left out, and who converts is told what and how much.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubescene.api.kinds import SCENARIO
+from kubescene.errors import ScenarioError
+from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
+from kubescene.scenario.fields.table import Field, items_of, record, text
+from kubescene.scenario.reading.operation_list import operations_of
+from kubescene.scenario.validation.faults import misfits
+from kubescene.scenario.validation.fitting import fits, shape_of
+from kubescene.types import JsonObject
+
+POPULATED = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""Metadata that the API sets."""
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+NODE_STATUS = ("capacity", "allocatable", "images", "conditions", "declaredFeatures", "features")
+"""What a node's status says about it; the rest is how it fares."""
+
+LEFT_OUT: Mapping[str, str] = {
+    "ComponentStatus": "bookkeeping",
+    "ControllerRevision": "bookkeeping",
+    "Endpoints": "made by a controller",
+    "EndpointSlice": "made by a controller",
+    "Event": "bookkeeping",
+    "Lease": "bookkeeping",
+    "NodeMetrics": "a measurement",
+    "PodMetrics": "a measurement",
+    "Secret": "confidential, and nobody here reads it",
+}
+RECREATED = {"ReplicaSet": ("Deployment",), "Pod": ("ReplicaSet",)}
+"""Kinds that a controller here makes again from their owner of these kinds."""
+
+ORDER = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "CSIDriver",
+    "DeviceClass",
+    "NodeSet",
+    "Node",
+    "CSINode",
+    "ResourceSlice",
+    "PersistentVolume",
+    "ServiceAccount",
+    "ConfigMap",
+    "PersistentVolumeClaim",
+    "ResourceClaimTemplate",
+    "ResourceClaim",
+    "LimitRange",
+    "ResourceQuota",
+    "Service",
+    "PodDisruptionBudget",
+)
+"""What others refer to comes first; kinds that are not here follow as they were given."""
+WORKLOADS = frozenset(
+    {"Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"}
+)
+
+
+def _listed(name: str, *members: Field) -> Field:
+    return items_of(name, "", record("", "", *members, open=True))
+
+
+_METADATA = record(
+    "metadata",
+    "",
+    text("name", ""),
+    text("namespace", ""),
+    record("annotations", "", open=True),
+    _listed("ownerReferences", text("kind", ""), text("name", "")),
+    open=True,
+)
+_STATUS = record("status", "", text("phase", ""), open=True)
+_POD_SPEC = record(
+    "spec",
+    "",
+    _listed("volumes"),
+    _listed("containers", _listed("volumeMounts")),
+    _listed("initContainers", _listed("volumeMounts")),
+    open=True,
+)
+FORM = record("", "", _METADATA, open=True)
+FORMS = {
+    "Node": record("", "", _METADATA, _STATUS, open=True),
+    "Pod": record("", "", _METADATA, _POD_SPEC, _STATUS, open=True),
+}
+"""Of which types the parts must be that are looked at here; the rest is the API's to judge."""
+SHAPES = {kind: shape_of(form) for kind, form in FORMS.items()}
+
+
+@dataclass(slots=True)
+class Conversion:
+    """A scenario, and what of the source is not in it, with why."""
+
+    scenario: JsonObject
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def merged_form(scenario: JsonObject) -> JsonObject:
+    """A scenario in the merged KEP's form: ``operations``, and its spelling of every field.
+
+    It has to be one without faults: what nobody understands would be lost on the way.
+    """
+    spec = dict(scenario.get("spec") or {})
+    _, items = operations_of(scenario)
+    spec.pop("events", None)
+    operations = [_merged_operation(item) for item in items]
+    if isinstance(controllers := spec.get("controllers"), Mapping):
+        renamed = {"preSimulationControllers": "presimulationControllers"}
+        spec["controllers"] = {renamed.get(k, k): _named(v) for k, v in controllers.items()}
+    kept = {name: part for name, part in scenario.items() if name != "status"}
+    return {**kept, "spec": {"operations": operations, **_without(spec, "operations")}}
+
+
+def _check_form(obj: JsonObject, number: int) -> None:
+    kind = str(obj.get("kind"))
+    if kind in SHAPES and fits(obj, SHAPES[kind]):
+        return
+    for fault in misfits(obj, FORMS.get(kind, FORM)):
+        raise ScenarioError(str(fault.error), where=f"object {number} ({obj.get('kind')})")
+
+
+def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) -> Conversion:
+    """A scenario that creates these objects: first what others need, then those that run.
+
+    Pods wait for the scheduler again unless they are to stay ``placed``.
+    """
+    conversion = Conversion({})
+    given = []
+    for number, obj in enumerate(objects):
+        if not isinstance(obj, dict):
+            conversion.left_out[type(obj).__name__, "it is not an object"] += 1
+            continue
+        _check_form(obj, number)
+        given.append(obj)
+    present = {(str(obj.get("kind")), *_place(obj)) for obj in given}
+    kept: dict[tuple[str, ...], JsonObject] = {}
+    for obj in given:
+        if why := _why_not(obj, present) or _is_repeated(obj, kept, placed=placed):
+            conversion.left_out[str(obj.get("kind")), why] += 1
+        else:
+            kept[_identity(obj, len(kept))] = cleaned(obj, placed=placed)
+    created = [*_missing_namespaces(kept.values()), *kept.values()]
+    ranks = {kind: rank for rank, kind in enumerate(ORDER)}
+    created.sort(key=lambda obj: ranks.get(obj["kind"], len(ranks)))
+    operations: list[JsonObject] = [
+        {"step": 2 if obj["kind"] in WORKLOADS else 1, "createOperation": {"object": obj}}
+        for obj in created
+    ]
+    operations.sort(key=lambda operation: operation["step"])
+    operations.append({"step": 2, "doneOperation": {}})
+    conversion.scenario = {
+        "apiVersion": SCENARIO.api_version,
+        "kind": SCENARIO.kind,
+        "metadata": {"name": name},
+        "spec": {"operations": operations},
+    }
+    return conversion
+
+
+def _is_repeated(obj: JsonObject, kept: Mapping[Any, JsonObject], *, placed: bool) -> str:
+    """Why an object is left out that came before; one that is another then is a fault."""
+    before = kept.get(_identity(obj, len(kept)))
+    if before is None:
+        return ""
+    if before != cleaned(obj, placed=placed):
+        namespace, name = _place(obj)
+        named = f"{obj['kind']} {namespace + '/' if namespace else ''}{name}"
+        raise ScenarioError("it is given twice, and not the same: keep one of them", where=named)
+    return "it is given twice"
+
+
+def _identity(obj: JsonObject, number: int) -> tuple[str, ...]:
+    """What no two objects share; one whose name is yet to be made up is always another."""
+    place = _place(obj)
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return (group, obj["kind"], *(place if place[1] else ("", "", str(number))))
+
+
+def _place(obj: JsonObject) -> tuple[str, str]:
+    metadata = _metadata(obj)
+    return metadata.get("namespace") or "", metadata.get("name") or ""
+
+
+def cleaned(obj: JsonObject, *, placed: bool) -> JsonObject:
+    """An object as its author might have written it."""
+    metadata = _without(_metadata(obj), *POPULATED, "ownerReferences", "finalizers")
+    annotations = _without(metadata.get("annotations") or {}, APPLIED)
+    metadata = _without(metadata, "annotations")
+    if annotations:
+        metadata["annotations"] = annotations
+    result = {**_without(obj, "metadata", "status"), "metadata": metadata}
+    ordered: JsonObject = {
+        name: result[name] for name in ("apiVersion", "kind", "metadata") if name in result
+    }
+    result = {**ordered, **result}
+    if obj["kind"] == "Node":
+        status = obj.get("status") or {}
+        result["status"] = {part: status[part] for part in NODE_STATUS if part in status}
+    elif obj["kind"] == "Pod" and isinstance(spec := obj.get("spec"), Mapping):
+        left_out = () if placed else ("nodeName",)
+        result["spec"] = _without_token(_without(spec, *left_out))
+    return result
+
+
+def _why_not(obj: JsonObject, present: set[tuple[str, str, str]]) -> str:
+    """Why an object is left out; empty if it is not."""
+    kind, metadata = obj.get("kind"), _metadata(obj)
+    if not isinstance(kind, str) or not obj.get("apiVersion"):
+        return "it has no apiVersion and kind"
+    if kind == "List":
+        return "its items are not a list"
+    if kind in LEFT_OUT:
+        return LEFT_OUT[kind]
+    name = metadata.get("name")
+    if kind == "Namespace" and name in SYSTEM_NAMESPACES:
+        return "every cluster has it"
+    if kind == "PriorityClass" and name in SYSTEM_PRIORITIES:
+        return "every cluster has it"
+    if kind == "ServiceAccount" and name == "default":
+        return "every namespace has it"
+    if kind == "ConfigMap" and name == "kube-root-ca.crt":
+        return "every namespace has it"
+    if kind == "Pod" and (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return "it has ended"
+    for owner in metadata.get("ownerReferences") or ():
+        makes_again = owner.get("kind") in RECREATED.get(kind, ())
+        if (
+            owner.get("controller")
+            and makes_again
+            and (owner["kind"], metadata.get("namespace") or "", owner.get("name")) in present
+        ):
+            return "its controller makes it again"
+    return ""
+
+
+def _missing_namespaces(objects: Collection[JsonObject]) -> Iterator[JsonObject]:
+    known = set(SYSTEM_NAMESPACES)
+    known |= {_metadata(obj).get("name", "") for obj in objects if obj["kind"] == "Namespace"}
+    for obj in objects:
+        namespace = _metadata(obj).get("namespace")
+        if namespace and namespace not in known:
+            known.add(namespace)
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+
+
+def _without_token(spec: JsonObject) -> JsonObject:
+    """A pod's spec without the volume that a ServiceAccount's token was mounted by."""
+    prefix = "kube-api-access-"
+    result = dict(spec)
+    volumes = [v for v in spec.get("volumes") or () if not _is_token(v, prefix)]
+    if "volumes" in spec:
+        result["volumes"] = volumes
+    for part in ("containers", "initContainers"):
+        if part in spec:
+            result[part] = [_unmounted(each, prefix) for each in spec[part] or ()]
+    return {name: value for name, value in result.items() if name != "volumes" or value}
+
+
+def _unmounted(container: JsonObject, prefix: str) -> JsonObject:
+    mounts = [m for m in container.get("volumeMounts") or () if not _is_token(m, prefix)]
+    kept = _without(container, "volumeMounts")
+    return {**kept, "volumeMounts": mounts} if mounts else kept
+
+
+def _is_token(part: Mapping[str, Any], prefix: str) -> bool:
+    return str(part.get("name", "")).startswith(prefix)
+
+
+def _merged_operation(item: JsonObject) -> JsonObject:
+    result = _without(item, "operation")
+    if isinstance(done := result.get("doneOperation"), Mapping):
+        result["doneOperation"] = _without(done, "done")
+    if isinstance(patch := result.get("patchOperation"), Mapping) and "PatchType" in patch:
+        renamed = _without(patch, "PatchType")
+        result["patchOperation"] = {**renamed, "patchType": patch["PatchType"]}
+    return result
+
+
+def _named(controllers: Any) -> Any:
+    if not isinstance(controllers, Mapping):
+        return controllers
+    return {
+        part: [{"name": each.get("name") or each.get("Name")} for each in listed or ()]
+        for part, listed in controllers.items()
+    }
+
+
+def _metadata(obj: Mapping[str, Any]) -> JsonObject:
+    metadata = obj.get("metadata")
+    return dict(metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _without(value: Mapping[str, Any], *names: str) -> JsonObject:
+    return {name: part for name, part in value.items() if name not in names}

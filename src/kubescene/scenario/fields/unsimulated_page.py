@@ -1,0 +1,113 @@
+"""The page that says what is not simulated, written from the tables that `run` and `validate` ask.
+
+What these find in a scenario they warn about. What no field or kind gives away, such as a full node
+that refuses no pod, stands in `UNTOLD` and has to be known.
+"""
+
+from collections.abc import Iterable
+
+from kubescene.cluster import ClusterOptions, builtin_controllers
+from kubescene.scenario.validation.unsimulated import INERT, KINDS, POD_FIELDS, TAINTS, UNHEEDED
+from kubescene.scheduler.framework.defaults import default_plugins
+
+INTRODUCTION = """\
+# What is not simulated
+
+<!-- From validation/unsimulated.py: pytest tests/scenario/test_unsimulated_page.py --update -->
+
+A rehearsal that leaves something out in silence gives a wrong answer. `kubescene run` and
+`kubescene validate` warn about what the first section lists, with the operation that uses it first;
+with `--strict` it is a fault. Who is asked are the controllers and plugins that a run really has:
+one of yours ends the warning, one that a scenario turns off starts it.
+"""
+
+WARNED = """\
+## What a run warns about
+
+Objects of every built-in kind are stored, validated and served. These have no effect:
+"""
+
+TURNED_ON = """\
+In a patch, a status counts only with `subresource: status`, and nothing but a status with it.
+
+These count where the plugin was turned on, see [pod groups](../guides/pod-groups.md); pods with a
+`schedulerName` that no profile has wait:
+"""
+
+UNTOLD = """\
+## What nobody warns about
+
+**Nodes**
+
+- Nobody measures heartbeats: a node fails when its condition Ready is written as `False` or
+  `Unknown`, see [nodes that fail](../guides/failing-nodes.md).
+- No kubelet refuses a pod: one that an operation binds to a full node runs there. No eviction
+  under pressure.
+
+**Pods**
+
+- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`,
+  and then run until they are deleted: no exits, restarts, probes, image pulls. A pod is
+  `Succeeded` or `Failed` when an operation patches its status.
+- Services have addresses and no endpoints; no traffic.
+
+**Volumes**
+
+- One stand-in provisions for all storage classes: at once, and it never fails. Nobody writes
+  VolumeAttachments (those that somebody creates are counted), and the reclaim policy `Recycle` is
+  not carried out.
+
+**Devices**
+
+- No driver runs: ResourceSlices, and conditions of devices that have to be made ready, come from
+  the scenario. Nobody evicts pods from devices that get a `NoExecute` taint.
+
+**Scheduler**
+
+- Feature gates of kube-scheduler v1.36 that are off by default stay off, except GenericWorkload
+  and GangScheduling: so no topology-aware placement of pod groups, no workload-aware preemption,
+  no DeviceTaintRules.
+- `parallelism` is 1. Leader election, client connection and profiling of a configuration are
+  checked and have no effect.
+
+**API server**
+
+- No RBAC, no `exec`, `attach`, `port-forward` or `proxy`, no service account tokens; CEL rules of
+  CustomResourceDefinitions are accepted and not evaluated. See [kubectl and client
+  libraries](../guides/api-server.md).
+"""
+
+
+def not_simulated_page() -> str:
+    """The page in Markdown, for a world with the built-in controllers and the default profile."""
+    controllers = frozenset(builtin_controllers(ClusterOptions()))
+    plugins = frozenset(each.name for each in default_plugins())
+    warned = [
+        *((kind, "no controller acts on it") for kind in idle_kinds(controllers)),
+        *((kind, why) for (_, kind), why in INERT.items()),
+        *((f"pod field {path}", why) for path, why in UNHEEDED.items()),
+        *(
+            (f"taint effect {effect}", why)
+            for effect, (controller, why) in TAINTS.items()
+            if controller not in controllers
+        ),
+    ]
+    turned_on = [
+        (f"pod field {path.replace('[]', '')}", f"the plugin {plugin}")
+        for path, plugin in POD_FIELDS.items()
+        if plugin not in plugins
+    ]
+    return "\n".join(
+        (INTRODUCTION, WARNED, _table("why", warned), TURNED_ON, _table("needs", turned_on), UNTOLD)
+    )
+
+
+def idle_kinds(controllers: Iterable[str]) -> list[str]:
+    """Kinds whose controller is not among these."""
+    known = frozenset(controllers)
+    return [kind for (_, kind), controller in KINDS.items() if controller not in known]
+
+
+def _table(meaning: str, rows: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(f"| {name} | {why} |\n" for name, why in rows)
+    return f"| | {meaning} |\n|---|---|\n{lines}"

@@ -1,0 +1,96 @@
+"""``createOperation.objectFrom``: objects in a file beside the scenario.
+
+A scenario may come from somebody else, so it reads nothing outside its own folder: no absolute
+path, no way up, no link that leads out, no device, nothing of unbounded size.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from msgspec import Struct
+
+from kubescene.errors import ScenarioError
+from kubescene.scenario.reading.files import load_yaml
+from kubescene.types import JsonObject
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_OBJECTS = 100_000
+
+
+class ScenarioFolder(Struct, frozen=True):
+    """The folder of a scenario file."""
+
+    path: Path
+
+    def read(self, name: str) -> tuple[JsonObject, ...]:
+        """The objects of a file, those of a ``List`` one by one; raises `ScenarioError`."""
+        file = self._inside(name)
+        try:
+            if not file.is_file():
+                raise ScenarioError(f"there is no file {name!r} in {self.path}")
+            if (size := file.stat().st_size) > MAX_BYTES:
+                raise ScenarioError(f"{name} has {size} bytes, more than {MAX_BYTES}")
+            documents = load_yaml(file.read_bytes(), str(file))
+        except OSError as error:
+            raise ScenarioError(f"{name} cannot be read: {error.strerror}") from error
+        return _checked(list(flattened(documents)), name)
+
+    def holds(self, name: str) -> bool:
+        """Whether a name leads to somewhere inside, be there a file or not."""
+        try:
+            self._inside(name)
+        except ScenarioError:
+            return False
+        return True
+
+    def _inside(self, name: str) -> Path:
+        relative = PurePosixPath(name)
+        if relative.is_absolute() or ".." in relative.parts or "\0" in name:
+            raise ScenarioError(f"{name!r} must be a path inside the folder of the scenario")
+        try:
+            folder, file = self.path.resolve(), (self.path / relative).resolve()
+        except (OSError, RuntimeError) as error:
+            raise ScenarioError(f"{name!r} cannot be followed: {error}") from error
+        if not file.is_relative_to(folder):
+            raise ScenarioError(f"{name!r} leads out of the folder of the scenario")
+        return file
+
+
+def flattened(documents: Iterable[Any]) -> Iterator[Any]:
+    """Objects in order, those of lists (``kind: List``, ``PodList`` ...) one by one."""
+    for document in documents:
+        if is_list(document):
+            yield from flattened(typed_items(document))
+        else:
+            yield document
+
+
+def is_list(document: Any) -> bool:
+    """Whether a document is a list of the API: these have items, and no name."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("items"), list):
+        return False
+    kind, metadata = document.get("kind"), document.get("metadata")
+    is_named = isinstance(metadata, Mapping) and bool(metadata.get("name"))
+    return isinstance(kind, str) and kind.endswith("List") and not is_named
+
+
+def typed_items(listed: Mapping[str, Any]) -> Iterator[Any]:
+    """The items of a list; in a ``PodList``, as an API server sends it, nobody says he is a Pod."""
+    kind = listed["kind"].removesuffix("List")
+    for item in listed["items"]:
+        if kind and isinstance(item, Mapping) and not ("kind" in item or "apiVersion" in item):
+            yield {"apiVersion": listed.get("apiVersion"), "kind": kind, **item}
+        else:
+            yield item
+
+
+def _checked(objects: list[Any], name: str) -> tuple[JsonObject, ...]:
+    if not objects:
+        raise ScenarioError(f"{name} holds no object")
+    if len(objects) > MAX_OBJECTS:
+        raise ScenarioError(f"{name} holds {len(objects)} objects, more than {MAX_OBJECTS}")
+    for number, obj in enumerate(objects):
+        if not isinstance(obj, dict) or not (obj.get("apiVersion") and obj.get("kind")):
+            raise ScenarioError(f"object {number} of {name} needs apiVersion and kind")
+    return tuple(objects)

@@ -1,0 +1,291 @@
+"""What a scenario uses and nobody here acts on: said by name, since it would be a wrong answer.
+
+A table says who would act: a plugin of the pod's profile, or a controller. Whether it is there is
+asked of the profiles and controllers that the run really has, so an entry is silent as soon as the
+plugin or controller exists, and speaks up again where a scenario turns it off.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from kubescene.errors import ScenarioError
+from kubescene.scenario.outside import OutsideKind
+from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.patch_text import decode_patch
+from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
+from kubescene.scheduler import SchedulerOptions
+from kubescene.types import JsonObject
+
+Use: TypeAlias = tuple[str, str]
+"""What an object uses in vain, and why that is."""
+Uses: TypeAlias = tuple[Use, ...]
+
+DEFAULT_SCHEDULER = "default-scheduler"
+SCHEDULER = "kube-scheduler"
+
+POD_FIELDS: Mapping[str, str] = {
+    "affinity.nodeAffinity": "NodeAffinity",
+    "affinity.podAffinity": "InterPodAffinity",
+    "affinity.podAntiAffinity": "InterPodAffinity",
+    "containers[].ports[].hostPort": "NodePorts",
+    "nodeSelector": "NodeAffinity",
+    "resourceClaims": "DynamicResources",
+    "schedulingGates": "SchedulingGates",
+    "schedulingGroup": "GangScheduling",
+    "tolerations": "TaintToleration",
+    "topologySpreadConstraints": "PodTopologySpread",
+    "volumes[].ephemeral": "VolumeBinding",
+    "volumes[].persistentVolumeClaim": "VolumeBinding",
+    "workloadRef": "GangScheduling",
+}
+"""Fields of a pod's spec, and the scheduler plugin that makes them count."""
+PLUGINS = frozenset(POD_FIELDS.values())
+
+UNHEEDED: Mapping[str, str] = {
+    "activeDeadlineSeconds": "nobody ends the pod when it is over",
+    "readinessGates": "nobody sets their conditions, and pods are ready without them",
+}
+"""Fields of a pod's spec that the kubelet stand-in pays no heed to."""
+
+KINDS: Mapping[tuple[str, str], str] = {
+    ("", "ReplicationController"): "replicationcontroller",
+    ("apps", "DaemonSet"): "daemonset",
+    ("apps", "Deployment"): "deployment",
+    ("apps", "ReplicaSet"): "replicaset",
+    ("apps", "StatefulSet"): "statefulset",
+    ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscaler",
+    ("batch", "CronJob"): "cronjob",
+    ("batch", "Job"): "job",
+    ("kubescene.dev", "NodeSet"): "nodeset",
+    ("policy", "PodDisruptionBudget"): "disruption",
+    ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaim",
+}
+"""Kinds that do nothing by themselves, and the controller that acts on them."""
+
+INERT: Mapping[tuple[str, str], str] = {
+    ("", "LimitRange"): "its limits and defaults are not applied to pods",
+    ("", "ResourceQuota"): "nobody counts, and nothing is refused",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "it is not applied",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "nobody calls webhooks",
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "it is not applied",
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "nobody calls webhooks",
+    ("networking.k8s.io", "NetworkPolicy"): "there is no network to keep apart",
+}
+"""Kinds that are stored and have no effect."""
+
+TAINTS: Mapping[str, tuple[str, str]] = {
+    "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
+}
+"""Effects of taints, the controller that acts on them, and what is missing without it."""
+
+BUILT_IN = frozenset(
+    {
+        "",
+        "apps",
+        "autoscaling",
+        "batch",
+        "networking.k8s.io",
+        "policy",
+        "resource.k8s.io",
+        "storage.k8s.io",
+    }
+)
+"""Groups whose kinds, if they have a status, write it by itself only."""
+
+POD_SPECS: Mapping[str, str] = {
+    "Pod": "spec",
+    "CronJob": "spec.jobTemplate.spec.template.spec",
+    "PodTemplate": "template.spec",
+    **dict.fromkeys(
+        ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+        "spec.template.spec",
+    ),
+}
+"""Where kinds hold the spec of a pod."""
+
+
+@dataclass(slots=True)
+class Unsimulated:
+    """One thing that has no effect, where it is used first and how often."""
+
+    what: str
+    why: str
+    operation: Operation
+    times: int = 0
+
+    def __str__(self) -> str:
+        more = f" and {self.times - 1} more" if self.times > 1 else ""
+        return f"{self.what} has no effect: {self.why} (operation {self.operation.id!r}{more})"
+
+    @property
+    def error(self) -> ScenarioError:
+        """The same as a fault, which says by itself where it is."""
+        place = self.operation
+        told = f"{self.what} has no effect: {self.why}"
+        return ScenarioError(told, where=place.where, path=place.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who plays: the controllers that run, and the plugins of each scheduler's profile.
+
+    What programs outside act on is not known: ``schedulers`` are the scheduler names of some of
+    them, and if there is a ``bag`` of controllers, any kind may have found its own.
+    """
+
+    controllers: Collection[str]
+    plugins: Mapping[str, Collection[str]] = field(default_factory=dict)
+    schedulers: Collection[str] = ()
+    bag: bool = False
+
+    @classmethod
+    def of(cls, spec: ScenarioSpec, registered: Iterable[str], options: SchedulerOptions) -> "Cast":
+        before = spec.presimulation_controllers(list(registered))
+        names = (*before, *spec.simulation_controllers)
+        outside = [each for each in spec.outside if each.name in names]
+        ours = () if SCHEDULER in {each.name for each in outside} else options.profiles
+        return cls(
+            names,
+            {each.scheduler_name: frozenset(each.plugin_names()) for each in ours},
+            [
+                name
+                for each in outside
+                if each.kind is OutsideKind.SCHEDULER
+                for name in each.scheduler_names
+            ],
+            any(each.kind is OutsideKind.BAG for each in outside),
+        )
+
+    def has(self, controller: str) -> bool:
+        """Whether a controller plays, or may be one of those in a bag."""
+        return self.bag or controller in self.controllers
+
+
+def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
+    """Everything that the scenario's objects and patches use in vain, each once, in order."""
+    found: dict[str, Unsimulated] = {}
+    known: dict[Likeness, Uses] = {}
+    for operation in spec.operations:
+        for what, why in (*_uses(operation, cast, known), *_unwritten(operation)):
+            use = found.setdefault(what, Unsimulated(what, why, operation))
+            use.times += 1
+    return list(found.values())
+
+
+def _uses(operation: Operation, cast: Cast, known: dict[Likeness, Uses]) -> Uses:
+    """What an operation uses in vain. Of alike objects the first is looked at."""
+    likeness = operation.likeness
+    if likeness is None:
+        return tuple(use for obj in _objects(operation) for use in _of_object(obj, cast))
+    uses = known.get(likeness)
+    if uses is None:
+        uses = known[likeness] = tuple(_of_object(likeness.body, cast))
+    return uses
+
+
+def _objects(operation: Operation) -> Sequence[JsonObject]:
+    """What an operation writes; of a patch, the parts that it gives."""
+    body = operation.body
+    if operation.kind is OperationKind.CREATE:
+        return operation.objects or (body["object"],)
+    patch = decode_patch(body["patch"]) if operation.kind is OperationKind.PATCH else None
+    return ({**patch, **body["typeMeta"]},) if isinstance(patch, dict) else ()
+
+
+def _unwritten(operation: Operation) -> Iterator[Use]:
+    """What a patch says of a part that its request leaves as it is, without a word of the API."""
+    if operation.kind is not OperationKind.PATCH:
+        return
+    body, kind = operation.body, operation.body["typeMeta"]["kind"]
+    if str(body["typeMeta"]["apiVersion"]).rpartition("/")[0] not in BUILT_IN:
+        return
+    parts = _parts(decode_patch(body["patch"]))
+    if "status" in parts and not operation.subresource:
+        yield f"the status of a {kind} in a patch", "say `subresource: status` to write it"
+    if "spec" in parts and operation.subresource == "status":
+        yield f"the spec of a {kind} in a patch of its status", "leave `subresource` away"
+
+
+def _parts(patch: Any) -> Collection[str]:
+    """The members of an object that a patch changes."""
+    if isinstance(patch, dict):
+        return patch
+    paths = [str(each.get("path")) for each in patch if isinstance(each, dict)]
+    return {part for path in paths for part in path.split("/")[1:2]}
+
+
+def _of_object(obj: JsonObject, cast: Cast) -> Iterator[Use]:
+    kind = obj["kind"]
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    controller = KINDS.get((group, kind))
+    if controller is not None and not cast.has(controller):
+        yield kind, f"the controller {controller} does not run"
+        return
+    if (group, kind) in INERT:
+        yield kind, INERT[group, kind]
+    if (group, kind) == ("", "Node"):
+        yield from _of_node(obj, cast)
+    if (spec := _pod_spec(obj)) is not None:
+        yield from _of_pod(spec, cast)
+
+
+def _of_node(node: JsonObject, cast: Cast) -> Iterator[Use]:
+    effects = _at(node, "spec.taints[].effect")
+    for effect, (controller, why) in TAINTS.items():
+        if effect in effects and not cast.has(controller):
+            yield f"the taint effect {effect}", why
+
+
+def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[Use]:
+    scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
+    if spec.get("nodeName"):
+        return
+    plugins = cast.plugins.get(str(scheduler))
+    if scheduler in cast.schedulers:
+        yield from _unheeded(spec)
+        return
+    if plugins is None:
+        names = ", ".join((*cast.plugins, *cast.schedulers))
+        yield (
+            f"pod field schedulerName: {scheduler}",
+            f"no profile has that name, so such pods wait; there is: {names}",
+        )
+        return
+    if not PLUGINS.issubset(plugins):
+        for path, plugin in POD_FIELDS.items():
+            if plugin not in plugins and any(_at(spec, path)):
+                yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
+    yield from _unheeded(spec)
+
+
+def _unheeded(spec: JsonObject) -> Iterator[Use]:
+    for path, why in UNHEEDED.items():
+        if any(_at(spec, path)):
+            yield f"pod field {path}", why
+
+
+def _pod_spec(obj: JsonObject) -> JsonObject | None:
+    """The spec of a pod, or of the pods that an object makes."""
+    path = POD_SPECS.get(obj["kind"])
+    specs = [spec for spec in _at(obj, path) if isinstance(spec, dict)] if path else []
+    return specs[0] if specs else None
+
+
+def _at(obj: Any, path: str) -> list[Any]:
+    """All values at a path; ``[]`` goes through a list."""
+    values = [obj]
+    for name, through_list in _steps(path):
+        values = [each[name] for each in values if isinstance(each, dict) and name in each]
+        if not values:
+            break
+        if through_list:
+            values = [item for each in values if isinstance(each, list) for item in each]
+    return values
+
+
+@lru_cache
+def _steps(path: str) -> list[tuple[str, bool]]:
+    """The members that a path names, and whether it goes through a list there."""
+    return [(step.removesuffix("[]"), step.endswith("[]")) for step in path.split(".")]

@@ -1,0 +1,1 @@
+"""When requests come: patterns and files become rates, rates become instants."""

@@ -1,0 +1,1 @@
+"""Skenario's `POST /run`: what it takes, and the series and texts that it answers."""

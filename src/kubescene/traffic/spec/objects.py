@@ -1,0 +1,50 @@
+"""The objects that configure autoscalers: their type, and their YAML."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from kubescene.api.text.reading import Bounds, ReadingError
+from kubescene.api.text.yaml_text import dump_yaml, read_yaml
+from kubescene.autoscalers import Autoscaler
+from kubescene.errors import TrafficError
+from kubescene.traffic.spec.fields import AutoscalerObject
+
+_SHORT = {
+    "HorizontalPodAutoscaler": "hpa",
+    "VerticalPodAutoscaler": "vpa",
+    "ConcurrencyAutoscaler": "concurrency",
+}
+
+
+def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
+    """The `Autoscaler` that a plugin gets; raises `TrafficError` where its type is not known."""
+    path = f"spec.autoscalers[{index}]"
+    text = dump_yaml(given.object) if given.object is not None else given.yaml
+    kind = given.type or type_of(given.object or {})
+    if not kind:
+        raise TrafficError(
+            "its type does not follow from apiVersion and kind: give type", path=f"{path}.object"
+        )
+    if given.yaml and (problem := problem_of(given.yaml)):
+        raise TrafficError(f"not valid YAML: {problem}", path=f"{path}.yaml")
+    return Autoscaler(kind, text)
+
+
+@lru_cache(maxsize=16)
+def problem_of(yaml: str) -> str:
+    """What is wrong with a YAML text; many runs have the same one."""
+    try:
+        read_yaml(yaml, Bounds())
+    except ReadingError as error:
+        return error.problem
+    return ""
+
+
+def type_of(object: Mapping[str, Any]) -> str:
+    """``hpa.v2.autoscaling.k8s.io`` of a HorizontalPodAutoscaler in autoscaling/v2, and so on."""
+    short = _SHORT.get(str(object.get("kind")))
+    group, _, version = str(object.get("apiVersion", "")).rpartition("/")
+    if short is None or not group or not version:
+        return ""
+    return f"{short}.{version}.{group if '.' in group else f'{group}.k8s.io'}"

@@ -1,0 +1,198 @@
+"""Whatever validation accepts breaks nobody: controllers, scheduler, printing, import."""
+
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from kubescene import Cluster
+from kubescene.api.printing.columns import table_columns
+from kubescene.client import ObjectRef
+from kubescene.cluster import ClusterOptions
+from kubescene.cluster.cluster import USER
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.testing import make_node, make_pod
+from sparse_objects import Sparse, sparse_objects
+
+LABELLED = make_pod("plain").label(app="a").cpu("1").build()
+
+
+def pod_with(name: str, **spec: Any) -> dict[str, Any]:
+    pod = make_pod(name).label(app="a").build()
+    return {**pod, "spec": {**pod["spec"], **spec}}
+
+
+def claim(name: str, **spec: Any) -> dict[str, Any]:
+    size = {"requests": {"storage": "1Gi"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": size, **spec},
+    }
+
+
+def mounting(name: str, claim_name: str) -> dict[str, Any]:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}
+    return pod_with(name, volumes=[volume])
+
+
+def device_claim() -> dict[str, Any]:
+    request = {"name": "q", "exactly": {"deviceClassName": "a"}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "own"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+
+DEVICES = [
+    device_claim(),
+    pod_with("d", resourceClaims=[{"name": "r", "resourceClaimName": "own"}]),
+]
+USERS: dict[str, list[dict[str, Any]]] = {
+    "PriorityClass": [pod_with("c", priorityClassName="a")],
+    "PersistentVolumeClaim": [mounting("p", "a")],
+    "PersistentVolume": [claim("b", storageClassName="s", volumeName="a"), mounting("p", "b")],
+    "StorageClass": [claim("b", storageClassName="a"), mounting("p", "b")],
+    "CSIStorageCapacity": [claim("b", storageClassName="s"), mounting("p", "b")],
+    "CSINode": [claim("b", storageClassName="s"), mounting("p", "b")],
+    "ResourceClaimTemplate": [
+        pod_with("t", resourceClaims=[{"name": "r", "resourceClaimTemplateName": "a"}])
+    ],
+    "ResourceClaim": [pod_with("d", resourceClaims=[{"name": "r", "resourceClaimName": "a"}])],
+    "DeviceClass": DEVICES,
+    "ResourceSlice": DEVICES,
+    "RuntimeClass": [pod_with("r", runtimeClassName="a")],
+    "ServiceAccount": [pod_with("s", serviceAccountName="a")],
+    "PodGroup": [pod_with("g", schedulingGroup={"podGroupName": "a"})],
+}
+"""Who uses an object named ``a`` of a kind; a labelled pod is always there."""
+
+
+@pytest.fixture(scope="module")
+def world() -> Cluster:
+    """Two nodes and a ReplicaSet whose pods everything selects."""
+    cluster = Cluster(ClusterOptions(events=True))
+    for name in ("n", "m"):
+        cluster.create(make_node(name).cpu("8").labels({"zone": name, "k": "v"}))
+    template = {
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    cluster.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "rs", "labels": {"app": "a"}},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "a"}},
+                "template": template,
+            },
+        }
+    )
+    return cluster.settle()
+
+
+def by_kind() -> dict[str, list[Sparse]]:
+    found: dict[str, list[Sparse]] = defaultdict(list)
+    for sparse in sparse_objects():
+        found[sparse.object["kind"]].append(sparse)
+    return found
+
+
+KINDS = by_kind()
+OWN_NAMES = frozenset({"APIService", "ClusterTrustBundle", "CustomResourceDefinition", "IPAddress"})
+"""Kinds whose names say something; of these the first that is accepted is tried."""
+
+
+PLAYED = frozenset(
+    {
+        *USERS,
+        "Deployment",
+        "Namespace",
+        "Node",
+        "Pod",
+        "PodDisruptionBudget",
+        "ReplicaSet",
+        "Service",
+        "Workload",
+    }
+)
+"""Kinds that somebody acts on. Of the others only printing, export and import know."""
+
+
+def live(world: Cluster, sparse: Sparse) -> bool:
+    """A life of the object among its users; False if it is refused."""
+    cluster, obj = world.fork(), sparse.object
+    try:
+        cluster.create(obj)
+    except ApiError:
+        return False
+    for user in (LABELLED, *USERS.get(obj["kind"], ())):
+        attempt(cluster, user)
+    cluster.settle().advance("6m")
+    show_all(cluster)
+    if sparse.label.endswith((sparse.title, " name-alone")) or obj["kind"] != "Pod":
+        load_again(cluster)
+    resource_type = cluster.registry.scheme.of_kind(obj["apiVersion"], obj["kind"])
+    place = "default" if resource_type.namespaced else ""
+    ref = ObjectRef(resource_type.gvk, obj["metadata"]["name"], place)
+    with contextlib.suppress(NotFoundError):
+        cluster.client(USER).patch(ref, {"metadata": {"labels": {"x": "y"}}})
+        cluster.client(USER).delete(ref)
+    cluster.settle()
+    return True
+
+
+def load_again(cluster: Cluster) -> None:
+    again = Cluster()
+    again.load(cluster.export())
+    again.settle()
+
+
+def attempt(cluster: Cluster, obj: dict[str, Any]) -> None:
+    """A user may be refused for what the object lacks."""
+    with contextlib.suppress(ApiError):
+        cluster.create(obj)
+
+
+def show_all(cluster: Cluster) -> None:
+    for obj in stored(cluster):
+        resource_type = cluster.registry.scheme.of_kind(obj["apiVersion"], obj["kind"])
+        if not resource_type.custom:
+            columns = table_columns(resource_type)
+            assert len(columns.row(obj, cluster.clock.now())) == len(columns.columns)
+
+
+def stored(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    yield from json.loads(cluster.export())["items"]
+
+
+@pytest.mark.parametrize("kind", sorted(PLAYED))
+def test_what_is_accepted_breaks_nobody(world: Cluster, kind: str) -> None:
+    accepted = 0
+    for sparse in KINDS[kind]:
+        try:
+            accepted += live(world, sparse)
+        except Exception as error:
+            raise AssertionError(f"{sparse.label}: {error!r}") from error
+    assert accepted > 0
+
+
+def test_what_nobody_acts_on_is_printed_exported_and_imported(world: Cluster) -> None:
+    cluster, names = world.fork(), count()
+    for sparse in (it for kind in sorted(KINDS.keys() - PLAYED) for it in KINDS[kind]):
+        obj = sparse.object
+        if obj["kind"] not in OWN_NAMES:
+            name = f"a{next(names)}"
+            obj = {**obj, "metadata": {**obj["metadata"], "name": name}}
+        attempt(cluster, obj)
+    show_all(cluster)
+    load_again(cluster)

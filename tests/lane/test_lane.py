@@ -1,0 +1,139 @@
+"""Like pods that go through the lane leave behind what the long way leaves, byte for byte."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubescene
+from kubescene.instruments import Instrument, StepPhaseChange
+from kubescene.runs.requests import RunRequest, read
+from kubescene.runs.staging import stage
+from kubescene.scenario.engine import Engine
+from kubescene.testing import make_pod
+from lane.both_ways import changes, compared, counts, deployment, nodes, pod, records
+from random_scenarios import random_scenario
+
+MANY = 250
+"""Nodes: more than those up to which every attempt is explained."""
+
+
+def test_counted_pods_go_through_all_but_the_last(tmp_path: Path) -> None:
+    scenario = nodes(MANY).create(pod(), count=200).done()
+    found = compared(scenario, tmp_path)
+    assert (found.pods, found.shown) == (199, 1)
+    assert set(found.left) == {"the last pod"}
+
+
+def test_pods_that_find_no_room_leave_the_lane_and_those_before_them_are_as_ever(
+    tmp_path: Path,
+) -> None:
+    built = nodes(MANY, cpu="1").create(pod(cpu="300m"), count=3 * MANY + 20)
+    found = compared(built.step(3).create(pod("late", "100m"), count=5).done(), tmp_path)
+    assert found.pods >= 3 * MANY
+    assert found.left["more than a binding"] > 0
+
+
+def test_pods_of_deployments_go_through_and_their_owners_count_every_one(tmp_path: Path) -> None:
+    scenario = nodes(MANY).create(deployment(70)).create(deployment(30, "api")).done()
+    assert compared(scenario, tmp_path).pods == 99
+
+
+def test_several_classes_take_turns_in_one_queue(tmp_path: Path) -> None:
+    built = nodes(MANY)
+    for turn in range(30):
+        for cpu in ("100m", "200m", "1"):
+            built.create(make_pod(f"pod-{cpu}-{turn}").cpu(cpu).memory("1Gi"))
+    assert compared(built.done(), tmp_path).pods == 89
+
+
+@pytest.mark.parametrize("explain", ["Full", "Failures", "Off", "Auto"])
+def test_explanations_are_the_same_at_every_level(explain: str, tmp_path: Path) -> None:
+    scenario = nodes(30).create(pod(), count=150).settings(explain=explain).done()
+    assert compared(scenario, tmp_path).pods == 149
+
+
+def test_pods_carry_the_zone_and_region_of_their_nodes(tmp_path: Path) -> None:
+    def labeled(node: Any) -> Any:
+        return node.zone("east").labels({"topology.kubernetes.io/region": "r1"})
+
+    built = nodes(40, labeled=labeled).create(deployment(60)).create(pod(), count=60)
+    assert compared(built.done(), tmp_path).pods == 119
+
+
+@pytest.mark.parametrize(
+    "delays",
+    [{"startDelay": "3s"}, {"readyDelay": "20s"}, {"startDelay": "1s", "readyDelay": "2s"}],
+    ids=str,
+)
+def test_pods_that_take_time_to_start_are_bound_in_the_lane(
+    delays: dict[str, str], tmp_path: Path
+) -> None:
+    built = nodes(MANY).create(pod(), count=80).create(deployment(20)).advance("1m")
+    found = compared(built.settings(kubelet=delays).done(), tmp_path)
+    assert found.pods == 99
+
+
+def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path) -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 100}
+    built = nodes(3, cpu="4").create({**high, "metadata": {"name": "high"}})
+    built.create(pod(cpu="1"), count=12).step(3).create(pod("top", "3").priority_class("high"))
+    built.step(4).delete("v1", "Pod", "pod-3").create(pod("next", "500m"), count=4)
+    assert compared(built.advance("1m").done(), tmp_path).pods > 10
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_scenarios_made_by_lot(seed: int, tmp_path: Path) -> None:
+    compared(random_scenario(seed, pods=200, nodes=40), tmp_path)
+
+
+# -- forks, and those who look on ------------------------------------------------------------------
+
+
+def staged(scenario: Any) -> Engine:
+    return stage(RunRequest(scenario=read(scenario))).engine
+
+
+def test_a_fork_between_two_chunks_goes_on_alike() -> None:
+    engine = staged(nodes(MANY).create(pod(), count=400).done())
+    for moment in engine.play():
+        if moment.step.minor > 150:
+            break
+    fork = engine.fork()
+    assert 150 < fork.scenario.step.minor < 400
+    for each in (engine, fork):
+        each.run()
+    worlds = [each.world for each in (engine, fork) if isinstance(each.world, kubescene.Cluster)]
+    assert records(worlds[0]) == records(worlds[1])
+    assert changes(worlds[0]) == changes(worlds[1])
+    plain = kubescene.run(nodes(MANY).create(pod(), count=400).done(), plain=True)
+    assert records(worlds[0]) == records(plain.cluster)
+
+
+def test_a_world_can_be_copied_after_the_lane_was_used() -> None:
+    run = kubescene.run(nodes(MANY).create(pod(), count=80).done())
+    twin = deepcopy(run.cluster)
+    assert twin.lane is not None
+    assert twin.lane.counts.pods == 79
+    assert records(twin) == records(run.cluster)
+
+
+class EveryPhase(Instrument):
+    """Wants to see every change of phase."""
+
+    def __init__(self) -> None:
+        self.seen: list[StepPhaseChange] = []
+
+    def phase_changed(self, change: StepPhaseChange) -> None:
+        self.seen.append(change)
+
+
+def test_whoever_wants_to_see_every_phase_keeps_the_lane_closed() -> None:
+    scenario = nodes(MANY).create(pod(), count=30).done()
+    onlookers = [EveryPhase(), EveryPhase()]
+    run = kubescene.run(scenario, instruments=[onlookers[0]])
+    kubescene.run(scenario, instruments=[onlookers[1]], plain=True)
+    assert counts(run).pods == 0
+    assert counts(run).left["an instrument looks on"] > 0
+    assert onlookers[0].seen == onlookers[1].seen
