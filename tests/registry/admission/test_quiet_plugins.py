@@ -36,7 +36,7 @@ class Keeper:
 
 
 class Quiet(Keeper):
-    """Says that it has nothing to say: then a deletion that needs nobody else is not asked about."""
+    """Says that it has nothing to say: then it is not asked about deletions."""
 
     is_quiet = True
 
