@@ -20,6 +20,8 @@ from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, Wr
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.records.parts import Composite
+from kubescene.api.records.templates import Blueprint
+from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import format_time
 from kubescene.errors import BadRequestError
@@ -37,6 +39,7 @@ from kubescene.registry.preconditions import (
     not_found,
 )
 from kubescene.registry.shortcuts import WriteShortcuts
+from kubescene.registry.shortcuts.bunches import Bunch
 from kubescene.registry.subresources import binding
 from kubescene.registry.subresources.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.writes import (
@@ -93,6 +96,23 @@ class EmbeddedRegistry(Registry):
         if request.tracked:
             body = self._ownership.created(body, served, request.manager)
         return self._create(request, body)
+
+    def bunch_of(self, actor: Actor, obj: JsonObject, options: WriteOptions) -> Bunch | None:
+        """How to create pods that differ from this one in nothing but the name.
+
+        None if they may differ in more, or if nothing is known of their template.
+        """
+        if type(options.blueprint) is not Blueprint or self.track_fields or options.dry_run:
+            return None
+        kind = self._stored_type(self._served(obj))
+        request = WriteRequest(actor, "create", kind, options=options, body=obj)
+        template = self._shortcuts.template_of(request)
+        if template is None or template.encoded is None:
+            return None
+        if PODS in self.admission.reads_for(POD.kind):
+            return None
+        now = format_time(self.clocks.of(kind).now())
+        return Bunch(template, self.store, self.identities, now)
 
     def update(
         self,

@@ -18,7 +18,7 @@ from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
-from kubescene.registry.shortcuts.templates import Templates
+from kubescene.registry.shortcuts.templates import Template, Templates
 from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
@@ -56,8 +56,9 @@ class WriteShortcuts:
     ) -> None:
         bindings, patches = Bindings(store, clocks), StatusPatches(admission)
         self.lane_writes = LaneWrites(store, bindings, patches)
+        self._templates = Templates(store, admission, identities, clocks)
         every: tuple[tuple[bool, str, str, Shortcut], ...] = (
-            (wanted.templates, "create", "", Templates(store, admission, identities, clocks)),
+            (wanted.templates, "create", "", self._templates),
             (wanted.status_patches, "patch", "status", patches),
             (wanted.status_counts, "patch", "status", StatusCounts(store, admission)),
             (wanted.bindings, "bind", "binding", bindings),
@@ -70,6 +71,10 @@ class WriteShortcuts:
                 key = (verb, subresource)
                 self._finding[key] = (*self._finding.get(key, ()), shortcut.find)
                 self._learning[key] = (*self._learning.get(key, ()), shortcut.learn)
+
+    def template_of(self, request: WriteRequest) -> Template | None:
+        """The template of a create that is known (`kubescene.registry.shortcuts.bunches`)."""
+        return self._templates.of(request)
 
     def find(self, request: WriteRequest, current: Record | None) -> Result | None:
         """What a request leads to, if one of them knows."""

@@ -93,17 +93,23 @@ class Templates:
         self._clocks = clocks
         self._templates: OrderedDict[Blueprint, Template] = OrderedDict()
 
-    def find(self, request: WriteRequest, current: Record | None) -> Parts | JsonObject | None:
-        """Another object of the template that a create has, named and found unused."""
+    def of(self, request: WriteRequest) -> Template | None:
+        """The template that a create has, if it is known and serves it."""
         blueprint = request.options.blueprint
         template = None if blueprint is None else self._templates.get(blueprint)
         if template is None or blueprint is None:
             return None
-        kind = request.resource_type
-        if template.seen != self._seen(kind) or not template.serves(request):
+        if template.seen != self._seen(request.resource_type) or not template.serves(request):
             return None
         self._templates.move_to_end(blueprint)
-        metadata = template.obj["metadata"]
+        return template
+
+    def find(self, request: WriteRequest, current: Record | None) -> Parts | JsonObject | None:
+        """Another object of the template that a create has, named and found unused."""
+        template = self.of(request)
+        if template is None:
+            return None
+        kind, metadata = request.resource_type, template.obj["metadata"]
         place: str = metadata.get("namespace", "")
         name = free_name(request.body["metadata"], kind, place, self._identities, self._store)
         uid = self._identities.uid(kind.kind, place, name)
@@ -197,11 +203,14 @@ class PodTemplate:
 
     def instance(self, name: str, uid: str, now: str, body: JsonObject) -> Parts:
         """One of them; its name has plain characters only."""
+        like, metadata = self.record, self.metadata(name, uid, now)
+        members = self.members(body)
+        return Parts(like, metadata, members, name, uid, like.labels, like.node, like.phase)
+
+    def metadata(self, name: str, uid: str, now: str) -> bytes:
+        """The encoded metadata of one of them."""
         own = {b"name": name.encode(), b"uid": uid.encode(), b"creationTimestamp": now.encode()}
-        like, members = self.record, self.members(body)
-        return Parts(
-            like, self._metadata % own, members, name, uid, like.labels, like.node, like.phase
-        )
+        return self._metadata % own
 
     def members(self, body: JsonObject) -> tuple[bytes, ...]:
         """What becomes of the rest of a body, encoded."""
