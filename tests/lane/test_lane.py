@@ -31,14 +31,13 @@ def test_pods_that_find_no_room_leave_the_lane_and_those_before_them_are_as_ever
 ) -> None:
     built = nodes(MANY, cpu="1").create(pod(cpu="300m"), count=3 * MANY + 20)
     found = compared(built.step(3).create(pod("late", "100m"), count=5).done(), tmp_path)
-    assert found.pods == 3 * MANY
-    assert found.left["no routine decision"] > 0
-    assert found.left["a pod waits for something to happen"] > 0
+    assert found.pods >= 3 * MANY
+    assert found.left["more than a binding"] > 0
 
 
 def test_pods_of_deployments_go_through_and_their_owners_count_every_one(tmp_path: Path) -> None:
     scenario = nodes(MANY).create(deployment(70)).create(deployment(30, "api")).done()
-    compared(scenario, tmp_path)
+    assert compared(scenario, tmp_path).pods == 99
 
 
 def test_several_classes_take_turns_in_one_queue(tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_pods_carry_the_zone_and_region_of_their_nodes(tmp_path: Path) -> None:
         return node.zone("east").labels({"topology.kubernetes.io/region": "r1"})
 
     built = nodes(40, labeled=labeled).create(deployment(60)).create(pod(), count=60)
-    assert compared(built.done(), tmp_path).pods >= 59
+    assert compared(built.done(), tmp_path).pods == 119
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_pods_that_take_time_to_start_are_bound_in_the_lane(
 ) -> None:
     built = nodes(MANY).create(pod(), count=80).create(deployment(20)).advance("1m")
     found = compared(built.settings(kubelet=delays).done(), tmp_path)
-    assert found.pods >= 79
+    assert found.pods == 99
 
 
 def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path) -> None:

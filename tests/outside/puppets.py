@@ -68,6 +68,11 @@ class Puppet:
     def watch(self, path: str = CONFIG_MAPS) -> None:
         self._streams.append(self._send("GET", f"{path}?watch=true").getresponse())
 
+    def next_event(self, stream: int = 0) -> JsonObject:
+        """The next that it hears by one of its watches."""
+        event: JsonObject = json.loads(self._streams[stream].readline())
+        return event
+
     def ask(self, method: str, path: str, body: JsonValue = None) -> Answer:
         response = self._send(method, path, body).getresponse()
         return Answer(response.status, json.loads(response.read()))

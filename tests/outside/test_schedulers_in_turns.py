@@ -12,6 +12,7 @@ from kubescene.testing.__main__ import main
 from kubescene.testing.comparing_schedulers import Differences, OtherScheduler, command_of, ours
 from kubescene.timeline.pod_facts import PodScheduled
 from kubescene.types import JsonObject
+from outside.puppets import Puppet, playing
 from outside.random_scenarios import random_scenario
 from outside_runs import create, done, scenario, stage
 from real_programs import require_program
@@ -231,6 +232,68 @@ def test_plain_pods_given_at_once_are_decided_as_one_by_one(
     assert bound == [(each.step, each.pod.partition("/")[2], each.node) for each in here]
 
 
+def test_it_is_parked_before_it_is_shown_anything() -> None:
+    story = [create(1, node("n1", 4)), create(1, pod("p", "1")), done(2)]
+    with stage() as made:
+        puppet = Puppet(made, "kube-scheduler")
+        puppet.watch("/api/v1/pods")
+        puppet.watch("/api/v1/nodes")
+        with playing(made, scenario(story, KUBE_SCHEDULER)) as play:
+            first = puppet.next_event()["object"]["metadata"]
+            assert first["name"] == "kubescene-park-1"
+            status = f"/api/v1/namespaces/default/pods/{first['name']}/status"
+            puppet.later("PATCH", status, {"status": {"phase": "Pending"}})
+            assert puppet.next_event(1)["object"]["metadata"]["name"] == "n1"
+            assert puppet.next_event()["object"]["metadata"]["name"] == "p"
+            made.server.stop()
+            play.failure()
+            puppet.close()
+
+
+def test_pods_that_come_with_the_nodes_meet_them_in_every_run(binary: str) -> None:
+    """Its first turn: what it hears of pods must not be ahead of what it hears of nodes."""
+    at_once = scenario(
+        [
+            *(create(1, node(f"n{i}", 4)) for i in range(9)),
+            create(1, pod("p", "1", nodeSelector={"kubernetes.io/hostname": "n5"})),
+            create(1, pod("q", "1")),
+            done(2),
+        ]
+    )
+    del at_once["spec"]["controllers"]["outside"]
+    here = ours(at_once)
+    assert len(here) == 2
+    for _ in range(10):
+        with OtherScheduler(command_of(binary)) as other:
+            assert other.play(at_once) == here
+
+
+def test_a_preemptor_whose_place_is_taken_preempts_again(other: OtherScheduler) -> None:
+    """Its second failure says no more than to which node it is nominated now."""
+    never = {**priority(2000), "preemptionPolicy": "Never"}
+    made = scenario(
+        [
+            *(create(1, each) for each in (priority(10), priority(1000), never)),
+            create(1, node("n$(INDEX)", 4), count=2),
+            create(2, pod("low$(INDEX)", "3", priorityClassName="priority-10"), count=2),
+            create(3, pod("never", "3", priorityClassName="priority-2000")),
+            create(4, pod("high", "3", priorityClassName="priority-1000")),
+            done(5),
+        ]
+    )
+    del made["spec"]["controllers"]["outside"]
+    here = ours(made)
+    assert [each.pod for each in here if each.what == "leaves"] == ["default/low0", "default/low1"]
+    there = other.play(made)
+    assert sorted(each.pod for each in there if each.what == "leaves") == [
+        "default/low0",
+        "default/low1",
+    ]
+    assert [each.pod for each in there if each.node and each.what == "is bound to"] == [
+        f"default/{name}" for name in ("low0", "low1", "never", "high")
+    ]
+
+
 def test_twenty_runs_are_alike(binary: str) -> None:
     few = scenario([*UNEQUAL[:25], done(9)])
     del few["spec"]["controllers"]["outside"]
@@ -283,3 +346,18 @@ def test_compare_with_tells_what_differs(
     told = capsys.readouterr().out
     assert "4 decisions, different" in told
     assert "decision 2\n    ours   2.2 default/p1 is bound to n" in told
+
+
+def test_compare_with_goes_on_after_a_file_that_cannot_be_played(
+    binary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
+    few = scenario([*EQUAL[:1], create(2, pod("p$(INDEX)", "500m"), count=4), done(3)])
+    del few["spec"]["controllers"]["outside"]
+    good.write_text(yaml.safe_dump(few))
+    few["spec"]["operations"].insert(1, create(2, node("n1", 4)))
+    bad.write_text(yaml.safe_dump(few))
+    assert main(["compare-with", binary, str(bad), str(good)]) == 2
+    told = capsys.readouterr()
+    assert f"{bad}: " in told.err
+    assert f"{good}: 4 decisions, equal" in told.out

@@ -65,17 +65,13 @@ class Running:
 class Known:
     """What is known of pods that are alike: all that becomes of one but its node.
 
-    ``bound`` is their encoded status once they are bound. The routes are those who are told of a
-    binding, of one that brings labels, and of the report that the pod runs, but for those whose
-    part the lane takes.
+    ``bound`` is their encoded status once they are bound, ``told`` who hears of which change.
     """
 
     cycle: Cycle
     bound: bytes
     running: Running | None
-    told_bound: Route | None = None
-    told_labeled: Route | None = None
-    told_running: Route | None = None
+    told: dict[tuple[bool, bool, bool], Route] = field(default_factory=dict)
 
 
 class Lane:
@@ -129,39 +125,42 @@ class Chunk:
             if entry is None:
                 raise NotNowError("the last pod")
             known = self._known_of(entry.pod)
-            decision = like_pods.decide(entry.pod, known.cycle)
+            decision = like_pods.decide(entry, known.cycle)
             if decision is None:
-                raise NotNowError("no routine decision")
+                raise NotNowError("more than a binding")
             self._place(entry, known, decision)
 
     def _place(self, entry: QueuedPod, known: Known, decision: Decision) -> None:
         """Bind the pod and let it run; what has to be seen by others is shown to them."""
-        passage, store, pod, node = self._passage, self._store, entry.pod, decision.node
-        like_pods, kubelet = self._parties.like_pods, self._parties.kubelet
+        passage, pod, node = self._passage, entry.pod, decision.node
+        met, like_pods = self._parties, self._parties.like_pods
         passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
         passage.pods += 1
+        is_watching = like_pods.is_watching
+        if is_watching:
+            like_pods.assume(entry, node)
         change = self._writes.bind(pod.record, node, known.bound)
         bound = change.record
-        self._tell_bound(change, known)
+        self._tell(change, known, is_watching=is_watching)
+        if is_watching:
+            like_pods.done(entry)
+        like_pods.announce(pod, node)
         self._report(pod, bound, decision)
         running = known.running
-        if running is None or not kubelet.hears(node) or self._is_anybody_awake():
+        if running is None or not met.kubelet.hears(node) or self._is_anybody_awake():
             self._lane.counts.shown += 1
-            like_pods.placed(entry, bound, pod.start_time)
-            store.tell_some(change, (self._parties.kubelet_hears,))
+            if not is_watching:
+                like_pods.placed(entry, bound, pod.start_time)
+            self._store.tell_some(change, (met.kubelet_hears,))
             passage.settle()
             if running is None:
                 self._by_parts.clear()  # By now somebody may know.
             return
         change = self._writes.report(bound, running.status, running.phase)
-        like_pods.placed(entry, change.record, running.start_time)
-        told = known.told_running
-        if told is None:
-            told = known.told_running = self._others_of(change)
-        if told:
-            store.tell_some(change, told)
-            if self._is_anybody_awake():
-                passage.settle(self._parties.kubelet.name)
+        if not is_watching:
+            like_pods.placed(entry, change.record, running.start_time)
+        if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
+            passage.settle(met.kubelet.name)
 
     def _is_anybody_awake(self) -> bool:
         for slot in self._others:  # noqa: SIM110 - a generator would take twice as long
@@ -200,24 +199,20 @@ class Chunk:
 
     # -- what it leaves behind -------------------------------------------------------------
 
-    def _others_of(self, change: Change) -> Route:
-        """Those who hear of a change and whose part the lane does not take."""
-        met = self._parties
-        mine = (met.kubelet_hears, met.scheduler_hears)
-        return tuple([each for each in self._store.route_of(change) if each not in mine])
-
-    def _tell_bound(self, change: Change, known: Known) -> None:
-        assert change.previous is not None
-        is_labeled = change.record.labels is not change.previous.labels
-        told = known.told_labeled if is_labeled else known.told_bound
+    def _tell(self, change: Change, known: Known, *, is_watching: bool) -> bool:
+        """Tell those of a change whose part the lane does not take; whether there are any."""
+        record, before = change.record, change.previous
+        assert before is not None
+        kind = (before.node == "", record.labels is before.labels, is_watching)
+        told = known.told.get(kind)
         if told is None:
-            told = self._others_of(change)
-            if is_labeled:
-                known.told_labeled = told
-            else:
-                known.told_bound = told
+            met = self._parties
+            mine = (met.kubelet_hears,) if is_watching else (met.kubelet_hears, met.scheduler_hears)
+            route = self._store.route_of(change)
+            told = known.told[kind] = tuple([each for each in route if each not in mine])
         if told:
             self._store.tell_some(change, told)
+        return bool(told)
 
     def _report(self, pod: PodInfo, bound: Record, decision: Decision) -> None:
         met, passage = self._parties, self._passage

@@ -10,6 +10,7 @@ from typing import Any
 from kubescene.api.kinds import POD
 from kubescene.api.records import Record
 from kubescene.instruments.attempts import Preemption, SchedulingAttempt
+from kubescene.outside.turns.wanted_writes import nomination_of
 from kubescene.scenario.outside import scheduler_of
 from kubescene.timeline import Instrument, Instruments, ObjectWrite
 
@@ -52,7 +53,8 @@ class OutsideAttempts(Instrument):
 
 def failure_of(write: ObjectWrite) -> dict[str, str] | None:
     """What a status says of a failed attempt; None if it is about something else."""
-    if "PodScheduled" not in str(write.body):
+    body = write.body if isinstance(write.body, dict) else {}
+    if "PodScheduled" not in str(write.body) and not nomination_of(body):
         return None
     status = write.record.decode().get("status") or {}
     for condition in status.get("conditions") or ():

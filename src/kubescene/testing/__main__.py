@@ -1,7 +1,8 @@
 """``python -m kubescene.testing compare-with BINARY FILE...``.
 
 Plays scenarios with another kube-scheduler, in turns, and with ours, and compares every decision.
-Exits with 0 if all are equal, 1 if not, and 2 if something cannot be played.
+Exits with 0 if all are equal, 1 if not, and 2 if something cannot be played; the other files are
+compared all the same.
 """
 
 import argparse
@@ -23,23 +24,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compare.add_argument("files", nargs="+", type=Path, metavar="FILE", help="scenarios")
     compare.add_argument("--runs", type=int, default=1, help="play each so often (1)")
     given = parser.parse_args(arguments)
-    try:
-        return compared(given.binary, given.files, given.runs)
-    except KubesceneError as error:
-        print(f"kubescene: {error}", file=sys.stderr)
-        return 2
+    return compared(given.binary, given.files, given.runs)
 
 
 def compared(binary: str, files: Sequence[Path], runs: int) -> int:
     """Tell how each run went; the exit code."""
-    different = 0
-    for file, differences in compare_with(binary, files, runs):
-        count = len(differences.theirs)
-        print(f"{file}: {count} decisions, {'different' if differences else 'equal'}", flush=True)
-        for line in differences.lines():
+    code = 0
+    for file, found in compare_with(binary, files, runs):
+        if isinstance(found, KubesceneError):
+            print(f"kubescene: {file}: {found}", file=sys.stderr, flush=True)
+            code = 2
+            continue
+        count = len(found.theirs)
+        print(f"{file}: {count} decisions, {'different' if found else 'equal'}", flush=True)
+        for line in found.lines():
             print(f"  {line}")
-        different += bool(differences)
-    return 1 if different else 0
+        code = max(code, 1) if found else code
+    return code
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kubescene.cli import options
+from kubescene.cli.matrix import command as matrix_command
 
 traffic = typer.Typer(
     name="traffic",
@@ -185,19 +186,41 @@ def sweep(
         int | None, typer.Option(min=1, max=256, help="Processes (default: one for each CPU).")
     ] = None,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+    seeds: matrix_command.Seeds = None,
+    seed: matrix_command.Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep finished runs and the tables here, to go on later."),
+    ] = None,
+    executor: matrix_command.Executor = None,
     autoscaler: options.Autoscalers = None,
     autoscaler_process: options.AutoscalerProcesses = None,
+    quiet: matrix_command.Quiet = False,
 ) -> None:
     """Simulate a TrafficRun with every combination of values; one line of measures for each.
 
-    Exits with 1 if one of the runs failed; the others are simulated all the same.
+    With --seeds, each is simulated so often, and shown as means with their confidence intervals.
+    With --out, the same command goes on where it was stopped. Exits with 1 if one of the runs
+    failed; the others are simulated all the same.
 
-    Example: kubescene traffic sweep step.yaml --set spec.traffic.step.rps=10,20,40
+    Example: kubescene traffic sweep step.yaml --set spec.traffic.step.rps=10,20,40 --seeds 5
     """
-    from kubescene.cli.traffic.sweeps import sweep_traffic
+    from kubescene.cli.traffic.sweeps import SweepArguments, sweep_traffic
 
-    code = autoscaler or (), autoscaler_process or ()
-    raise typer.Exit(sweep_traffic(file, settings or (), *code, jobs=jobs, format=format))
+    arguments = SweepArguments(
+        file=file,
+        settings=settings or (),
+        autoscalers=autoscaler or (),
+        processes=autoscaler_process or (),
+        seeds=seeds,
+        seed=seed or (),
+        out=out,
+        jobs=jobs,
+        executor=executor,
+        format=format,
+        quiet=quiet,
+    )
+    raise typer.Exit(sweep_traffic(arguments))
 
 
 @traffic.command("report")

@@ -31,6 +31,8 @@ class SchedulerTurn(Turn):
     _idle: Idleness | None = None
     _late = 0
     _is_draining = False
+    _is_parking = False
+    """Whether a park pod is on its way that ends the draining."""
     _is_preempting = False
     _worked = False
     """Whether it has done anything since it drains."""
@@ -79,11 +81,27 @@ class SchedulerTurn(Turn):
     # -- giving -----------------------------------------------------------------------------------
 
     def _begin(self) -> Progress:
-        """Parked, or never parked yet: give it the next pod."""
+        """It stands still: give it the next pod. In its first turn it is parked before."""
         self._look_anew()
         self._program.sees_pods_in_turn = True
         self._program.unpark()
         self._program.let_read()
+        return self._give(parks=True) if self._feed.is_parked else self._park_first()
+
+    def _park_first(self) -> Progress:
+        """Nothing holds it yet: what it is shown it would hear of in any order, and act on it."""
+        if not self._feed.is_open:
+            return self._come_back()
+        self._feed.park()
+        return self._go(self._parking_first, "it had not come to a stand: it did not try a pod")
+
+    def _parking_first(self) -> Progress:
+        """What it says meanwhile is about a world that is gone: it is told so."""
+        for held in self._program.writes:
+            self._program.let_in(held)
+        if self._program.passed or not self._feed.has_come():
+            return WAITING
+        self._feed.is_parked = True
         return self._give(parks=True)
 
     def _give(self, *, parks: bool) -> Progress:
@@ -178,7 +196,7 @@ class SchedulerTurn(Turn):
     def _decided(self) -> Progress:
         """The world has come to rest: the next decision, or the next pod."""
         if self._is_draining and not self._feed.is_parked:
-            return self._drain()
+            return self._await_park_pod() if self._is_parking else self._drain()
         self._wanted.let_failures_in()
         if self._program.passed:
             return WAITING
@@ -239,17 +257,22 @@ class SchedulerTurn(Turn):
         if not self._worked and not self._is_content():
             return WAITING
         self._feed.park()
-        return self._go(self._parking_again, "it had not come to a stand (its park pod)")
+        return self._await_park_pod()
 
     def _has_decided(self) -> bool:
         """A binding comes before what its loop says next, a victim after what it has said."""
         return self._wanted.has_binding() or bool(self._told and self._wanted.deeds())
 
+    def _await_park_pod(self) -> Progress:
+        self._is_parking = True
+        self._look_anew()
+        return self._go(self._parking_again, "it had not come to a stand (its park pod)")
+
     def _parking_again(self) -> Progress:
         self._wanted.let_failures_in()
         if self._program.passed or not self._feed.has_come():
-            return WAITING
-        self._feed.is_parked = True
+            return self._release() if self._is_stuck() else WAITING
+        self._is_parking, self._feed.is_parked = False, True
         if self._program.writes:
             return self._release()
         self._state = self._begin

@@ -6,6 +6,9 @@ are held, and let in one decision after the other.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
+
+import orjson
 
 from kubescene.api.records.changes import Change
 from kubescene.client import Reader
@@ -13,6 +16,7 @@ from kubescene.outside.asking import DEVICE_CLAIMS
 from kubescene.outside.programs import Held, Program
 from kubescene.outside.turns.retries import Place, Retries
 from kubescene.outside.turns.volumes import ChosenVolumes
+from kubescene.types import JsonObject
 
 
 class WantedWrites:
@@ -89,10 +93,32 @@ class WantedWrites:
 
 
 def is_attempt(held: Held) -> bool:
-    """A victim is marked in its status as well, which may name all of its conditions."""
+    """Whether its loop says that it has failed at a pod, and waits for the answer.
+
+    A victim is marked in its status as well, which may name all of its conditions. A pod that
+    failed before and has the same to say is only nominated to another node.
+    """
     body = held.asked.body
-    says = b"PodScheduled" in body and b"DisruptionTarget" not in body
-    return says and held.asked.is_pod_status
+    if not held.asked.is_pod_status or b"DisruptionTarget" in body:
+        return False
+    return b"PodScheduled" in body or nominated_in(body)
+
+
+def nominated_in(body: bytes) -> bool:
+    """Whether a patch nominates a pod; the threads of a preemption take such words back."""
+    if b"nominatedNodeName" not in body:
+        return False
+    with suppress(orjson.JSONDecodeError):
+        patch = orjson.loads(body)
+        return isinstance(patch, dict) and bool(nomination_of(patch))
+    return False
+
+
+def nomination_of(patch: JsonObject) -> str:
+    """The node to which a patch of a status nominates the pod."""
+    status = patch.get("status")
+    node = status.get("nominatedNodeName") if isinstance(status, dict) else None
+    return node if isinstance(node, str) else ""
 
 
 def place_of(held: Held) -> Place:
