@@ -98,10 +98,9 @@ def told(run: kubescene.Run) -> tuple[bytes, list[str]]:
 def test_alike_nodes_are_what_the_long_way_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     alike, patched = noted(monkeypatch, Templates), noted(monkeypatch, StatusPatches)
     in_parts = told(world())
-    # Two shapes of nodes and one of pods have a first each, the node with a condition is alone;
-    # so has each of those its first report, and another time is another report.
-    nodes = [each for each in patched if each == "Node"]
-    assert (len(alike), len(nodes)) == (3 + 1 + 8, 3)
+    # Two shapes of nodes have a first each, the node with a condition is alone; so has each of
+    # those its first report, and another time is another report.
+    assert (alike.count("Node"), patched.count("Node")) == (3 + 1, 3)
     alike.clear()
     assert told(world(plain=True)) == in_parts
     assert not alike

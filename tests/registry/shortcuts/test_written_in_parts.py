@@ -13,7 +13,6 @@ from kubescene.registry.shortcuts import Shortcut
 from kubescene.registry.shortcuts.bindings import Bindings
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
-from kubescene.registry.shortcuts.templates import Templates
 from kubescene.registry.writes import Result, WriteRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.shortcuts import ALL
@@ -124,10 +123,7 @@ def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound, created = noted(monkeypatch, Bindings), noted(monkeypatch, Templates)
-    outcome(PODS["plain"]())
-    assert len(created) == 1 + 1 + 5
-    bound.clear()
+    bound = noted(monkeypatch, Bindings)
     cluster = kubescene.Cluster(ClusterOptions(shortcuts=ALL.without("lane")))
     cluster.create(make_node("n").cpu("8"))
     for number in range(6):
