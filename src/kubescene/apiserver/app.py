@@ -46,6 +46,7 @@ from kubescene.apiserver.simulator.remedies import RemediesPage
 from kubescene.apiserver.simulator.runs import RunPages
 from kubescene.apiserver.simulator.scenarios import ScenarioPages
 from kubescene.apiserver.simulator.scheduler_configuration import SchedulerConfigurationPage
+from kubescene.apiserver.simulator.timelines import TimelineStreams
 from kubescene.apiserver.simulator.worlds import Worlds
 from kubescene.apiserver.table import Table, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
@@ -84,6 +85,7 @@ class ApiServer:
         fields = FieldValidation(self.registry.custom)
         self.verbs = Writes(self.registry, engine, self.renderer, fields, max_body)
         self.streams = WatchStreams(self.registry, engine, self.renderer, self.stage)
+        self.timelines = TimelineStreams(engine)
         self.health = Health(engine)
         self.traffic = traffic or TrafficPages()
         self.mounted: dict[str, App] = {}
@@ -110,7 +112,7 @@ class ApiServer:
         )
         if scenarios is not None:
             table.add(
-                *ScenarioPages(engine, scenarios).routes(),
+                *ScenarioPages(engine, scenarios, self.timelines).routes(),
                 *RunPages(engine, scenarios, self.traffic).routes(),
                 *ParkingPage(engine, scenarios, self.stage, self.turnstile).routes(),
                 refuse=takes("simulator"),

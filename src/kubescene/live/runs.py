@@ -114,6 +114,7 @@ class LiveRun:
                 self.sink.finish(self.result(), None, self.summary(), ledger)
         finally:
             self.sink.close()
+            self.log.close()
 
     def pack(self) -> None:
         """Its records are dropped: let its Scenario keep the timeline without them.

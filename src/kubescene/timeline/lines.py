@@ -31,8 +31,9 @@ _ENCODE = msgspec.json.Encoder().encode
 class LineWriter:
     """Encodes facts in order and remembers which line holds what."""
 
-    def __init__(self) -> None:
-        self.position = 0
+    def __init__(self, position: int = 0) -> None:
+        """From a fact on: what lines before it hold is written anew."""
+        self.position = position
         self._places: dict[str, tuple[Any, int]] = {}
 
     def line(self, fact: Fact) -> bytes:
