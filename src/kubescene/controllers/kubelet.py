@@ -21,7 +21,6 @@ from kubescene.api.objects import Pod
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import Record, same_metadata
 from kubescene.api.records.changes import ADDED, DELETED, Change
-from kubescene.api.records.parts import PodSections, generation_part
 from kubescene.api.records.templates import Blueprint
 from kubescene.api.records.traits import DELETING, PLACED
 from kubescene.api.scheme import GroupVersionKind
@@ -420,10 +419,7 @@ def parts_of_status(record: Record) -> StatusParts | None:
 
     None if it is not encoded in such parts.
     """
-    payload = record.payload
-    if type(payload) is not PodSections:
-        return None
-    return payload.members[0], payload.members[2], generation_part(payload)
+    return record.pod_key
 
 
 class RunningStatus(Struct, frozen=True):

@@ -18,8 +18,7 @@ from kubescene.api.field_ownership import managed_fields
 from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.patching.patches import PatchType
-from kubescene.api.records import Record, make_record, versioned
-from kubescene.api.records.parts import Composite
+from kubescene.api.records import Composite, Record, make_record, versioned
 from kubescene.api.records.templates import Blueprint
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import ResourceType

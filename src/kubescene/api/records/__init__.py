@@ -6,6 +6,8 @@ else; `changes` are what a world is told of, `traits` what is seen of a change a
 `templates` promise that many writes have one body.
 """
 
+from kubescene.api.records.parts import Composite
+from kubescene.api.records.parts import status_of as status_of_key
 from kubescene.api.records.record import (
     Payload,
     Record,
@@ -19,6 +21,7 @@ from kubescene.api.records.record import (
 )
 
 __all__ = [
+    "Composite",
     "Payload",
     "Record",
     "controller_uid",
@@ -26,6 +29,7 @@ __all__ = [
     "make_record",
     "may_be_held",
     "same_metadata",
+    "status_of_key",
     "successor",
     "versioned",
 ]

@@ -10,14 +10,21 @@ shares the large ones.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
 import orjson
 
 from kubescene.api.records import parts
-from kubescene.api.records.parts import Sections, joined, metadata_part
-from kubescene.api.scheme import GroupResource
+from kubescene.api.records.parts import (
+    PodSections,
+    Sections,
+    generation_part,
+    joined,
+    metadata_part,
+)
+from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.text.encoding import encode
 from kubescene.types import JsonObject
 
@@ -25,6 +32,7 @@ Payload: TypeAlias = parts.Payload
 
 _REVISION_FIELD = b'"resourceVersion":"'
 _FINALIZERS = b'"finalizers":['
+KINDS_KEPT = 512
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -63,6 +71,32 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         payload = self.payload
         return payload.unversioned if isinstance(payload, Sections) else cut_revision(self.data)
 
+    @property
+    def body_key(self) -> tuple[bytes, ...] | None:
+        """The same for objects that are equal but for metadata; None if nobody can tell cheaply."""
+        payload = self.payload
+        return payload.members if isinstance(payload, Sections) else None
+
+    @property
+    def pod_key(self) -> tuple[bytes, bytes, bytes] | None:
+        """Of a pod the same for equal specs (but for the node), statuses and generations."""
+        payload = self.payload
+        if type(payload) is not PodSections:
+            return None
+        return payload.members[0], payload.members[2], generation_part(payload)
+
+    @property
+    def status_key(self) -> bytes | None:
+        """Of a pod the same for equal statuses; `status_of_key` reads it."""
+        payload = self.payload
+        return payload.members[2] if type(payload) is PodSections else None
+
+    @property
+    def gvk(self) -> GroupVersionKind | None:
+        """The kind, if it is known without decoding the object."""
+        payload = self.payload
+        return _kind(payload.head) if isinstance(payload, Sections) else None
+
     def metadata_mentions(self, text: bytes) -> bool:
         """Whether a JSON text such as a member's name occurs in metadata; cheap, so it may not
         know, and look at all of the object, but never at parts that take long to encode."""
@@ -81,6 +115,12 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     def __deepcopy__(self, memo: object) -> "Record":
         return self
+
+
+@lru_cache(KINDS_KEPT)
+def _kind(head: bytes) -> GroupVersionKind:
+    opening = orjson.loads(head + b"}}")
+    return GroupVersionKind.of(opening["apiVersion"], opening["kind"])
 
 
 def same_metadata(record: Record, previous: Record | None) -> bool:

@@ -15,8 +15,7 @@ import yaml
 
 from kubescene.api.conversion import from_storage
 from kubescene.api.printing.columns import TableColumns, crd_columns, table_columns
-from kubescene.api.records import Record
-from kubescene.api.records.parts import Composite
+from kubescene.api.records import Composite, Record
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.negotiation import PLAIN, Form, Shape
 from kubescene.apiserver.responses import Response

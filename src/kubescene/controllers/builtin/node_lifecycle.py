@@ -16,7 +16,6 @@ from kubescene.api.kinds import NODE, POD
 from kubescene.api.objects import Pod
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records.changes import Change, ChangeType
-from kubescene.api.records.parts import Sections
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time
@@ -170,14 +169,14 @@ class Judgements:
 
     def of(self, change: Change) -> Judgement:
         """That of a node that was just written."""
-        payload = change.record.payload
-        if not isinstance(payload, Sections):
+        key = change.record.body_key
+        if key is None:
             return judged(change.object)
-        judgement = self._known.get(payload.members)
+        judgement = self._known.get(key)
         if judgement is None:
             if len(self._known) >= JUDGEMENTS_KEPT:
                 self._known.clear()
-            judgement = self._known[payload.members] = judged(change.object)
+            judgement = self._known[key] = judged(change.object)
         return judgement
 
 

@@ -7,11 +7,9 @@ An owner has an entry because somebody names it, whether it exists or not.
 from collections.abc import Collection, Sequence
 
 import msgspec
-import orjson
 
 from kubescene.api.records.changes import Change
 from kubescene.api.records.owner_references import OwnerReference, References, owner_references
-from kubescene.api.records.parts import Sections
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.types import JsonObject
@@ -71,20 +69,14 @@ class OwnerGraph:
     def __init__(self) -> None:
         self.dependents: dict[str, Dependent] = {}
         self.owners: dict[str, Owner] = {}
-        self._kinds: dict[bytes, GroupVersionKind] = {}
 
     def read(self, change: Change) -> Dependent:
         """An object with its owners, of which there may be none; decoded only if need be."""
         record = change.record
         references = owner_references(record)
-        if references is None or not isinstance(record.payload, Sections):
+        gvk = record.gvk
+        if references is None or gvk is None:
             return self.decoded(change.object)
-        head = record.payload.head
-        gvk = self._kinds.get(head)
-        if gvk is None:
-            opening = orjson.loads(head + b"}}")
-            gvk = GroupVersionKind.of(opening["apiVersion"], opening["kind"])
-            self._kinds[head] = gvk
         return Dependent(gvk, record.namespace, record.name, record.uid, references)
 
     def put(self, dependent: Dependent) -> None:

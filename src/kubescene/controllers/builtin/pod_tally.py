@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from kubescene.api.records import Record
-from kubescene.api.records.parts import pod_members, status_of
+from kubescene.api.records import Record, status_of_key
 from kubescene.clock import parse_time
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
@@ -47,21 +46,21 @@ def owned_pod(pod: JsonObject, labels: Labels | None = None) -> OwnedPod:
 
 def owned_record(record: Record, labels: Labels | None = None) -> OwnedPod:
     """The same from a pod's record, decoded only where it shares its status with nobody."""
-    members = pod_members(record.payload)
-    if members is None:
+    status = record.status_key
+    if status is None:
         return owned_pod(record.decode(), labels)
     finished, deleting = record.phase in TERMINAL_PHASES, record.deleting
     return OwnedPod(
         active=not finished and not deleting,
         terminating=deleting and not finished,
-        ready_since=_ready_in(members[2]),
+        ready_since=_ready_in(status),
         labels=label_pairs(record.labels) if labels is None else labels,
     )
 
 
 @lru_cache(STATUSES_KEPT)
 def _ready_in(status: bytes) -> int | None:
-    return ready_since(status_of(status))
+    return ready_since(status_of_key(status))
 
 
 def label_pairs(labels: Mapping[str, str]) -> Labels:
