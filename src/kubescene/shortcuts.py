@@ -20,6 +20,11 @@ class Shortcuts:
     """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
     """
 
+    kept_rows: bool = True
+    """What plugins said of a node for a class of pods is kept until the node changes, so that the
+    usual decision reads; failures repeat while nothing has changed (`kubescene.scheduler.fast`).
+    """
+
     @classmethod
     def none(cls) -> Self:
         """The plain way: everything is done as the rules say it, step by step."""

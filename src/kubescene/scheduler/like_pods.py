@@ -100,7 +100,7 @@ class LikePods:
         if nominations and nominations.node_of(pod):
             return None
         explain = self._reports.wanted
-        return cycle.routines.decide(pod, explain) or self._decide(entry, cycle, explain)
+        return cycle.fast.decide(pod, explain) or self._decide(entry, cycle, explain)
 
     def _decide(self, entry: QueuedPod, cycle: Cycle, explain: Explain | None) -> Decision | None:
         """The same by a whole cycle."""

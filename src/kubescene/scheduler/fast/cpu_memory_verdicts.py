@@ -7,8 +7,8 @@ the node objects decide, the verdicts are known (`spec_verdicts`).
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.scheduler.cycle.class_scores import ScoreSplit
 from kubescene.scheduler.cycle.verdicts import FilterSplit, placed
-from kubescene.scheduler.fast.class_scores import ScoreSplit
 from kubescene.scheduler.fast.cpu_memory_columns import Floats, Pairs
 from kubescene.scheduler.framework.interfaces import Codes
 from kubescene.scheduler.state.pod_kinds import PodClass
