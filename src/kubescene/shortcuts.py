@@ -25,6 +25,9 @@ class Shortcuts:
     usual decision reads; failures repeat while nothing has changed (`kubescene.scheduler.fast`).
     """
 
+    bunches: bool = True
+    """Instances of a counted create are made many at a time (`kubescene.lane.bunches`)."""
+
     @classmethod
     def none(cls) -> Self:
         """The plain way: everything is done as the rules say it, step by step."""

@@ -5,11 +5,20 @@ explanation. None is always right: then the cycle takes all its steps.
 """
 
 from collections.abc import Hashable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.timeline.explanations import Explain
+
+
+class NextDecision(NamedTuple):
+    """What there is to say of a decision that is like the one before."""
+
+    node: str
+    evaluated: int
+    feasible: int
+    explanation: None = None
 
 
 class FastPath(Protocol):
@@ -20,6 +29,10 @@ class FastPath(Protocol):
 
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         """The node that a cycle would find for a pod; the search goes on as after a cycle."""
+        ...
+
+    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+        """The same for a pod like the last that was decided about, if only nodes have changed."""
         ...
 
     def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
@@ -37,6 +50,9 @@ class StepByStep:
     keeps_rows = False
 
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
+        return None
+
+    def decide_next(self, pod: PodInfo) -> NextDecision | None:
         return None
 
     def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
