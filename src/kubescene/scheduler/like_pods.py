@@ -16,7 +16,7 @@ from kubescene.recording import Recorder
 from kubescene.scheduler.attempts import Attempts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decided, Decision
-from kubescene.scheduler.fast.routine import NextDecision
+from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import IN_FLIGHT, QueuedPod
 from kubescene.scheduler.state.nominations import Nominations

@@ -15,6 +15,7 @@ from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.cycle.summed_scores import CommonColumns
 from kubescene.scheduler.fast import cpu_memory_decisions as paired_looks
+from kubescene.scheduler.fast.cpu_memory import FitFilter
 from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, CpuMemoryColumns, Pairs
 from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
 from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation
@@ -232,24 +233,24 @@ def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshEvaluation]
 def test_a_pod_that_fits_nowhere_has_each_node_judged_once(
     looked: list[FreshEvaluation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged = {"filter_nodes": 0, "judge_pairs": 0}
+    judged = {"filter_nodes": 0, "judge": 0}
 
-    def counting(method: str) -> Any:
-        judge = getattr(NodeResourcesFit, method)
+    def counting(owner: type, method: str) -> None:
+        judge = getattr(owner, method)
 
-        def counted(self: NodeResourcesFit, *arguments: Any) -> Any:
+        def counted(self: Any, *arguments: Any) -> Any:
             rows = arguments[-1]
             judged[method] += rows.balance.size if isinstance(rows, Pairs) else rows.size
             return judge(self, *arguments)
 
-        return counted
+        monkeypatch.setattr(owner, method, counted)
 
-    for method in judged:
-        monkeypatch.setattr(NodeResourcesFit, method, counting(method))
+    counting(NodeResourcesFit, "filter_nodes")
+    counting(FitFilter, "judge")
     stage = world()
     stage.place(make_pod("large").cpu("64"))
     assert looked
-    assert judged == {"filter_nodes": 0, "judge_pairs": NODES}
+    assert judged == {"filter_nodes": 0, "judge": NODES}
     message = stage.attempts.made[-1].message
     assert message.startswith("0/300 nodes are available: 300 Insufficient cpu.")
 

@@ -374,11 +374,6 @@ class Filtering:
         info = self._nodes.infos[row]
         for extension in extensions:
             try:
-                if extension.code is not None:
-                    code = extension.code(self.state, self._pod, info)
-                    if code:
-                        return verdict_of(extension, code)
-                    continue
                 if extension.inner is not None:
                     status = extension.inner(self.state, self._pod, info)
                     if status is SUCCESS or status.ok:

@@ -27,8 +27,8 @@ from kubescene.scheduler.cycle.search import Found, nodes_to_find, search
 from kubescene.scheduler.cycle.summed_scores import CommonColumns, Told
 from kubescene.scheduler.cycle.verdicts import entries_kept
 from kubescene.scheduler.fast.cpu_memory_decisions import CpuMemoryDecisions, Evaluation
-from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
+from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.fast.routine_rows import Plan, Routine
 from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.framework.cycle_state import CycleState
@@ -67,7 +67,7 @@ class FastDecisions:
         self._cycle = cycle
         self._nodes: NodeTable = cycle.nodes
         self._shared = SharedVerdicts(framework)
-        self._by_cpu_memory = CpuMemoryDecisions(cycle.filters, self._shared)
+        self._by_cpu_memory = CpuMemoryDecisions(framework, cycle.filters, self._shared)
         self._kept: OrderedDict[PodClass, Routine] = OrderedDict()
         self.failures = RepeatedFailures(framework, cycle.nominations)
         self._possible = bool(
