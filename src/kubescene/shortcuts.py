@@ -30,6 +30,11 @@ class Shortcuts:
     """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
     """
 
+    kept_rows: bool = True
+    """What plugins said of a node for a class of pods is kept until the node changes, so that the
+    usual decision reads; failures repeat while nothing has changed (`kubescene.scheduler.fast`).
+    """
+
     bunches: bool = True
     """Instances of a counted create are made many at a time (`kubescene.lane.bunches`)."""
 

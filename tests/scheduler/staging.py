@@ -21,6 +21,8 @@ from kubescene.scheduler import (
     default_profile,
     kube_scheduler,
 )
+from kubescene.scheduler.cycle.cycle import Cycle
+from kubescene.scheduler.fast.routine import FastDecisions
 from kubescene.scheduler.framework.points import points_of
 from kubescene.testing.builders import ObjectBuilder, make_node
 from kubescene.timeline import Instrument
@@ -120,3 +122,9 @@ class Stage:
     def uid(self, name: str) -> str:
         uid: str = self.pod(name)["metadata"]["uid"]
         return uid
+
+
+def fast_of(cycle: Cycle) -> FastDecisions:
+    """What is only faster, of a cycle that has it."""
+    assert isinstance(cycle.fast, FastDecisions)
+    return cycle.fast

@@ -47,9 +47,10 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
 
 
 def scheduler_options(options: ClusterOptions) -> SchedulerOptions:
-    """The scheduler's options; explanations are the world's unless they say otherwise."""
+    """The scheduler's options; shortcuts are the world's, explanations if they say nothing."""
     scheduler = options.scheduler
-    return scheduler if scheduler.explain else replace(scheduler, explain=options.explain)
+    explain = scheduler.explain or options.explain
+    return replace(scheduler, explain=explain, shortcuts=options.shortcuts)
 
 
 def use_options(registrations: ControllerRegistrations, options: ClusterOptions) -> None:

@@ -18,7 +18,7 @@ from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
-from kubescene.scheduler.fast.routine import NextDecision
+from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route

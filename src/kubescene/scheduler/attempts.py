@@ -96,7 +96,7 @@ class Attempts:
             return False
         pod, explain = entry.pod, self._reports.wanted
         cycle = self._cycles[pod.scheduler_name]
-        decision = cycle.routines.decide(pod, explain)
+        decision = cycle.fast.decide(pod, explain)
         if decision is not None:
             return self.bind(self.assume(entry, decision))
         return self._decide(entry, cycle.begin(pod, explain, self._queue.cycle))

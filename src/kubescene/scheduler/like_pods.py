@@ -16,7 +16,7 @@ from kubescene.recording import Recorder
 from kubescene.scheduler.attempts import Attempts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decided, Decision
-from kubescene.scheduler.fast.routine import NextDecision
+from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import IN_FLIGHT, QueuedPod
 from kubescene.scheduler.state.nominations import Nominations
@@ -97,7 +97,7 @@ class LikePods:
         ``follows`` says that nothing has happened since the pod before was placed. None if there is
         more to it: then its next turn goes on from here.
         """
-        if follows and (found := cycle.routines.decide_next(entry.pod)) is not None:
+        if follows and (found := cycle.fast.decide_next(entry.pod)) is not None:
             return found
         pod, nominations = entry.pod, self._nominations
         relevant = cycle.framework.relevance.of(pod.signature)
@@ -106,7 +106,7 @@ class LikePods:
         if nominations and nominations.node_of(pod):
             return None
         explain = self._reports.wanted
-        return cycle.routines.decide(pod, explain) or self._decide(entry, cycle, explain)
+        return cycle.fast.decide(pod, explain) or self._decide(entry, cycle, explain)
 
     def _decide(self, entry: QueuedPod, cycle: Cycle, explain: Explain | None) -> Decision | None:
         """The same by a whole cycle."""

@@ -16,6 +16,7 @@ from kubescene.scheduler.plugins.default_profile import (
     default_registry,
     gated_profile,
 )
+from kubescene.shortcuts import ALL, Shortcuts
 from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
@@ -46,6 +47,8 @@ class SchedulerOptions:
     plugin_errors: PluginErrors = PluginErrors.FAIL
     annotations: bool = False
     """Whether pods are annotated with the results of every attempt (see `annotations`)."""
+    shortcuts: Shortcuts = ALL
+    """What is only faster; as the world wants it."""
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 

@@ -17,6 +17,7 @@ from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.extenders.extenders import EXTENDER, Extenders
+from kubescene.scheduler.fast.routine import FastDecisions
 from kubescene.scheduler.framework.informers import NODE, POD, Informers
 from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.framework.runtime import EVERY_EVENT, Framework
@@ -189,6 +190,7 @@ class Scheduler:
             random=context.streams.stream(f"scheduler/{name}/ties"),
             informers=self.informers,
             clock=context.clock,
+            fast=FastDecisions if options.shortcuts.kept_rows else None,
         )
         handle.connect(cycle=cycle)
 

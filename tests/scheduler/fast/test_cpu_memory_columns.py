@@ -8,15 +8,16 @@ import pytest
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.clock import Stream
 from kubescene.scheduler import CycleState
+from kubescene.scheduler.fast.cpu_memory import BalanceScore, FitFilter, LeastAllocatedScore
 from kubescene.scheduler.fast.cpu_memory_columns import (
     LARGEST,
     CpuMemoryColumns,
     Pairs,
-    balance_of,
     balances,
 )
 from kubescene.scheduler.plugins.node_resources_balanced_allocation import (
     NodeResourcesBalancedAllocation,
+    balance_of,
 )
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.plugins.scoring_strategies import MostAllocated
@@ -29,6 +30,7 @@ from scheduler.tables import Table
 BOTH = ((CPU, 1), (MEMORY, 1))
 FIT = NodeResourcesFit(BOTH)
 BALANCED = NodeResourcesBalancedAllocation([CPU, MEMORY])
+FITS, LEAST, BALANCE = FitFilter(FIT), LeastAllocatedScore(FIT), BalanceScore(BALANCED)
 
 
 class Changes:
@@ -94,7 +96,7 @@ def windows(changes: Changes) -> list[tuple[Any, Window | None]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_plugins_judge_and_rate_the_picture_as_they_do_the_table(seed: int) -> None:
+def test_plugins_judge_and_rate_the_columns_as_they_do_the_table(seed: int) -> None:
     changes = Changes(seed)
     table = changes.table
     columns, looked = table.nodes.shared(CpuMemoryColumns), 0
@@ -122,22 +124,22 @@ def is_odd(info: NodeInfo) -> bool:
 
 def compare(table: Table, pod: Any, rows: Any, pairs: Pairs) -> None:
     state, nodes, of_class = CycleState(), table.nodes, pod.pod_class
-    assert FIT.judges_pairs(of_class)
+    assert FITS.serves(of_class)
     codes = FIT.filter_nodes(state, pod, nodes, rows)
-    judged = FIT.judge_pairs(of_class, pairs)
+    judged = FITS.judge(of_class, pairs)
     assert codes.tolist() == (np.zeros_like(codes) if judged is None else judged).tolist()
     infos = [nodes.infos[row] for row in rows.tolist()]
-    assert [FIT.judge_pair(of_class, info) for info in infos] == codes.tolist()
-    assert FIT.rates_pairs(of_class)
+    assert [FITS.judge_one(of_class, info) for info in infos] == codes.tolist()
+    assert LEAST.serves(of_class)
     wanted = FIT.score_nodes(state, pod, nodes, rows).tolist()
-    assert FIT.score_pairs(of_class, pairs).tolist() == wanted
-    assert [FIT.score_pair(of_class, info) for info in infos] == wanted
-    if BALANCED.rates_pairs(of_class):
+    assert LEAST.rate(of_class, pairs).tolist() == wanted
+    assert [LEAST.rate_one(of_class, info) for info in infos] == wanted
+    if BALANCE.serves(of_class):
         wanted = BALANCED.score_nodes(state, pod, nodes, rows).tolist()
-        assert BALANCED.score_pairs(of_class, pairs).tolist() == wanted
-        assert [BALANCED.score_pair(of_class, info) for info in infos] == wanted
+        assert BALANCE.rate(of_class, pairs).tolist() == wanted
+        assert [BALANCE.rate_one(of_class, info) for info in infos] == wanted
         first = pairs.first(rows.size // 2)
-        assert BALANCED.score_pairs(of_class, first).tolist() == wanted[: rows.size // 2]
+        assert BALANCE.rate(of_class, first).tolist() == wanted[: rows.size // 2]
 
 
 def test_quotients_of_the_largest_amounts_are_rounded_down_as_integers_are() -> None:
@@ -166,8 +168,9 @@ def test_weights_of_cpu_and_memory_count() -> None:
     for weights in (((CPU, 3), (MEMORY, 2)), ((MEMORY, 5), (CPU, 1)), ((CPU, 100), (MEMORY, 1))):
         fit = NodeResourcesFit(weights)
         wanted = fit.score_nodes(CycleState(), pod, table.nodes, table.rows).tolist()
-        assert fit.score_pairs(pod.pod_class, columns.of(table.rows, None)).tolist() == wanted
-        assert [fit.score_pair(pod.pod_class, table.nodes.infos[0])] == wanted
+        least, pairs = LeastAllocatedScore(fit), columns.of(table.rows, None)
+        assert least.rate(pod.pod_class, pairs).tolist() == wanted
+        assert [least.rate_one(pod.pod_class, table.nodes.infos[0])] == wanted
 
 
 def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:
@@ -179,18 +182,18 @@ def test_who_asks_for_more_than_cpu_and_memory_is_not_judged_by_pairs() -> None:
     plain, small = of(make_pod("p").cpu("1").memory("1Gi")), of(make_pod("p"))
     disk = of(make_pod("p").cpu("1").request("ephemeral-storage", "1Gi"))
     huge = of(make_pod("p").cpu("1").memory(str(LARGEST + 1)))
-    assert [FIT.judges_pairs(each) for each in (plain, small, disk, huge)] == [
+    assert [FITS.serves(each) for each in (plain, small, disk, huge)] == [
         True,
         True,
         False,
         False,
     ]
-    assert [BALANCED.rates_pairs(each) for each in (plain, small, huge)] == [True, False, False]
-    assert not FIT.rates_pairs(huge)
-    assert not NodeResourcesFit(BOTH, MostAllocated()).rates_pairs(plain)
-    assert not NodeResourcesFit([(CPU, 1)]).rates_pairs(plain)
-    assert not NodeResourcesFit([*BOTH, ("nvidia.com/gpu", 1)]).rates_pairs(plain)
-    assert not NodeResourcesBalancedAllocation([CPU]).rates_pairs(plain)
+    assert [BALANCE.serves(each) for each in (plain, small, huge)] == [True, False, False]
+    assert not LEAST.serves(huge)
+    assert not LeastAllocatedScore(NodeResourcesFit(BOTH, MostAllocated())).serves(plain)
+    assert not LeastAllocatedScore(NodeResourcesFit([(CPU, 1)])).serves(plain)
+    assert not LeastAllocatedScore(NodeResourcesFit([*BOTH, ("nvidia.com/gpu", 1)])).serves(plain)
+    assert not BalanceScore(NodeResourcesBalancedAllocation([CPU])).serves(plain)
 
 
 @pytest.mark.parametrize("memory", ["0", str(LARGEST + 1)])

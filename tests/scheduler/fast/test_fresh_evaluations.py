@@ -9,21 +9,22 @@ import pytest
 from kubescene.api.records import make_record
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
+from kubescene.scheduler.cycle.class_scores import ScoreSplit
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
+from kubescene.scheduler.cycle.summed_scores import CommonColumns
 from kubescene.scheduler.fast import cpu_memory_decisions as paired_looks
-from kubescene.scheduler.fast.class_scores import ScoreSplit
+from kubescene.scheduler.fast.cpu_memory import FitFilter
 from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, CpuMemoryColumns, Pairs
 from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
 from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation
-from kubescene.scheduler.fast.summed_scores import CommonColumns
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.timeline.explanations import Explain
-from scheduler.staging import NODE, Stage
+from scheduler.staging import NODE, Stage, fast_of
 from scheduler.tables import NODES as NODES_RESOURCE
 from scheduler.tables import PODS
 
@@ -65,9 +66,9 @@ def decide(stage: Stage, pod: PodInfo) -> Decision | None:
     """The routine decision, which must be that of a whole cycle, explained or not."""
     cycle, scheduler = cycle_of(stage), stage.scheduler
     at = cycle.start.index
-    quick = cycle.routines.decide(pod, None)
+    quick = cycle.fast.decide(pod, None)
     cycle.start.index = at
-    made = cycle.routines.decide(pod, Explain.FULL)
+    made = cycle.fast.decide(pod, Explain.FULL)
     fresh = Cycle(cycle.framework, scheduler.nodes, scheduler.nominations, StartIndex())
     fresh.start.index = at
     wanted = fresh.decide(pod, explain=Explain.FULL)
@@ -115,7 +116,7 @@ def test_results_are_kept_once_a_class_has_seen_a_fourth_of_the_nodes(
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
     assert len(looked) == 1  # 4 * 144 > 300
-    assert len(cycle_of(stage).routines._by_cpu_memory._kept) == 1
+    assert len(fast_of(cycle_of(stage))._by_cpu_memory._kept) == 1
 
 
 @pytest.mark.parametrize(("others", "looks"), [(MOST_CHANGES - 1, 0), (MOST_CHANGES, 1)])
@@ -141,7 +142,7 @@ def test_of_more_classes_than_can_be_kept_the_ones_last_used_are(
         pod = pods[number % 7].cpu(f"{1 + (number * number + number // 9) % 5 * 250}m")
         assert decide(stage, probe(stage, pod)) is not None
         stage.place({**pod.build(), "metadata": {"name": f"p{number}", "namespace": "default"}})
-    looks = cycle_of(stage).routines._by_cpu_memory
+    looks = fast_of(cycle_of(stage))._by_cpu_memory
     assert len(looks._kept) == 3
     kept = [visits for visits in looks._visits.values() if visits.rows is not None]
     assert {*map(id, kept)} == {*map(id, looks._kept.values())}
@@ -155,7 +156,7 @@ def test_nodes_without_memory_or_with_too_much_are_left_to_the_plugins(
     """Whether few nodes have changed since the last pod of the class, or many."""
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(4)))
-    looks, pod = cycle_of(stage).routines._by_cpu_memory, probe(stage, make_pod("p").cpu("1"))
+    looks, pod = fast_of(cycle_of(stage))._by_cpu_memory, probe(stage, make_pod("p").cpu("1"))
     assert len(looks._kept) == 1
     for amount, kept in ((memory, 0), ("64Gi", 1)):
         node = make_node("n7").cpu("32").memory(amount).pods("110").build()
@@ -177,7 +178,7 @@ def test_nodes_that_refused_a_class_pass_again_when_their_pods_have_left(count: 
         for name in names:
             change(large.assumed(name), name)
         assert decide(stage, pod) is not None
-        rows = cycle_of(stage).routines._by_cpu_memory._kept[pod.pod_class].rows
+        rows = fast_of(cycle_of(stage))._by_cpu_memory._kept[pod.pod_class].rows
         assert rows is not None
         assert rows._refused == np.count_nonzero(rows._verdicts) == refused
 
@@ -195,7 +196,7 @@ def test_what_one_class_finds_too_small_is_not_held_against_another() -> None:
     for kind in kinds:
         cycle_of(stage).start.index = 0
         assert decide(stage, kind) is not None
-    for visits in cycle_of(stage).routines._by_cpu_memory._visits.values():
+    for visits in fast_of(cycle_of(stage))._by_cpu_memory._visits.values():
         assert visits.spec is not None
         assert visits.spec.codes is not None
         assert np.count_nonzero(visits.spec.codes) == 1
@@ -232,24 +233,24 @@ def test_images_that_nodes_hold_are_not_overlooked(looked: list[FreshEvaluation]
 def test_a_pod_that_fits_nowhere_has_each_node_judged_once(
     looked: list[FreshEvaluation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged = {"filter_nodes": 0, "judge_pairs": 0}
+    judged = {"filter_nodes": 0, "judge": 0}
 
-    def counting(method: str) -> Any:
-        judge = getattr(NodeResourcesFit, method)
+    def counting(owner: type, method: str) -> None:
+        judge = getattr(owner, method)
 
-        def counted(self: NodeResourcesFit, *arguments: Any) -> Any:
+        def counted(self: Any, *arguments: Any) -> Any:
             rows = arguments[-1]
             judged[method] += rows.balance.size if isinstance(rows, Pairs) else rows.size
             return judge(self, *arguments)
 
-        return counted
+        monkeypatch.setattr(owner, method, counted)
 
-    for method in judged:
-        monkeypatch.setattr(NodeResourcesFit, method, counting(method))
+    counting(NodeResourcesFit, "filter_nodes")
+    counting(FitFilter, "judge")
     stage = world()
     stage.place(make_pod("large").cpu("64"))
     assert looked
-    assert judged == {"filter_nodes": 0, "judge_pairs": NODES}
+    assert judged == {"filter_nodes": 0, "judge": NODES}
     message = stage.attempts.made[-1].message
     assert message.startswith("0/300 nodes are available: 300 Insufficient cpu.")
 

@@ -3,7 +3,7 @@
 from kubescene.scheduler import CycleState, EventRegistration, Handle, NodeInfo, PodInfo, Status
 from kubescene.scheduler.fast.repeating import FAILURES_KEPT
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class
-from scheduler.staging import Stage
+from scheduler.staging import Stage, fast_of
 
 
 class Moody:
@@ -43,7 +43,7 @@ def test_only_so_many_failures_are_kept() -> None:
     world.nodes("a")
     world.create(*(huge(f"p{at}").label(own=str(at)) for at in range(FAILURES_KEPT + 3)))
     world.work()
-    failures = world.scheduler.cycle_of("default-scheduler").failures
+    failures = fast_of(world.scheduler.cycle_of("default-scheduler")).failures
     assert len(failures.known) == FAILURES_KEPT
 
 

@@ -26,7 +26,7 @@ from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
 from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
-from scheduler.staging import NODE, Stage
+from scheduler.staging import NODE, Stage, fast_of
 from scheduler.tables import PODS
 
 NODES = 150
@@ -132,9 +132,9 @@ def compare(life: Life, kind: JsonObject) -> bool:
     pod, scheduler = probe(life, kind), life.world.scheduler
     old = scheduler.cycle_of(pod.scheduler_name)
     at = old.start.index
-    quick = old.routines.decide(pod, None)
+    quick = old.fast.decide(pod, None)
     old.start.index = at
-    made = old.routines.decide(pod, Explain.FULL)
+    made = old.fast.decide(pod, Explain.FULL)
     went_to, old.start.index = old.start.index, at
     fresh = Cycle(old.framework, scheduler.nodes, scheduler.nominations, StartIndex())
     fresh.start.index = at
@@ -210,9 +210,9 @@ def test_a_pod_makes_room_for_one_that_is_nominated() -> None:
     pod = probe_named(world, "low")
     cycle = world.scheduler.cycle_of("default-scheduler")
     cycle.decide(pod)
-    assert cycle.routines.decide(pod, None) is None
+    assert cycle.fast.decide(pod, None) is None
     world.scheduler.nominations.remove(nominated)
-    assert cycle.routines.decide(pod, None) is not None
+    assert cycle.fast.decide(pod, None) is not None
 
 
 class Filtering(FilterPlugin):
@@ -245,7 +245,7 @@ def test_plugins_of_others_are_asked_about_no_more_nodes_than_need_be(plugin: ty
     cycle = world.scheduler.cycle_of("default-scheduler")
     pod = probe_named(world, "third")
     assert cycle.decide(pod).node
-    assert cycle.routines.decide(pod, None) is None
+    assert cycle.fast.decide(pod, None) is None
 
 
 def test_verdicts_on_node_objects_are_shared_by_classes_that_are_signed_alike() -> None:
@@ -253,7 +253,7 @@ def test_verdicts_on_node_objects_are_shared_by_classes_that_are_signed_alike() 
     world.nodes("a", "b")
     world.place(*(make_pod(f"p{cpu}").cpu(f"{cpu}m") for cpu in (100, 200, 300)))
     world.place(make_pod("choosy").cpu("100m").select(disk="ssd"))
-    routines = world.scheduler.cycle_of("default-scheduler").routines
+    routines = fast_of(world.scheduler.cycle_of("default-scheduler"))
     specs = [each.spec for each in routines._by_cpu_memory._visits.values()]
     assert len(specs) == 4
     assert specs[0] is specs[1] is specs[2]
@@ -277,7 +277,7 @@ def test_what_explanations_have_in_common_holds_for_the_same_plugins_and_as_many
     for resource, amount in more.items():
         asked = asked.request(resource, amount)
     pod = probe(life, asked.build())
-    routines = life.world.scheduler.cycle_of(pod.scheduler_name).routines
+    routines = fast_of(life.world.scheduler.cycle_of(pod.scheduler_name))
     for _ in range(3):
         decision = routines.decide(pod, Explain.FULL)
     assert decision is not None

@@ -1,11 +1,11 @@
 """Scheduling cycles of one profile: what they share, and who begins them.
 
-`Deciding` is one cycle, from a pod to a decision; `Routines` makes the usual decision without one.
+`Deciding` is one cycle, from a pod to a decision; a `FastPath` may know its outcome without it.
 What both have in common is here: the node table, the Filter and Score plugins with what is kept of
 them, the start of the next search.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.scheduler.cycle.batching import Batch, Signing
 from kubescene.scheduler.cycle.deciding import Deciding
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.fast_path import FastPath, StepByStep
 from kubescene.scheduler.cycle.preparation import PreFilterOutcome, Preparing
 from kubescene.scheduler.cycle.scoring import ScoreChain
 from kubescene.scheduler.cycle.search import StartIndex
@@ -24,8 +25,6 @@ from kubescene.scheduler.extenders.extenders import (
     NO_EXTENDERS,
     Extenders,
 )
-from kubescene.scheduler.fast.repeating import RepeatedFailures
-from kubescene.scheduler.fast.routine import Routines
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import Informers
 from kubescene.scheduler.framework.interfaces import Rows
@@ -54,6 +53,7 @@ class Cycle:
         random: Stream | None = None,
         informers: Informers | None = None,
         clock: Clock | None = None,
+        fast: "Callable[[Cycle], FastPath] | None" = None,
     ) -> None:
         self.framework = framework
         self.nodes = nodes
@@ -67,10 +67,11 @@ class Cycle:
         self._ring_layout = -1
         self._preparing = Preparing(framework, nodes)
         self._informers = informers
-        self.failures = RepeatedFailures(framework, nominations)
         signing = Signing(framework, possible=extenders.is_empty)
         self.batch = Batch(signing, clock or VirtualClock())
-        self.routines = Routines(self)
+        self.fast = StepByStep() if fast is None else fast(self)
+        """Who may know the outcome of a cycle without it."""
+        self.filters.keeps = self.scores.keeps = self.fast.keeps_rows
 
     def decide(self, pod: PodInfo, *, explain: Explain | None = None) -> Decision:
         """Find a node for the pod, now; every extender must answer at once."""

@@ -100,7 +100,7 @@ class Deciding:
             decision.fail(NO_NODES, UNSCHEDULABLE)
             return
         self._stamp = cycle.stamp()
-        if self._repeat(cycle.failures.find(pod, self._stamp)):
+        if self._repeat(cycle.fast.failure(pod, self._stamp)):
             return
         self._prefilter = prefilter = cycle.pre_filter(decision.state, pod)
         decision.pre_filter = prefilter
@@ -329,7 +329,7 @@ class Deciding:
         asked = bool(self._cycle.extenders.interested(self._pod))
         same = not asked and self._stamp == self._cycle.stamp()
         if same and not (decision.victims or decision.effect or nominated):
-            self._cycle.failures.keep(self._pod, decision, self._stamp)
+            self._cycle.fast.failed(self._pod, decision, self._stamp)
 
 
 def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Found:

@@ -17,9 +17,9 @@ from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.instruments.stretches import Stretches
 from kubescene.scheduler.cycle.scoring import Scored
 from kubescene.scheduler.cycle.search import Found
+from kubescene.scheduler.cycle.summed_scores import Told
 from kubescene.scheduler.cycle.verdicts import Filtering
 from kubescene.scheduler.extenders.extenders import EXTENDER
-from kubescene.scheduler.fast.summed_scores import Told
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.framework.status import Code, Status
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kubescene.errors import KubesceneError
 from kubescene.instruments.score_columns import ScoreColumn
-from kubescene.scheduler.fast.class_scores import ClassScores, ScoreSplit
+from kubescene.scheduler.cycle.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.guarded_calls import failed
 from kubescene.scheduler.framework.interfaces import Rows, Scores
@@ -54,6 +54,8 @@ class ScoreChain:
     def __init__(self, scores: tuple[ScoreExtension, ...], nodes: NodeTable) -> None:
         self.scores = scores
         self.nodes = nodes
+        self.keeps = True
+        """Whether scores are kept from one attempt to the next."""
         self._kept: OrderedDict[PodClass, ClassScores] = OrderedDict()
         self._splits: dict[frozenset[str], ScoreSplit] = {}
         self._unrated_kept: dict[tuple[str, int], tuple[Scores, Scores]] = {}
@@ -114,6 +116,8 @@ class ScoreChain:
     def scores_of(self, pod: PodInfo, split: ScoreSplit) -> ClassScores:
         """What is kept of the class of a pod."""
         nodes = self.nodes
+        if not self.keeps:
+            return ClassScores(nodes, split)
         kept = self._kept.get(pod.pod_class)
         if kept is None or kept.active.kept != split.kept or not kept.in_place(nodes):
             kept = self._kept[pod.pod_class] = ClassScores(nodes, split)

@@ -81,6 +81,8 @@ class FilterChain:
         self._kept: OrderedDict[PodClass, ClassVerdicts] = OrderedDict()
         self._domains: OrderedDict[tuple[int, PodSignature], DomainVerdicts] = OrderedDict()
         self._splits: dict[frozenset[str], FilterSplit] = {}
+        self.keeps = True
+        """Whether verdicts are kept from one attempt to the next."""
         self.unkept = ClassVerdicts(nodes, ())
         """For those who judge without keeping anything."""
 
@@ -100,7 +102,7 @@ class FilterChain:
     def verdicts_of(self, pod: PodInfo, split: "FilterSplit") -> ClassVerdicts:
         """What is kept of the class of a pod."""
         nodes, active = self.nodes, split.per_node
-        if pod.node:
+        if pod.node or not self.keeps:
             # The node's name is no part of the class, and such a pod never is in the queue.
             return ClassVerdicts(nodes, active)
         kept = self._kept.get(pod.pod_class)
@@ -120,6 +122,8 @@ class FilterChain:
     def domains(self, extension: FilterExtension, pod: PodInfo, stamp: int) -> DomainVerdicts:
         """What a plugin said about pods of this signature at this stamp."""
         nodes, key = self.nodes, (extension.position, pod.signature)
+        if not self.keeps:
+            return DomainVerdicts(nodes.layout, len(nodes), stamp)
         kept = self._domains.get(key)
         if kept is None or kept.stamp != stamp or kept.layout != nodes.layout:
             kept = self._domains[key] = DomainVerdicts(nodes.layout, len(nodes), stamp)
@@ -370,11 +374,6 @@ class Filtering:
         info = self._nodes.infos[row]
         for extension in extensions:
             try:
-                if extension.code is not None:
-                    code = extension.code(self.state, self._pod, info)
-                    if code:
-                        return verdict_of(extension, code)
-                    continue
                 if extension.inner is not None:
                     status = extension.inner(self.state, self._pod, info)
                     if status is SUCCESS or status.ok:

@@ -10,13 +10,14 @@ A quotient q of such numbers, at most 100, keeps its distance of 1/divisor from 
 which is more than q is rounded by: rounding it down gives what dividing integers gives.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
-from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Codes, Rows
+from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Rows
+from kubescene.scheduler.plugins.node_resources_balanced_allocation import balance_of
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import Column, NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
@@ -79,34 +80,6 @@ def _requested(pod_class: PodClass) -> Floats:
 
 def _counted(pod_class: PodClass) -> Floats:
     return np.array([[float(pod_class.scoring_requests.get(name, 0))] for name in PAIRED])
-
-
-class PairedFilter(Protocol):
-    """A Filter plugin that can judge by columns, if ``judges_pairs`` says so of the class."""
-
-    def judges_pairs(self, pod_class: PodClass) -> bool: ...
-
-    def judge_pairs(self, pod_class: PodClass, pairs: Pairs) -> Codes | None:
-        """The codes of ``filter_nodes``; None if it is plain to see that all rows pass."""
-        ...
-
-    def judge_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        """The code for one node, which offers cpu and memory, whatever is requested there."""
-        ...
-
-
-class PairedScore(Protocol):
-    """A Score plugin that can rate by columns, if ``rates_pairs`` says so of the class."""
-
-    def rates_pairs(self, pod_class: PodClass) -> bool: ...
-
-    def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
-        """The scores of ``score_nodes``, to be written over."""
-        ...
-
-    def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        """The score of such a node."""
-        ...
 
 
 class CpuMemoryColumns:
@@ -215,13 +188,8 @@ def _are_odd(offered: Column, used: Column, counted: Column) -> NDArray[np.bool_
     return found
 
 
-def balance_of(first: float, second: float) -> int:
-    """100 if two shares are equal, less the more they differ. [SC-4]"""
-    return int((1 - abs((first - second) / 2)) * MAX_NODE_SCORE)
-
-
 def balances(shares: Floats) -> Floats:
-    """The same for two lines of shares: the same operations in the same order."""
+    """`balance_of` for two lines of shares: the same operations in the same order."""
     spread: Floats = shares[0] - shares[1]
     spread *= HALF
     np.abs(spread, out=spread)

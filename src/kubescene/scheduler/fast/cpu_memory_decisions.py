@@ -9,13 +9,15 @@ each other out.
 from collections import OrderedDict
 from typing import TypeAlias
 
-from kubescene.scheduler.cycle.verdicts import FilterChain, entries_kept
+from kubescene.scheduler.cycle.class_scores import ScoreSplit
+from kubescene.scheduler.cycle.verdicts import FilterChain, FilterSplit, entries_kept
+from kubescene.scheduler.fast.cpu_memory import CpuMemoryPlugins
 from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
-from kubescene.scheduler.fast.cpu_memory_verdicts import can_be_paired
 from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation, Visits
 from kubescene.scheduler.fast.routine_rows import Plan
 from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts, SpecVerdicts
+from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_results import FEW_OUTDATED
@@ -30,7 +32,9 @@ MOST_CHANGES = 512
 class CpuMemoryDecisions:
     """The looks of one profile."""
 
-    def __init__(self, chain: FilterChain, shared: SharedVerdicts) -> None:
+    def __init__(self, framework: Framework, chain: FilterChain, shared: SharedVerdicts) -> None:
+        self._framework = framework
+        self._plugins: dict[tuple[FilterSplit, ScoreSplit], CpuMemoryPlugins] = {}
         self._chain = chain
         self._nodes = nodes = chain.nodes
         self._shared = shared
@@ -69,7 +73,9 @@ class CpuMemoryDecisions:
         return most
 
     def _keep(self, plan: Plan, pod: PodInfo, visits: Visits, spec: SpecVerdicts) -> CpuMemoryRows:
-        rows = visits.rows = CpuMemoryRows(self._columns, self._chain, plan, pod, spec)
+        rows = visits.rows = CpuMemoryRows(
+            self._columns, self._chain, plan, pod, spec, visits.plugins
+        )
         self._kept[pod.pod_class] = visits
         while len(self._kept) > entries_kept(self._nodes):
             self._forget(next(iter(self._kept)))
@@ -87,14 +93,25 @@ class CpuMemoryDecisions:
         visits = known.get(pod_class)
         if visits is None or not visits.fits(plan):
             self._forget(pod_class)
-            visits = known[pod_class] = Visits(plan, self._spec(plan, pod))
+            plugins = self._plugins_of(plan)
+            spec = self._spec(plan, pod, plugins)
+            visits = known[pod_class] = Visits(plan, plugins, spec)
             if len(known) > VISITS_KEPT:
                 self._forget(known.popitem(last=False)[0])
         return visits
 
-    def _spec(self, plan: Plan, pod: PodInfo) -> SpecVerdicts | None:
+    def _plugins_of(self, plan: Plan) -> CpuMemoryPlugins:
+        assert plan.filters is not None
+        assert plan.scores is not None
+        key = (plan.filters, plan.scores)
+        found = self._plugins.get(key)
+        if found is None:
+            found = self._plugins[key] = CpuMemoryPlugins(self._framework, *key)
+        return found
+
+    def _spec(self, plan: Plan, pod: PodInfo, plugins: CpuMemoryPlugins) -> SpecVerdicts | None:
         """What looks need to know of the node objects; None if that is not enough."""
         filters, scores = plan.filters, plan.scores
-        if filters is None or scores is None or not can_be_paired(filters, scores, pod.pod_class):
+        if filters is None or scores is None or not plugins.serve(pod.pod_class):
             return None
         return self._shared.of(filters.by_spec, pod, scores.blind)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from kubescene.scheduler.cycle.best_node import pick_ranked, ranked
 from kubescene.scheduler.cycle.search import Found
 from kubescene.scheduler.cycle.verdicts import FilterChain, SettledFiltering, verdict_of
+from kubescene.scheduler.fast.cpu_memory import CpuMemoryPlugins
 from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns, Pairs
-from kubescene.scheduler.fast.cpu_memory_verdicts import judged, rated
 from kubescene.scheduler.fast.routine_rows import Plan
 from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Scores
@@ -36,15 +36,14 @@ class CpuMemoryRows:
 
     __slots__ = (
         "_columns",
-        "_filters",
         "_newest_spec",
         "_nodes",
         "_plain",
+        "_plugins",
         "_pod",
         "_position",
         "_ranked",
         "_refused",
-        "_scores",
         "_spec",
         "_state",
         "_verdicts",
@@ -58,16 +57,15 @@ class CpuMemoryRows:
         plan: Plan,
         pod: PodInfo,
         spec: SpecVerdicts,
+        plugins: CpuMemoryPlugins,
     ) -> None:
         assert plan.filters is not None
-        assert plan.scores is not None
         self._columns = columns
         self._nodes: NodeTable = chain.nodes
         self._pod = pod
         self._spec = spec
         self._state = plan.state()
-        self._filters = plan.filters
-        self._scores = plan.scores
+        self._plugins = plugins
         self.filtering = SettledFiltering(chain, self._state, pod, plan.filters)
         self._fill()
 
@@ -82,7 +80,7 @@ class CpuMemoryRows:
         self._refused = int(np.count_nonzero(self._verdicts))
         """How many nodes are refused."""
         # In little space: explanations keep parts of them.
-        self._plain: NDArray[np.int8] = np.empty((len(self._scores.paired), len(nodes)), np.int8)
+        self._plain: NDArray[np.int8] = np.empty((len(self._plugins.raters), len(nodes)), np.int8)
         self._ranked: Scores = self._rated(pairs, self._plain)
         """The totals, see `picking.ranked`."""
 
@@ -147,18 +145,16 @@ class CpuMemoryRows:
                 self._rate(pod_class, infos[row], row)
 
     def _verdict(self, pod_class: PodClass, info: NodeInfo) -> int:
-        for extension in self._filters.by_pods:
-            assert extension.paired is not None
-            code = extension.paired.judge_pair(pod_class, info)
+        for extension, by in self._plugins.judges:
+            code = by.judge_one(pod_class, info)
             if code:
                 return verdict_of(extension, code)
         return 0
 
     def _rate(self, pod_class: PodClass, info: NodeInfo, row: int) -> None:
         plain, total = self._plain, 0
-        for line, extension in enumerate(self._scores.paired):
-            assert extension.paired is not None
-            plain[line, row] = score = extension.paired.score_pair(pod_class, info)
+        for line, (extension, by) in enumerate(self._plugins.raters):
+            plain[line, row] = score = by.rate_one(pod_class, info)
             total += extension.weight * score
         self._ranked[row] = ranked(total)
 
@@ -173,10 +169,10 @@ class CpuMemoryRows:
         self._plain[:, rows] = plain
 
     def _judged(self, pairs: Pairs, known: Codes | None) -> Codes | None:
-        return judged(self._filters, self._pod.pod_class, pairs, known)
+        return self._plugins.judged(self._pod.pod_class, pairs, known)
 
     def _rated(self, pairs: Pairs, plain: NDArray[np.int8]) -> Scores:
-        totals = rated(self._scores, self._pod.pod_class, pairs, plain)
+        totals = self._plugins.rated(self._pod.pod_class, pairs, plain)
         return ranked(totals.astype(np.int64))
 
     def search(self, ring: Rows, start: int, wanted: int) -> Found:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from kubescene.scheduler.cycle.best_node import pick_small
 from kubescene.scheduler.cycle.search import Found, search
 from kubescene.scheduler.cycle.verdicts import FilterChain, Filtering
+from kubescene.scheduler.fast.cpu_memory import CpuMemoryPlugins
 from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns, Pairs
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
-from kubescene.scheduler.fast.cpu_memory_verdicts import judged, rated
 from kubescene.scheduler.fast.routine_rows import Plan
 from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.framework.interfaces import Codes, Rows
@@ -32,10 +32,11 @@ class Visits:
     ``spec`` is None if its pods need more than a look; ``rows`` is what is kept, if anything is.
     """
 
-    __slots__ = ("_examined", "_plan", "_position", "rows", "spec")
+    __slots__ = ("_examined", "_plan", "_position", "plugins", "rows", "spec")
 
-    def __init__(self, plan: Plan, spec: SpecVerdicts | None) -> None:
+    def __init__(self, plan: Plan, plugins: CpuMemoryPlugins, spec: SpecVerdicts | None) -> None:
         self._plan = plan
+        self.plugins = plugins
         self._examined = 0
         self._position = -1
         self.spec = spec
@@ -94,11 +95,9 @@ class FreshEvaluation:
 
     def judge(self, rows: Rows, window: Window | None = None) -> Codes:
         """One verdict per row."""
-        filters = self._plan.filters
-        assert filters is not None
         pairs = self._pairs = self._columns.of(rows, window)
         known = None if self._spec.codes is None else self._spec.codes.take(rows)
-        verdicts = judged(filters, self._pod.pod_class, pairs, known)
+        verdicts = self._visits.plugins.judged(self._pod.pod_class, pairs, known)
         return np.zeros(rows.size, dtype=np.int64) if verdicts is None else verdicts
 
     @property
@@ -113,14 +112,13 @@ class FreshEvaluation:
 
         If somebody wants to know what their totals are made of, `plain` is.
         """
-        scores, rows, pairs = self._plan.scores, found.feasible, self._pairs
-        assert scores is not None
+        plugins, rows, pairs = self._visits.plugins, found.feasible, self._pairs
         if found.window is None or pairs is None:
             pairs = self._columns.of(rows)
         if explains:
-            self._plain = np.empty((len(scores.paired), rows.size), dtype=np.int8)
+            self._plain = np.empty((len(plugins.raters), rows.size), dtype=np.int8)
         plain = self._plain if explains else None
-        totals = rated(scores, self._pod.pod_class, pairs.first(rows.size), plain)
+        totals = plugins.rated(self._pod.pod_class, pairs.first(rows.size), plain)
         return pick_small(totals.astype(np.int64))
 
     def plain(self, found: Found) -> NDArray[np.int8]:

@@ -9,8 +9,8 @@ That holds where all plugins that are asked about the pod say what their answers
 """
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
+from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.framework.interfaces import Reads
 from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.framework.runtime import Framework
@@ -18,10 +18,6 @@ from kubescene.scheduler.state.memo import Memo
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
-
-if TYPE_CHECKING:
-    from kubescene.scheduler.cycle.decisions import Decision
-
 
 FAILURES_KEPT = 256
 """Thousands of pods may wait, each unlike all others."""
@@ -38,7 +34,7 @@ class RepeatedFailures:
         """Of whom pods have failed, perhaps with another stamp."""
         self._repeats = Memo(self._may_repeat)
 
-    def find(self, pod: PodInfo, stamp: Hashable) -> "Decision | None":
+    def find(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
         """The failure of a pod like this one at the same stamp."""
         if stamp != self._stamp:
             self._stamp = stamp
@@ -50,7 +46,7 @@ class RepeatedFailures:
         relevant, decision = known
         return decision if self._framework.relevance.of(pod.signature) is relevant else None
 
-    def keep(self, pod: PodInfo, decision: "Decision", stamp: Hashable) -> None:
+    def keep(self, pod: PodInfo, decision: Decision, stamp: Hashable) -> None:
         """A pod has failed, and nobody is to make room for it."""
         if stamp != self._stamp or self._is_special(pod):
             return

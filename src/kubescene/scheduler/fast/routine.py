@@ -11,23 +11,26 @@ included.
 """
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable
 
 import numpy as np
 
 from kubescene.errors import PluginError
 from kubescene.instruments.attempts import Explanation
 from kubescene.scheduler.cycle.best_node import pick, pick_small
+from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.explanations import explain_choice
+from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.cycle.scoring import Scored, ScoringError
 from kubescene.scheduler.cycle.search import Found, nodes_to_find, search
+from kubescene.scheduler.cycle.summed_scores import CommonColumns, Told
 from kubescene.scheduler.cycle.verdicts import entries_kept
 from kubescene.scheduler.fast.cpu_memory_decisions import CpuMemoryDecisions, Evaluation
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
+from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.fast.routine_rows import Plan, Routine
 from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts
-from kubescene.scheduler.fast.summed_scores import CommonColumns, Told
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.relevance import RelevantPlugins
@@ -36,19 +39,7 @@ from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.timeline.explanations import Explain
 
-if TYPE_CHECKING:
-    from kubescene.scheduler.cycle.cycle import Cycle
-
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
-
-
-class NextDecision(NamedTuple):
-    """What there is to say of a decision that is like the one before."""
-
-    node: str
-    evaluated: int
-    feasible: int
-    explanation: None = None
 
 
 class LastOne:
@@ -66,16 +57,19 @@ class LastOne:
         self.newest_spec = newest_spec
 
 
-class Routines:
-    """The routine decisions of one profile."""
+class FastDecisions:
+    """The routine decisions of one profile, and the failures that need not be worked out again."""
 
-    def __init__(self, cycle: "Cycle") -> None:
+    keeps_rows = True
+
+    def __init__(self, cycle: Cycle) -> None:
         framework = cycle.framework
         self._cycle = cycle
         self._nodes: NodeTable = cycle.nodes
         self._shared = SharedVerdicts(framework)
-        self._by_cpu_memory = CpuMemoryDecisions(cycle.filters, self._shared)
+        self._by_cpu_memory = CpuMemoryDecisions(framework, cycle.filters, self._shared)
         self._kept: OrderedDict[PodClass, Routine] = OrderedDict()
+        self.failures = RepeatedFailures(framework, cycle.nominations)
         self._possible = bool(
             cycle.extenders.is_empty and framework.scores and not framework.unprepared.scoring
         )
@@ -133,7 +127,13 @@ class Routines:
     def _is_special(self, pod: PodInfo) -> bool:
         if pod.nominated_node or pod.node or pod.requests is not pod.pod_class.requests:
             return True
-        return pod.signature in self._cycle.failures.known
+        return pod.signature in self.failures.known
+
+    def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
+        return self.failures.find(pod, stamp)
+
+    def failed(self, pod: PodInfo, decision: Decision, stamp: Hashable) -> None:
+        self.failures.keep(pod, decision, stamp)
 
     def _find_plan(self, relevant: RelevantPlugins, pod: PodInfo) -> Plan | None:
         """Settle what can be; None if a plugin has raised."""

@@ -4,24 +4,20 @@ Both are made for the same versions of the rows. Since rows are judged and rated
 rated that need not be: with plugins of our own that does no harm.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kubescene.scheduler.cycle.class_scores import ClassScores, ScoreSplit
+from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.scoring import Scored
 from kubescene.scheduler.cycle.search import Found
+from kubescene.scheduler.cycle.summed_scores import CommonColumns, Told
 from kubescene.scheduler.cycle.verdicts import ClassVerdicts, Filtering, FilterSplit
-from kubescene.scheduler.fast.class_scores import ClassScores, ScoreSplit
 from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
-from kubescene.scheduler.fast.summed_scores import CommonColumns, Told
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_results import RowResults, Window
-
-if TYPE_CHECKING:
-    from kubescene.scheduler.cycle.cycle import Cycle
 
 FEW_ROWS = 12
 """So many rows are judged and rated faster one by one."""
@@ -73,7 +69,7 @@ class Routine(RowResults):
         "spec",
     )
 
-    def __init__(self, cycle: "Cycle", plan: Plan, pod: PodInfo, spec: SpecVerdicts | None) -> None:
+    def __init__(self, cycle: Cycle, plan: Plan, pod: PodInfo, spec: SpecVerdicts | None) -> None:
         super().__init__(cycle.nodes)
         assert plan.filters is not None
         assert plan.scores is not None

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.fast.cpu_memory_columns import PairedFilter, PairedScore
 from kubescene.scheduler.framework.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.guarded_calls import (
@@ -67,12 +66,8 @@ class FilterExtension:
     sees_pods: SeesPods = SeesPods.EVERYTHING
     inner: Callable[[CycleState, PodInfo, NodeInfo], Status] | None = None
     """``one`` for those who see to its exceptions themselves."""
-    code: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
-    """The code that ``filter_nodes`` has for one node, if the plugin can tell without a Status."""
     is_ours: bool = False
     """Whether it is built in, and so may be asked about more nodes than have to be looked at."""
-    paired: PairedFilter | None = None
-    """The plugin, if it is built in and can judge `Pairs`."""
 
     @property
     def per_node(self) -> bool:
@@ -116,8 +111,6 @@ class ScoreExtension:
     """``one`` for those who see to its exceptions themselves."""
     is_ours: bool = False
     """As that of a `FilterExtension`."""
-    paired: PairedScore | None = None
-    """The plugin, if it is built in and can rate `Pairs`."""
     is_blind: bool = False
     """Whether it is built in and sees no pods on a node: see `spec_verdicts`."""
 
@@ -275,9 +268,7 @@ class Framework:
             None if text else self._optional(name, "stamp", point),
             SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
             None if text else self._inner(name, "filter", point),
-            None if text or not is_ours(plugin) else getattr(plugin, "filter_code", None),
             is_ours(plugin),
-            plugin if is_ours(plugin) and implements(plugin, "judge_pairs") else None,
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
@@ -294,7 +285,6 @@ class Framework:
             getattr(plugin, "normalizes_alone", False),
             self._inner(name, "score", point),
             is_ours(plugin),
-            plugin if is_ours(plugin) and implements(plugin, "score_pairs") else None,
             is_ours(plugin) and getattr(plugin, "sees_pods", None) is SeesPods.NOTHING,
         )
 

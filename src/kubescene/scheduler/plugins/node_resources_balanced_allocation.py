@@ -12,16 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.resource_requests import CPU, MEMORY, is_counted, is_scalar
-from kubescene.scheduler.fast.cpu_memory_columns import (
-    HALF,
-    LARGEST,
-    ONE,
-    Floats,
-    Pairs,
-    balance_of,
-    balances,
-    requested_by,
-)
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import (
@@ -41,12 +31,11 @@ from kubescene.scheduler.framework.signing import Part
 from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
-from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
+from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 
-_HALF = MAX_NODE_SCORE // 2
-_SUM = np.float64(_HALF + 2 * _HALF)
-"""What `score` adds, before it halves."""
+EVEN = MAX_NODE_SCORE // 2
+"""What stands for no change, before it is halved."""
 _DEFAULT_RESOURCES = ({"name": CPU}, {"name": MEMORY})
 
 
@@ -61,13 +50,13 @@ class NodeResourcesBalancedAllocation(
     prepares_by_class = True
 
     def __init__(self, resources: Sequence[str]) -> None:
-        self._resources = tuple(name for name in resources if is_counted(name))
+        self.resources = tuple(name for name in resources if is_counted(name))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
         return SUCCESS if self._concerns(pod) else SKIP
 
     def _concerns(self, pod: PodInfo) -> bool:
-        return any(map(pod.requests.get, self._resources))
+        return any(map(pod.requests.get, self.resources))
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         if not self._concerns(pod):
@@ -75,7 +64,7 @@ class NodeResourcesBalancedAllocation(
         before: list[float] = []
         after: list[float] = []
         requests, allocatable, requested = pod.requests, node.allocatable, node.requested
-        for resource in self._resources:
+        for resource in self.resources:
             asked, offered = requests.get(resource, 0), allocatable.get(resource, 0)
             if offered == 0 or (asked == 0 and is_scalar(resource)):
                 continue
@@ -84,10 +73,10 @@ class NodeResourcesBalancedAllocation(
             share, later = float(used) / whole, float(used + asked) / whole
             before.append(share if share < 1.0 else 1.0)
             after.append(later if later < 1.0 else 1.0)
-        return _HALF + (_HALF + balance(after) - balance(before)) // 2
+        return EVEN + (EVEN + balance(after) - balance(before)) // 2
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        resources = self._resources
+        resources = self.resources
         if not self._concerns(pod):
             return np.zeros(rows.size, dtype=np.int64)
         plain = len(resources) == 2 and all(map(nodes.is_offered_everywhere, resources))
@@ -105,33 +94,10 @@ class NodeResourcesBalancedAllocation(
         np.minimum(shares, 1.0, out=shares)
         before, after = _balances(*shares)
         change: Scores = after - before
-        change += _HALF
+        change += EVEN
         change >>= 1  # Halved and rounded down, as `score` does.
-        change += _HALF
+        change += EVEN
         return change
-
-    def rates_pairs(self, pod_class: PodClass) -> bool:
-        asked = [pod_class.requests.get(name, 0) for name in self._resources]
-        return {*self._resources} == {CPU, MEMORY} and 0 < max(asked) <= LARGEST
-
-    def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
-        shares = pairs.requested + requested_by(pod_class)
-        shares /= pairs.offered
-        change = balances(np.minimum(shares, ONE, out=shares))
-        change -= pairs.balance
-        change += _SUM
-        change *= HALF
-        return np.floor(change, out=change)
-
-    def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        requests, offered, used = pod_class.requests, node.allocatable, node.requested
-        used_cpu, used_memory = used[CPU], used[MEMORY]
-        cpu, memory = float(offered[CPU]), float(offered[MEMORY])
-        before = balance_of(min(used_cpu / cpu, 1.0), min(used_memory / memory, 1.0))
-        used_cpu += requests.get(CPU, 0)
-        used_memory += requests.get(MEMORY, 0)
-        after = balance_of(min(used_cpu / cpu, 1.0), min(used_memory / memory, 1.0))
-        return _HALF + (_HALF + after - before) // 2
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         return ()
@@ -153,6 +119,11 @@ def balance(shares: Sequence[float]) -> int:
     for share in shares:
         squares += (share - mean) * (share - mean)
     return int((1 - math.sqrt(squares / len(shares))) * MAX_NODE_SCORE)
+
+
+def balance_of(first: float, second: float) -> int:
+    """The same of two shares."""
+    return int((1 - abs((first - second) / 2)) * MAX_NODE_SCORE)
 
 
 def _balances(first: NDArray[np.float64], second: NDArray[np.float64]) -> Scores:

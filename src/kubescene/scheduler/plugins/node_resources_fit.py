@@ -24,19 +24,9 @@ from kubescene.api.resource_requests import (
     pod_requests,
 )
 from kubescene.scheduler.devices.classes import DeviceClass, DeviceClasses, WatchedClasses
-from kubescene.scheduler.fast.cpu_memory_columns import (
-    FULL,
-    LARGEST,
-    PAIRED,
-    Floats,
-    Pairs,
-    counted_by,
-    requested_by,
-)
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import (
-    MAX_NODE_SCORE,
     Action,
     ClusterEvent,
     ClusterFilterPlugin,
@@ -73,9 +63,8 @@ from kubescene.types import ReadOnlyObject
 
 TOO_MANY_PODS = "Too many pods"
 _ORDER = (CPU, MEMORY, EPHEMERAL_STORAGE)
-_NOTHING = np.float64(0)
 _MOST_RESOURCES = 46
-_UNRESOLVABLE = 1 << _MOST_RESOURCES + 1
+UNRESOLVABLE = 1 << _MOST_RESOURCES + 1
 _DEFAULT_RESOURCES: Sequence[Mapping[str, Any]] = (
     {"name": CPU, "weight": 1},
     {"name": MEMORY, "weight": 1},
@@ -129,14 +118,11 @@ class NodeResourcesFit(
         ignored: Ignored | None = None,
         classes: DeviceClasses | None = None,
     ) -> None:
-        self._weights = tuple(each for each in weights if is_counted(each[0]))
-        self._strategy = strategy or LeastAllocated()
+        self.weights = tuple(each for each in weights if is_counted(each[0]))
+        self.strategy = strategy or LeastAllocated()
         self._ignored = ignored
         self._ignoring = Memo(self._without_ignored)
-        self._classes = classes or DeviceClasses()
-        worth = dict(self._weights)
-        self._pair_shares = tuple(worth.get(name, 0) for name in PAIRED)
-        self._pair_weights = tuple(np.float64(weight) for weight in self._pair_shares)
+        self.classes = classes or DeviceClasses()
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -152,15 +138,8 @@ class NodeResourcesFit(
         return Checks(tuple(each for each in amounts if not self._ignored.covers(each[0])))
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        code = self.filter_code(state, pod, node)
+        code = shortages(self._checks(pod), node.allocatable, node.requested, self.classes)
         return self.describe(state, pod, code) if code else SUCCESS
-
-    def filter_code(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The code of `filter_nodes` for one node."""
-        pod_class = pod.pod_class
-        ignoring = self._ignored is not None
-        checks = self._ignoring[pod_class] if ignoring else pod_class.compiled(_compile)
-        return shortages(checks, node.allocatable, node.requested, self._classes)
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
         used, offered = nodes.requested(PODS).take(rows), nodes.allocatable(PODS).take(rows)
@@ -168,51 +147,24 @@ class NodeResourcesFit(
         for bit, (resource, amount) in enumerate(self._checks(pod).amounts, 1):
             offered = nodes.allocatable(resource).take(rows)
             short = (amount > offered - nodes.requested(resource).take(rows)).nonzero()[0]
-            if short.size and self._classes.of_resource(resource) is not None:
+            if short.size and self.classes.of_resource(resource) is not None:
                 short = short[offered[short] > 0]  # DynamicResources sees to the others: F-13
             if short.size:
                 codes[short] |= 1 << bit
-                codes[short[amount > offered[short]]] |= _UNRESOLVABLE
+                codes[short[amount > offered[short]]] |= UNRESOLVABLE
         return codes
-
-    def judges_pairs(self, pod_class: PodClass) -> bool:
-        amounts = pod_class.compiled(_compile).amounts
-        return all(name in PAIRED and amount <= LARGEST for name, amount in amounts)
-
-    def judge_pairs(self, pod_class: PodClass, pairs: Pairs) -> Codes | None:
-        short, full = pairs.requested + requested_by(pod_class) > pairs.offered, pairs.full
-        if not np.count_nonzero(short) and (full is None or not np.count_nonzero(full)):
-            return None
-        codes = np.zeros(short.shape[1], np.int64) if full is None else full.astype(np.int64)
-        for bit, (resource, amount) in enumerate(pod_class.compiled(_compile).amounts, 1):
-            line = PAIRED.index(resource)
-            rows = short[line].nonzero()[0]
-            codes[rows] |= 1 << bit
-            codes[rows[pairs.offered[line].take(rows) < amount]] |= _UNRESOLVABLE
-        return codes
-
-    def judge_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        requests, offered, used = pod_class.requests, node.allocatable, node.requested
-        cpu, memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
-        if (
-            (cpu <= offered[CPU] - used[CPU] or not cpu)
-            and (memory <= offered[MEMORY] - used[MEMORY] or not memory)
-            and used[PODS] < offered[PODS]
-        ):
-            return 0
-        return shortages(pod_class.compiled(_compile), offered, used, self._classes)
 
     def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
-        rejection = Code.UNRESOLVABLE if code & _UNRESOLVABLE else Code.UNSCHEDULABLE
+        rejection = Code.UNRESOLVABLE if code & UNRESOLVABLE else Code.UNSCHEDULABLE
         return Status(rejection, self._checks(pod).reasons(code))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status:
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        strategy, total, weights = self._strategy, 0, 0
+        strategy, total, weights = self.strategy, 0, 0
         requests, allocatable = pod.pod_class.scoring_requests, node.allocatable
-        for resource, weight in self._weights:
+        for resource, weight in self.weights:
             asked, offered = requests.get(resource, 0), allocatable.get(resource, 0)
             if offered == 0 or (asked == 0 and is_scalar(resource)):
                 continue
@@ -229,10 +181,10 @@ class NodeResourcesFit(
         return strategy.average(total, weights)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        strategy = self._strategy
+        strategy = self.strategy
         total = np.zeros(rows.size, dtype=np.int64)
         weights: Scores | int = 0
-        for resource, weight in self._weights:
+        for resource, weight in self.weights:
             asked = pod.pod_class.scoring_requests.get(resource, 0)
             if asked == 0 and is_scalar(resource):
                 continue
@@ -250,34 +202,6 @@ class NodeResourcesFit(
             weights = weights + (weight if counts is None else weight * counts)
             total += ratings if weight == 1 else ratings * weight
         return strategy.average_nodes(total, weights)
-
-    def rates_pairs(self, pod_class: PodClass) -> bool:
-        names = sorted(name for name, _ in self._weights)
-        if type(self._strategy) is not LeastAllocated or names != sorted(PAIRED):
-            return False
-        return all(pod_class.scoring_requests.get(name, 0) <= LARGEST for name in PAIRED)
-
-    def score_pairs(self, pod_class: PodClass, pairs: Pairs) -> Floats:
-        cpu, memory = self._pair_weights
-        rated = pairs.unused - counted_by(pod_class)
-        np.maximum(rated, _NOTHING, out=rated)
-        rated *= FULL
-        rated /= pairs.offered
-        np.floor(rated, out=rated)
-        total: Floats = rated[0] if cpu == 1 else rated[0] * cpu
-        total += rated[1] if memory == 1 else rated[1] * memory
-        total /= cpu + memory
-        return np.floor(total, out=total)
-
-    def score_pair(self, pod_class: PodClass, node: NodeInfo) -> int:
-        asked, offered = pod_class.scoring_requests, node.allocatable
-        cpu, memory = offered[CPU], offered[MEMORY]
-        cpu_left = max(cpu - node.nonzero_cpu - asked.get(CPU, 0), 0)
-        memory_left = max(memory - node.nonzero_memory - asked.get(MEMORY, 0), 0)
-        of_cpu, of_memory = self._pair_shares
-        total = cpu_left * MAX_NODE_SCORE // cpu * of_cpu
-        total += memory_left * MAX_NODE_SCORE // memory * of_memory
-        return total // (of_cpu + of_memory)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         node = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)
@@ -306,7 +230,7 @@ class NodeResourcesFit(
 
     def _left(self, pod: PodInfo, offered: Amounts) -> list[tuple[str, int]]:
         """What a node itself has to offer; devices stand for the rest."""
-        classes = self._classes
+        classes = self.classes
         return [
             (name, amount)
             for name, amount in checks_of(pod).amounts
@@ -319,6 +243,10 @@ class NodeResourcesFit(
 
 def checks_of(pod: PodInfo) -> Checks:
     return pod.pod_class.compiled(_compile)
+
+
+def compiled_checks(pod_class: PodClass) -> Checks:
+    return pod_class.compiled(_compile)
 
 
 def _compile(pod_class: PodClass) -> Checks:
@@ -348,7 +276,7 @@ def shortages(
                 continue
             code |= 1 << bit
             if amount > offered:
-                code |= _UNRESOLVABLE
+                code |= UNRESOLVABLE
     return code
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.instruments.score_columns import PackedScores, ScoreColumn, SharedScores
-from kubescene.scheduler.fast.class_scores import ScoreSplit
+from kubescene.scheduler.cycle.class_scores import ScoreSplit
 from kubescene.scheduler.framework.cycle_state import CycleState
 
 

@@ -30,7 +30,7 @@ class ScoreSplit:
         "normalized",
         "one_by_one",
         "others",
-        "paired",
+        "plain",
     )
 
     def __init__(self, active: list[ScoreExtension]) -> None:
@@ -48,14 +48,7 @@ class ScoreSplit:
         self.is_small = MAX_NODE_SCORE * sum(each.weight for each in active) < SMALL
         """Whether totals are so small that `pick_small` may choose."""
         self.blind = tuple(each for each in normalized if each.is_blind and each.normalizes_alone)
-        self.paired = tuple(each for each in plain if each.paired is not None)
-        """Those that rate `Pairs`."""
-
-    @property
-    def rates_by_pairs(self) -> bool:
-        """Whether those that rate `Pairs` decide alone if the ``blind`` give no node anything."""
-        known = len(self.paired) + len(self.blind)
-        return self.is_small and not self.others and known == len(self.kept)
+        self.plain = tuple(plain)
 
 
 class ClassScores(RowResults):

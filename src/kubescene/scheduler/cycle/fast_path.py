@@ -1,0 +1,62 @@
+"""What a cycle asks of those who may know its outcome sooner (`kubescene.scheduler.fast`).
+
+The cycle is the specification: whoever answers must come to the same, to the last word of an
+explanation. None is always right: then the cycle takes all its steps.
+"""
+
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol
+
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.state.pods import PodInfo
+from kubescene.timeline.explanations import Explain
+
+
+class NextDecision(NamedTuple):
+    """What there is to say of a decision that is like the one before."""
+
+    node: str
+    evaluated: int
+    feasible: int
+    explanation: None = None
+
+
+class FastPath(Protocol):
+    """Who may know the outcome of a cycle without it."""
+
+    keeps_rows: bool
+    """Whether what plugins said of a node is kept until the node changes."""
+
+    def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
+        """The node that a cycle would find for a pod; the search goes on as after a cycle."""
+        ...
+
+    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+        """The same for a pod like the last that was decided about, if only nodes have changed."""
+        ...
+
+    def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
+        """The failure of a pod like this one, if nothing has changed since (`Cycle.stamp`)."""
+        ...
+
+    def failed(self, pod: PodInfo, decision: Decision, stamp: Hashable) -> None:
+        """A pod has failed, and nobody is to make room for it."""
+        ...
+
+
+class StepByStep:
+    """Nobody knows anything: every decision takes a whole cycle."""
+
+    keeps_rows = False
+
+    def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
+        return None
+
+    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+        return None
+
+    def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
+        return None
+
+    def failed(self, pod: PodInfo, decision: Decision, stamp: Hashable) -> None:
+        pass
