@@ -43,6 +43,7 @@ from kubescene.apiserver.responses import (
 )
 from kubescene.apiserver.simulator.park import ParkingPage
 from kubescene.apiserver.simulator.remedies import RemediesPage
+from kubescene.apiserver.simulator.runs import RunPages
 from kubescene.apiserver.simulator.scenarios import ScenarioPages
 from kubescene.apiserver.simulator.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.simulator.timelines import TimelineStreams
@@ -112,6 +113,7 @@ class ApiServer:
         if scenarios is not None:
             table.add(
                 *ScenarioPages(engine, scenarios, self.timelines).routes(),
+                *RunPages(engine, scenarios, self.traffic).routes(),
                 *ParkingPage(engine, scenarios, self.stage, self.turnstile).routes(),
                 refuse=takes("simulator"),
             )
