@@ -1,7 +1,7 @@
 """Whole runs beside those of another version of Kubescene, in turns, as ratios.
 
-    git worktree add --detach ../before 8a22b98
-    python bench/against.py ../before [--quick]
+    git worktree add --detach ../before 5eb65f18
+    python bench/against.py ../before [CASE...] [--quick]
 
 Machines differ and are shared; what two versions do in the same minutes can be compared. Both play
 the same scenario, each time in a new process and after a small run that loads the code, from the
@@ -15,17 +15,40 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any, NamedTuple
 
 import kubescene
 from kubescene.clock import ScenarioStep
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Instrument
-from measuring import Figures, own_process, row
+from measuring import Figures, row
 
 HERE = Path(__file__).resolve().parent.parent
-PAIRS = 3
-NODES, PODS, FIRST_PODS = 1_000, 3_000, 200
-FLOORS = {"plain": "floor 2.3 of 8a22b98", "deployment": "floor 2.1 of 8a22b98"}
+PAIRS = 7
+FIRST_PODS = 200
+OWNED = "deployment"
+
+
+class Case(NamedTuple):
+    """What is played, and how much faster than 5eb65f18 it has to be."""
+
+    kind: str
+    nodes: int
+    pods: int
+    floor: float = 0.97
+
+
+CASES = {
+    "plain": Case("plain", 1_000, 3_000, 1.6),
+    "plain-5000": Case("plain", 5_000, 3_000, 1.6),
+    "full": Case("full", 1_000, 2_000, 1.4),
+    OWNED: Case(OWNED, 1_000, 2_000, 1.7),
+    "mixed": Case("mixed", 1_000, 2_000),
+    "spread": Case("spread", 500, 500),
+    "preemption": Case("preemption", 200, 400),
+    "large": Case("plain", 10_000, 100_000, 1.7),
+}
+"""All but ``large`` are played unless others are named."""
 
 
 class NodesReady(Instrument):
@@ -52,17 +75,48 @@ def deployment(replicas: int) -> dict[str, object]:
     }
 
 
+def spread(pod: dict[str, Any]) -> dict[str, Any]:
+    """A pod that keeps away from those like it, by host."""
+    pod["metadata"]["labels"] = {"app": "web"}
+    pod["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+        }
+    ]
+    return pod
+
+
 def play(kind: str, nodes: int, pods: int) -> float:
     """Pods a second, by CPU."""
     built = kubescene.ScenarioBuilder("against").step(1)
-    built.create(make_node("node-$(INDEX)").cpu("32").memory("256Gi"), count=nodes).step(2)
-    if kind == "deployment":
-        built.create(deployment(pods))
+    node = make_node("node-$(INDEX)").cpu("2" if kind == "preemption" else "32").memory("256Gi")
+    labels = {"kubernetes.io/hostname": "node-$(INDEX)"} if kind == "spread" else {}
+    built.create(node.labels(labels), count=nodes)
+    pod, placed = make_pod("pod-$(INDEX)").cpu("250m").memory("512Mi"), pods
+    if kind == "preemption":
+        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 100}
+        built.create({**high, "metadata": {"name": "high"}}).step(2)
+        built.create(make_pod("low-$(INDEX)").cpu("1").memory("1Gi"), count=pods // 2)
+        built.create(make_pod("top-$(INDEX)").cpu("2").priority_class("high"), count=pods // 2)
+        placed = 0
+    elif kind == "mixed":
+        built.step(2)
+        for number in range(pods):
+            built.create(make_pod(f"pod-{number}").cpu(f"{100 + number % 7}m").memory("512Mi"))
+    elif kind == OWNED:
+        built.step(2).create(deployment(pods))
     else:
-        built.create(make_pod("pod-$(INDEX)").cpu("250m").memory("512Mi"), count=pods)
+        made = spread(pod.build()) if kind == "spread" else pod
+        built.step(2).create(made, count=pods)
+    if kind == "full":
+        built.settings(explain="Full")
     ready = NodesReady()
     result = kubescene.run(built.done(), instruments=(ready,))
-    assert result.summary.placements_total == pods, result.message
+    assert result.ok, result.message
+    assert result.summary.placements_total >= placed, result.message
     assert ready.at is not None
     return pods / (time.process_time() - ready.at)
 
@@ -82,30 +136,36 @@ def measured_in(tree: Path, **case: object) -> float:
     return float(json.loads(output.splitlines()[-1])["pods_s"])
 
 
-def compare(kind: str, other: Path, nodes: int, pods: int) -> None:
+def compare(name: str, case: Case, other: Path, count: int) -> None:
+    kind, nodes, pods, floor = case
     pairs = []
-    for _ in range(PAIRS):
-        case = {"kind": kind, "nodes": nodes, "pods": pods}
-        before, now = measured_in(other, **case), measured_in(HERE, **case)
+    for _ in range(count):
+        played = {"kind": kind, "nodes": nodes, "pods": pods}
+        before, now = measured_in(other, **played), measured_in(HERE, **played)
         pairs.append(now / before)
-        row(f"{kind}, {nodes:,} nodes, {pods:,} pods", f"{before:8,.0f} /s, now {now:8,.0f} /s")
+        row(f"{name}, {nodes:,} nodes, {pods:,} pods", f"{before:8,.0f} /s, now {now:8,.0f} /s")
     told = ", ".join(f"{ratio:.2f}" for ratio in pairs)
-    row(f"{kind}: times as fast", f"{told}; median {median(pairs):.2f}", FLOORS[kind])
+    row(f"{name}: times as fast", f"{told}; median {median(pairs):.2f}", f"floor {floor}")
 
 
 def main(arguments: list[str]) -> int:
-    trees = [Path(each).resolve() for each in arguments if not each.startswith("-")]
-    if len(trees) != 1 or not (trees[0] / "src" / "kubescene").is_dir():
-        print("usage: python bench/against.py CHECKOUT [--quick]: a folder with src/kubescene")
+    plain = [each for each in arguments if not each.startswith("-")]
+    tree, names = Path(plain[0] if plain else ".").resolve(), plain[1:]
+    unknown = [each for each in names if each not in CASES]
+    if not plain or unknown or not (tree / "src" / "kubescene").is_dir():
+        print("usage: python bench/against.py CHECKOUT [CASE...] [--quick]")
+        print(f"CHECKOUT is a folder with src/kubescene, a CASE one of {', '.join(CASES)}")
         return 2
-    nodes, pods = (100, 300) if "--quick" in arguments else (NODES, PODS)
-    for kind in FLOORS:
-        compare(kind, trees[0], nodes, pods)
+    is_quick = "--quick" in arguments
+    for name in names or [each for each in CASES if each != "large"]:
+        case = CASES[name]
+        if is_quick:
+            case = case._replace(nodes=case.nodes // 10, pods=case.pods // 10)
+        compare(name, case, tree, 1 if is_quick else PAIRS)
     return 0
 
 
 if __name__ == "__main__":
-    own_process()
     if sys.argv[1:2] == ["--case"]:
         print(json.dumps(measure(**json.loads(sys.argv[2]))))
     else:

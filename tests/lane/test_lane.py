@@ -11,6 +11,7 @@ from kubescene.instruments import Instrument, StepPhaseChange
 from kubescene.runs.requests import RunRequest, read
 from kubescene.runs.staging import stage
 from kubescene.scenario.engine import Engine
+from kubescene.shortcuts import ALL, PLAIN
 from kubescene.testing import make_pod
 from lane.both_ways import changes, compared, counts, deployment, nodes, pod, records
 from random_scenarios import random_scenario
@@ -131,6 +132,24 @@ def test_a_fork_between_two_chunks_goes_on_alike() -> None:
     assert changes(worlds[0]) == changes(worlds[1])
     plain = kubescene.run(nodes(MANY).create(pod(), count=400).done(), plain=True)
     assert records(worlds[0]) == records(plain.cluster)
+
+
+@pytest.mark.parametrize("delays", [{}, {"startDelay": "3s"}], ids=str)
+def test_a_served_world_shows_every_phase_in_the_same_revisions(delays: dict[str, str]) -> None:
+    built = nodes(30, cpu="4").create(pod(), count=60).create(deployment(20))
+    built.step(3).create(pod("large", "3"), count=40).step(4).create(pod("late"), count=3)
+    document = read(built.advance("1m").settings(kubelet=delays).done())
+    runs = []
+    for shortcuts in (ALL, PLAIN):
+        run = stage(RunRequest(scenario=deepcopy(document), shortcuts=shortcuts))
+        run.cluster.store.own()
+        run.engine.run()
+        runs.append(run)
+    fast, plain = (run.cluster for run in runs)
+    assert changes(fast) == changes(plain)
+    assert records(fast) == records(plain)
+    assert fast.lane is not None
+    assert fast.lane.counts.pods > 70
 
 
 def test_a_world_can_be_copied_after_the_lane_was_used() -> None:

@@ -26,6 +26,8 @@ from kubescene.types import JsonObject
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""
+CHUNK_SEEN = 8
+"""The same where every pod is several writes of the Scenario, and somebody may wait."""
 PAUSED = "ControllerPaused"
 
 
@@ -45,6 +47,11 @@ class Passage:
     pods: int = 0
     is_open: bool = True
     """Whether the next pod may try."""
+    begin_turn: Callable[[], None] | None = None
+    """Shows that a turn begins, and ``move_step`` that one moves the step, where somebody looks."""
+    move_step: Callable[[ScenarioStep], None] | None = None
+    has_begun: bool = False
+    """Whether a turn was shown whose pod did not pass: it is to be had the long way."""
 
 
 @dataclass(slots=True)
@@ -151,6 +158,9 @@ class Chunk:
             if entry is None:
                 raise NotNowError("the last pod")
             known = self._known_of(entry.pod)
+            if passage.begin_turn is not None:
+                passage.begin_turn()
+                passage.has_begun = True
             decision = like_pods.decide(entry, known.cycle, follows=self._follows)
             if decision is None:
                 raise NotNowError("more than a binding")
@@ -162,6 +172,9 @@ class Chunk:
         met, like_pods = self._parties, self._parties.like_pods
         passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
         passage.pods += 1
+        if passage.move_step is not None:
+            passage.move_step(passage.step)
+            passage.has_begun = False
         is_watching = like_pods.is_watching
         self._follows = not is_watching
         if is_watching:

@@ -1,8 +1,11 @@
 """Phases 2 to 7: settle, then all simulation controllers until none has work left."""
 
+from functools import partial
+
 from kubescene.actors import Role
+from kubescene.clock import ScenarioStep
 from kubescene.control import Patience, Slot
-from kubescene.lane import CHUNK, Passage
+from kubescene.lane import CHUNK, CHUNK_SEEN, Passage
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.phases import StepPhase
 
@@ -79,27 +82,44 @@ class Rest:
         self._gate.check_turns(turns + 1)
         self._then(self._work, turns + 1)
         self._then(self._loop, slot, None)
-        self._telling.enter(OPERATING_COMPLETED, controller=slot.name)
-        self._telling.enter(CONTROLLER_RUNNING)
+        self._enter_turn(slot)
 
     def _through_lane(self, slot: Slot, turns: int) -> bool:
         """Let like pods pass as far as they can; False if the next one takes a turn (`lane`)."""
         lane, participants = self._world.lane, self._participants
         if lane is None or participants.outside or slot is not participants.simulation[0]:
             return False
-        most = min(CHUNK, self._gate.uncounted(turns))
-        if most <= 0 or not self._scenario.is_unseen:
+        # Who looks at the Scenario sees every phase, and shall not wait for long.
+        is_seen = not self._scenario.is_unseen
+        most = min(CHUNK_SEEN if is_seen else CHUNK, self._gate.uncounted(turns))
+        if most <= 0:
             return False
         passage = Passage(self._scenario.step, most, SIMULATION, self._settle_now)
+        if is_seen:
+            passage.begin_turn = partial(self._enter_turn, slot)
+            passage.move_step = self._move_step
         try:
             lane.run(slot, participants.presimulation, passage)
         finally:
             if passage.pods:
                 self._done_at.pop(slot.name, None)
-                self._telling.enter(CONTROLLER_PAUSED, step=passage.step, controller=slot.name)
+                if not is_seen:
+                    self._telling.enter(CONTROLLER_PAUSED, step=passage.step, controller=slot.name)
+        if passage.has_begun:
+            self._gate.check_turns(turns + passage.pods + 1)
+            self._then(self._work, turns + passage.pods + 1)
+            self._then(self._loop, slot, None)
+            return True
         if passage.pods:
             self._then(self._work, turns + passage.pods, passage.is_open)
         return passage.pods > 0
+
+    def _enter_turn(self, slot: Slot) -> None:
+        self._telling.enter(OPERATING_COMPLETED, controller=slot.name)
+        self._telling.enter(CONTROLLER_RUNNING)
+
+    def _move_step(self, step: ScenarioStep) -> None:
+        self._telling.enter(CONTROLLER_PAUSED, step=step)
 
     def _settle_now(self, *turned: str) -> None:
         """Come to rest at once; who is named has had a turn, and wrote."""

@@ -102,15 +102,18 @@ class CpuMemoryRows:
         self._position = nodes.changes
         return True
 
-    def next_best(self, changed: int, start: int, wanted: int) -> int | None:
-        """The row of the best node from ``start`` on, after nothing but one row has changed.
-
-        None if there are nodes to leave out: then it takes a `search`.
-        """
-        self._renew_few((changed,))
+    def renew(self, row: int) -> None:
+        """Take in that one row has changed, and nothing else."""
+        self._renew_few((row,))
         self._position = self._nodes.changes
-        if self._refused:
-            return None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether there are nodes to leave out: then it takes a `search`."""
+        return self._refused > 0
+
+    def best_of_all(self, start: int, wanted: int) -> int:
+        """The row of the best node from ``start`` on, if none is refused."""
         kept, count = self._ranked, self._ranked.size
         size = min(wanted, count)
         end = start + size

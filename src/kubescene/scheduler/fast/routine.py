@@ -45,16 +45,24 @@ NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 class LastOne:
     """The last decision, for the next pod that is like it."""
 
-    __slots__ = ("changes", "newest_spec", "rows", "signature")
+    __slots__ = ("changes", "explains", "newest_spec", "plan", "rows", "signature")
 
     def __init__(
-        self, signature: PodSignature, rows: CpuMemoryRows, changes: int, newest_spec: int
+        self,
+        signature: PodSignature,
+        rows: CpuMemoryRows,
+        plan: Plan,
+        nodes: NodeTable,
+        *,
+        explains: bool,
     ) -> None:
         self.signature = signature
         self.rows = rows
-        self.changes = changes
+        self.plan = plan
+        self.explains = explains
+        self.changes = nodes.changes
         """Of the node table when it was made."""
-        self.newest_spec = newest_spec
+        self.newest_spec = nodes.newest_spec
 
 
 class FastDecisions:
@@ -101,7 +109,7 @@ class FastDecisions:
             # The whole cycle will come to the same and say whose fault it is.
             return None
 
-    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+    def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
         """Find a node for a pod like the last that `decide` placed, if nothing else has happened.
 
         None if it has, or may have. Who asks knows that nothing but nodes can have changed.
@@ -113,16 +121,19 @@ class FastDecisions:
         if changed is None:
             self._last = None
             return None
+        rows = last.rows
+        rows.renew(changed)
+        if last.explains or rows.refuses:
+            try:
+                return self._take_by(rows, last.plan, pod, explains=last.explains)
+            except (PluginError, ScoringError):
+                return None
         start, wanted = self._bounds()
-        row = last.rows.next_best(changed, start, wanted)
-        if row is None:
-            self._last = None
-            return None
         count = len(nodes.infos)
         examined = min(wanted, count)
         cycle.start.advance(examined, count)
         last.changes = nodes.changes
-        return NextDecision(nodes.names[row], examined, examined)
+        return NextDecision(nodes.names[rows.best_of_all(start, wanted)], examined, examined)
 
     def _is_special(self, pod: PodInfo) -> bool:
         if pod.nominated_node or pod.node or pod.requests is not pod.pod_class.requests:
@@ -191,9 +202,8 @@ class FastDecisions:
             assert plan.filters is not None
             self._cycle.filters.keep(pod, plan.filters, found.rows, found.verdicts)
             return None
-        if isinstance(evaluation, CpuMemoryRows) and not explains:
-            nodes = self._nodes
-            self._last = LastOne(pod.signature, evaluation, nodes.changes, nodes.newest_spec)
+        if isinstance(evaluation, CpuMemoryRows):
+            self._last = LastOne(pod.signature, evaluation, plan, self._nodes, explains=explains)
         best = evaluation.best(found, explains=explains) if feasible > 1 else 0
         state = plan.state()
         decision = self._decided(plan, state, found, best)
