@@ -102,6 +102,8 @@ def test_the_runs_of_a_server_are_listed_shown_and_deleted(data: Path) -> None:
         assert kubescene("runs", "list", *there).stdout == here.stdout
         one = kubescene("runs", "show", "scenario-1", "--data-dir", data)
         assert kubescene("runs", "show", "scenario-1", *there).stdout == one.stdout
+        by_id = kubescene("results", f"{server.url}#scenario-1")
+        assert by_id.stdout == kubescene("results", f"{data}#scenario-1").stdout != ""
         assert kubescene("runs", "delete", "scenario-1", *there).returncode == 0
         missing = kubescene("runs", "delete", "scenario-1", *there)
         assert missing.returncode == 2
@@ -112,3 +114,34 @@ def test_the_runs_of_a_server_are_listed_shown_and_deleted(data: Path) -> None:
 @pytest.mark.parametrize("command", ["list", "show", "delete"])
 def test_each_help_has_an_example(command: str) -> None:
     assert f"kubescene runs {command}" in kubescene("runs", command, "--help").stdout
+
+
+def test_a_run_is_kept_by_its_id(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "shop.yaml"
+    built = ScenarioBuilder("shop").create(make_node("n").cpu("4"), make_pod("p").cpu("1")).done()
+    built.save(file)
+    done = kubescene("run", file, "--data-dir", data, "--seed", "7")
+    assert done.returncode == 0, done.stderr
+    assert str(data / "runs" / "scenario-1") in done.stdout
+    assert kubescene("traffic", "run", STEP, KUBESCENE_DATA_DIR=str(data)).returncode == 0
+    found = {each.id: each for each in Runs(data).list()}
+    assert sorted(found) == ["scenario-1", "traffic-1"]
+    one = found["scenario-1"]
+    assert (one.name, one.phase, one.message, one.seed) == ("shop", "Succeeded", "", 7)
+    alone = tmp_path / "alone"
+    assert kubescene("run", file, "--out", alone, "--seed", "7").returncode == 0
+    for each in alone.iterdir():
+        assert Runs(data).read("scenario-1", each.name) == each.read_bytes()
+
+
+def test_bad_input_is_no_run_and_a_failed_one_is(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "shop.yaml"
+    bad = ScenarioBuilder("bad").build() | {"spec": {"simulation": {"explain": "Everything"}}}
+    file.write_text(json.dumps(bad))
+    assert kubescene("run", file, "--data-dir", data).returncode == 2
+    assert Runs(data).list() == []
+    ScenarioBuilder("failing").delete("v1", "Pod", "nobody").done().save(file)
+    assert kubescene("run", file, "--data-dir", data).returncode == 1
+    (found,) = Runs(data).list()
+    assert (found.name, found.phase) == ("failing", "Failed")
+    assert "nobody" in found.message

@@ -33,6 +33,15 @@ FeatureGates: TypeAlias = Annotated[
         metavar="NAME=true,...", help="Feature gates of the scheduler, such as GangScheduling."
     ),
 ]
+KeptIn: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        metavar="DIR",
+        envvar="KUBESCENE_DATA_DIR",
+        help="Without --out: keep the run here by an id, for kubescene runs.",
+    ),
+]
 OwnMeasures: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

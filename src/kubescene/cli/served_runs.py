@@ -13,6 +13,7 @@ from kubescene.client.http import HttpClient
 from kubescene.errors import ConfigurationError, NotFoundError
 from kubescene.results.output import write_results
 from kubescene.results.sources import RunSource, open_run
+from kubescene.runs.catalogue import is_id
 
 ACTOR = Actor("kubescene-results")
 NOT_KEPT = "has played no scenario: there are no results"
@@ -38,6 +39,8 @@ def fetch_run(url: str, scenario: str, folder: Path) -> str:
     """Write what a run of our own would have written; returns the scenario's name."""
     place = url.rstrip("/")
     with closing(HttpClient(url, ACTOR)) as client:
+        if is_id(scenario) and fetch_kept(client, scenario, folder):
+            return scenario
         name = scenario or only_scenario(client, place, NOT_KEPT)
         try:
             pages = {
@@ -48,3 +51,16 @@ def fetch_run(url: str, scenario: str, folder: Path) -> str:
             raise ConfigurationError(f"{place}: {error.message}") from None
     write_results(folder, orjson.loads(pages.pop("result")), **pages)
     return name
+
+
+def fetch_kept(client: HttpClient, id: str, folder: Path) -> bool:
+    """The files of a run in the server's catalogue; whether there is one of that id."""
+    place = f"{SIMULATOR}/runs/{id}"
+    try:
+        listed = orjson.loads(client.read_page(place))["files"]
+    except NotFoundError:
+        return False
+    for each in listed:
+        name = Path(each["name"]).name
+        (folder / name).write_bytes(client.read_page(f"{place}/files/{name}"))
+    return True

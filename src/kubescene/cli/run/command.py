@@ -73,6 +73,7 @@ Server: TypeAlias = Annotated[
 def run(
     file: File,
     out: Out = None,
+    data_dir: options.KeptIn = None,
     seed: Seed = None,
     full_status: FullStatus = False,
     quiet: options.Quiet = False,
@@ -108,6 +109,7 @@ def run(
 
     arguments = RunArguments(
         out=out,
+        data_dir=data_dir,
         seed=seed,
         full_status=full_status,
         quiet=quiet,

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +40,7 @@ class RunArguments:
     """What the command line says beside the file."""
 
     out: str | None = None
+    data_dir: Path | None = None
     seed: int | None = None
     full_status: bool = False
     quiet: bool = False
@@ -88,7 +90,8 @@ def run_as_asked(path: Path, arguments: RunArguments, server: str | None, *, del
 def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
     out = output_path(arguments.out)
-    if arguments.report and out is None:
+    is_kept = out is None and arguments.data_dir is not None and not arguments.interactive
+    if arguments.report and out is None and not is_kept:
         raise ConfigurationError(
             "--report writes into the directory of results: give it with --out"
         )
@@ -97,6 +100,10 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)
         if arguments.interactive:
             return by_hand(file, arguments, out)
+        if is_kept:
+            from kubescene.cli.run.kept import by_an_id
+
+            return by_an_id(file, arguments, partial(by_itself, results=results, junit=junit))
         return by_itself(file, arguments, out, results, junit)
 
 

@@ -47,6 +47,7 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Keep the run in this SQLite file, to be repeated."),
     ] = None,
+    data_dir: options.KeptIn = None,
     report: Annotated[
         bool, typer.Option("--report", help="With --out: write report.html there, too.")
     ] = False,
@@ -56,7 +57,10 @@ def run(
     Example: kubescene traffic run examples/traffic/step.yaml --set spec.traffic.step.rps=20
     """
     from kubescene.cli.traffic.playing import run_traffic
+    from kubescene.runs.catalogue import TRAFFIC_FILE
 
+    if store is None and out is None and data_dir is not None:
+        store = data_dir / TRAFFIC_FILE
     raise typer.Exit(
         run_traffic(
             file,
