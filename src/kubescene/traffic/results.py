@@ -16,7 +16,7 @@ from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import Story, Summary, summarize
 from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import parse_run, to_object
-from kubescene.traffic.world.decisions import Decision, SizeDecision
+from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
 from kubescene.traffic.world.movements import CompletedMovement, IgnoredMovement, MovementLog
 from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord, Utilization
 from kubescene.version import __version__
@@ -53,7 +53,7 @@ class TrafficResult:
         replicas: list[ReplicaRecord],
         counts: list[ReplicaCount],
         utilizations: list[Utilization],
-        decisions: list[Decision],
+        decisions: list[AutoscalerDecision],
         sizes: list[SizeDecision],
         used: int,
         movements: MovementLog,
@@ -181,7 +181,7 @@ def read_result(
         replicas=msgspec.convert(told_of.get("replica", []), list[ReplicaRecord]),
         counts=[ReplicaCount(**each) for each in told_of.get("count", [])],
         utilizations=[Utilization(**each) for each in told_of.get("utilization", [])],
-        decisions=msgspec.convert(told_of.get("decision", []), list[Decision]),
+        decisions=msgspec.convert(told_of.get("decision", []), list[AutoscalerDecision]),
         sizes=msgspec.convert(told_of.get("size", []), list[SizeDecision]),
         used=told["used"],
         movements=MovementLog.of(

@@ -7,6 +7,7 @@ from kubescene.errors import PluginError
 from kubescene.instruments.attempts import Explanation, ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.scheduler.cycle.preparation import PreFilterOutcome
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.status import Code, Status
 from kubescene.scheduler.state.pods import PodInfo
 
 UNSCHEDULABLE = "Unschedulable"
@@ -71,6 +72,16 @@ class Decision:
         self.reason = reason
         self.nominated = nominated
         return self
+
+    def refuse(self, status: Status) -> None:
+        """The chosen node did not work out. [M-8]"""
+        if status.code.is_rejection:
+            self.plugins = (status.plugin,) if status.code is not Code.PENDING else ()
+            self.pending_plugins = (status.plugin,) if status.code is Code.PENDING else ()
+            reasons = ", ".join(sorted(f"1 {reason}" for reason in status.reasons))
+            self.fail(f"0/1 nodes are available: {reasons}.", UNSCHEDULABLE)
+        else:
+            self.fail(status.message)
 
 
 class Decided:

@@ -26,6 +26,7 @@ from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     PODS,
 )
+from kubescene.scheduler.state.claim_users import VolumeUsers
 from kubescene.scheduler.state.deltas import POD_ADDED, DeltaKind, DeltaLog, DeltaReader
 from kubescene.scheduler.state.host_ports import HostPort, PortHolders
 from kubescene.scheduler.state.image_states import ImageStates
@@ -33,7 +34,6 @@ from kubescene.scheduler.state.node_columns import LabelColumn, SpecColumns
 from kubescene.scheduler.state.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.state.node_tree import NodeTree
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.scheduler.volumes.users import VolumeUsers
 from kubescene.types import ReadOnlyObject
 
 T = TypeVar("T")

@@ -1,10 +1,11 @@
 """One recorded case as a world: a store, a clock, and the scheduler that is compared.
 
-The scheduler is the real one; `WitnessedScheduler` only remembers what it decided, because what
+The scheduler is the real one; a `Witness` only remembers what it decided, because what
 an attempt reports to instruments is less than what was recorded.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from kubescene.api.kinds import POD_GROUP
@@ -16,12 +17,16 @@ from kubescene.control.loops import ControllerContext, nothing
 from kubescene.control.timers import Timers
 from kubescene.instruments import Instrument, Instruments
 from kubescene.instruments.attempts import SchedulingAttempt
+from kubescene.scheduler.attempts import Attempts
+from kubescene.scheduler.binding.binding import Binding
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.groups.attempts import GroupAttempts
 from kubescene.scheduler.groups.trials import GroupTrial, final_decision
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.queue.waiting_places import QueuedPod
-from kubescene.scheduler.scheduler import Scheduler
+from kubescene.scheduler.scheduler import Parts, Scheduler
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.telling.attempt_reports import AttemptReports
 from kubescene.store import Store
 from kubescene.testing.goldens.acting import POD, Call, ReplayClient
 from kubescene.testing.goldens.claims import claims_written
@@ -66,39 +71,41 @@ class _Listener(Instrument):
         pass
 
 
-class WitnessedScheduler(Scheduler):
-    """The scheduler, and a list of what it decided."""
+class Witness:
+    """A list of what a scheduler decided."""
 
-    def __init__(
-        self,
-        context: ControllerContext,
-        options: SchedulerOptions,
-        client: ReplayClient,
-        asked: RecordedExtenders,
-    ) -> None:
+    def __init__(self, client: ReplayClient, asked: RecordedExtenders) -> None:
         self.made: list[Attempt | GroupAttempt] = []
+        self.chosen: dict[str, str] = {}
         self._popped = ""
         self._in_group: set[str] = set()
-        self._witness = client
+        self._client = client
         self._asked = asked
-        self._chosen: dict[str, str] = {}
-        super().__init__(context, options)
 
-    def _place(self, entry: QueuedPod, decision: Decision) -> bool:
-        self._chosen[entry.pod.uid] = decision.node
-        return super()._place(entry, decision)
+    def scheduler_of(self, context: ControllerContext, options: SchedulerOptions) -> Scheduler:
+        """A scheduler that is witnessed."""
+        self.scheduler = Scheduler(
+            context,
+            options,
+            Parts(
+                partial(WitnessedReports, self),
+                partial(WitnessedAttempts, self),
+                partial(WitnessedGroups, self),
+            ),
+        )
+        return self.scheduler
 
-    def _attempt_group(self, entry: QueuedPod) -> bool:
+    def group_popped(self, entry: QueuedPod) -> None:
         self._popped = entry.pod.key
-        self._witness.take_calls()  # Evictions of the attempt before, which was told without them.
-        return super()._attempt_group(entry)
+        self._client.take_calls()  # Evictions of the attempt before, which was told without them.
 
-    def _submit_group(self, trial: GroupTrial) -> bool:
-        """The decisions as the verdict leaves them, and the writes that follow."""
-        order, start = tuple(self.nodes.names), self.start_index.index
+    def group_decided(self, trial: GroupTrial) -> tuple[int, tuple[str, ...]]:
         self._in_group.update(member.entry.pod.uid for member in trial.members)
-        wrote = super()._submit_group(trial)
-        calls = self._witness.take_calls()
+        return self.scheduler.start_index.index, tuple(self.scheduler.nodes.names)
+
+    def group_ended(self, trial: GroupTrial, start: int, order: tuple[str, ...]) -> None:
+        """The decisions as the verdict leaves them, and the writes that followed."""
+        calls = self._client.take_calls()
         members = [
             Attempt(
                 member.entry.pod.key,
@@ -118,22 +125,53 @@ class WitnessedScheduler(Scheduler):
         self.made.append(
             GroupAttempt(self._popped, group, members, condition, deleted, start, order)
         )
-        return wrote
 
-    def _report(self, pod: PodInfo, decision: Decision, record: Record) -> None:
+    def ended(self, pod: PodInfo, decision: Decision) -> None:
+        """An attempt is over; a pod of a group is told with its group."""
+        node = self.chosen.pop(pod.uid, "")
         if pod.uid in self._in_group:
-            # Told with its group.
             self._in_group.discard(pod.uid)
-            super()._report(pod, decision, record)
             return
-        node = self._chosen.pop(pod.uid, "")
-        order = tuple(self.nodes.names)
-        calls = self._witness.take_calls()
-        start = self.start_index.index
-        claims = claims_written(self._witness, calls)
-        asked = self._asked.take()
+        calls, start = self._client.take_calls(), self.scheduler.start_index.index
+        claims = claims_written(self._client, calls)
+        order, asked = tuple(self.scheduler.nodes.names), self._asked.take()
         self.made.append(Attempt(pod.key, decision, node, start, order, calls, claims, asked))
-        super()._report(pod, decision, record)
+
+
+class WitnessedReports(AttemptReports):
+    def __init__(self, witness: Witness, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._witness = witness
+
+    def tell(self, pod: PodInfo, decision: Decision, record: Record) -> None:
+        self._witness.ended(pod, decision)
+        super().tell(pod, decision, record)
+
+
+class WitnessedAttempts(Attempts):
+    def __init__(self, witness: Witness, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._witness = witness
+
+    def assume(self, entry: QueuedPod, decision: Decision) -> Binding:
+        self._witness.chosen[entry.pod.uid] = decision.node
+        return super().assume(entry, decision)
+
+
+class WitnessedGroups(GroupAttempts):
+    def __init__(self, witness: Witness, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._witness = witness
+
+    def attempt(self, entry: QueuedPod) -> bool:
+        self._witness.group_popped(entry)
+        return super().attempt(entry)
+
+    def submit(self, trial: GroupTrial) -> bool:
+        start, order = self._witness.group_decided(trial)
+        wrote = super().submit(trial)
+        self._witness.group_ended(trial, start, order)
+        return wrote
 
 
 class World:
@@ -154,7 +192,8 @@ class World:
         )
         self.extenders = RecordedExtenders()
         options = replace(options, extender_caller=self.extenders)
-        self.scheduler = WitnessedScheduler(context, options, self.client, self.extenders)
+        self._witness = Witness(self.client, self.extenders)
+        self.scheduler = self._witness.scheduler_of(context, options)
         for profile in options.profiles:
             self.scheduler.cycle_of(profile.scheduler_name).random = First(0)
         for obj in case["objects"]:
@@ -195,7 +234,7 @@ class World:
 
     def take(self) -> list[Attempt | GroupAttempt]:
         """The attempts since the last look."""
-        made, self.scheduler.made = self.scheduler.made, []
+        made, self._witness.made = self._witness.made, []
         return made
 
 

@@ -40,8 +40,8 @@ from kubescene.traffic.world.worlds import (
     Replaced,
     ReplicaCount,
     ReplicaRecord,
+    TrafficWorld,
     Utilization,
-    World,
     metrics_times,
     next_tick,
 )
@@ -49,7 +49,7 @@ from kubescene.traffic.world.worlds import (
 CONCURRENCY, CPU = MetricType.CONCURRENT_REQUESTS_MILLIS, MetricType.CPU_MILLIS
 
 
-class FixedWorld(World):
+class FixedWorld(TrafficWorld):
     """Environment, replicas, flow of requests and autoscalers of one run."""
 
     def __init__(

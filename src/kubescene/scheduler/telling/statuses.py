@@ -1,13 +1,23 @@
-"""What a failed attempt leaves behind: the pod's condition, and the words in it."""
+"""What attempts write into objects: the pod's condition, its nomination, annotations."""
 
+from contextlib import suppress
 from functools import lru_cache
 
+from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, WriteOptions
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records import Record
 from kubescene.api.records.parts import pod_members, split_nomination, status_of
 from kubescene.api.records.templates import NOMINATION, Blueprint, NominatingBlueprint
-from kubescene.scheduler.cycle.decisions import UNSCHEDULABLE, Decision
-from kubescene.scheduler.framework.status import Code, Status
+from kubescene.client.interfaces import Client, ObjectRef
+from kubescene.clock import Clock, format_time
+from kubescene.errors import ApiError
+from kubescene.scheduler.binding.binding import Binding
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.framework.runtime import Framework
+from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.telling.annotations import annotated
 from kubescene.types import JsonObject, ReadOnlyObject
 
 STATUSES_KEPT = 256
@@ -86,12 +96,64 @@ def _is_alike(patch: JsonObject, known: JsonObject) -> bool:
     return all(value == known[name] for name, value in patch.items() if name != NOMINATION)
 
 
-def refuse(decision: Decision, status: Status) -> None:
-    """The chosen node did not work out. [M-8]"""
-    if status.code.is_rejection:
-        decision.plugins = (status.plugin,) if status.code is not Code.PENDING else ()
-        decision.pending_plugins = (status.plugin,) if status.code is Code.PENDING else ()
-        reasons = ", ".join(sorted(f"1 {reason}" for reason in status.reasons))
-        decision.fail(f"0/1 nodes are available: {reasons}.", UNSCHEDULABLE)
-    else:
-        decision.fail(status.message)
+class StatusWriter:
+    """Writes what attempts come to into the status of pods, with annotations if they are wanted.
+
+    That the API refuses such a write changes nothing, as upstream: the attempt stands, the object
+    may have gone in the meantime.
+    """
+
+    def __init__(self, client: Client, clock: Clock, *, annotates: bool) -> None:
+        self.annotates = annotates
+        self._client = client
+        self._clock = clock
+        self._notes = StatusNotes()
+
+    def failed(
+        self, entry: QueuedPod, decision: Decision, framework: Framework, binding: Binding | None
+    ) -> Record | None:
+        """Write a failure into the pod, unless it stands there already; results always do."""
+        pod, told = entry.pod, (decision.message, decision.reason)
+        if self.annotates:
+            results = annotated(pod, framework, decision, binding)
+            patch = failure_patch(pod, decision, format_time(self._clock.now()))
+            return self.patch(_ref(pod), patch or {}, results)
+        stays = decision.nominated is None or decision.nominated == pod.nominated_node
+        if stays and entry.told == told and entry.told_in is pod.record:
+            return None
+        patch = failure_patch(pod, decision, format_time(self._clock.now()))
+        record = None if patch is None else self.patch(_ref(pod), patch)
+        entry.told, entry.told_in = told, record or pod.record
+        return record
+
+    def nominate(self, pod: PodInfo, node: str) -> Record | None:
+        """Tell others which node a pod is about to get."""
+        return self.patch(_ref(pod), {"nominatedNodeName": node})
+
+    def annotations(self, binding: Binding) -> dict[str, str]:
+        """The annotations of a pod that is being bound."""
+        return annotated(binding.entry.pod, binding.framework, binding.decision, binding)
+
+    def annotate(self, binding: Binding) -> None:
+        """Somebody else than our binder has bound the pod: annotations are a write of their own."""
+        body = {"metadata": {"annotations": self.annotations(binding)}}
+        with suppress(ApiError):
+            self._client.patch(_ref(binding.entry.pod), body)
+
+    def patch(
+        self, ref: ObjectRef, patch: JsonObject, annotations: dict[str, str] | None = None
+    ) -> Record | None:
+        """Write a patch of the status of an object; None if the API refuses."""
+        body, options = self._notes.of(patch)
+        if annotations:
+            body, options = {**body, "metadata": {"annotations": annotations}}, NO_OPTIONS
+        try:
+            return self._client.patch(
+                ref, body, patch_type=PatchType.STRATEGIC, subresource="status", options=options
+            )
+        except ApiError:
+            return None
+
+
+def _ref(pod: PodInfo) -> ObjectRef:
+    return ObjectRef(POD, pod.name, pod.namespace)

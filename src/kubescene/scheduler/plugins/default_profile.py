@@ -1,4 +1,4 @@
-"""The profile of a scheduler that nobody configured: the plugins of kube-scheduler v1.36.
+"""The registry and the profile of a scheduler that nobody configured: kube-scheduler v1.36.
 
 Plugins are named once, in the order of kube-scheduler's ``multiPoint`` list, and stand at every
 extension point that they implement. What comes of it at each point
@@ -10,8 +10,10 @@ from dataclasses import replace
 from functools import cache
 
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, GANG_SCHEDULING, FeatureGates
+from kubescene.scheduler.framework.plugin_registry import PluginRegistry
 from kubescene.scheduler.framework.points import points_of
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint, Profile
+from kubescene.scheduler.plugins import BUILT_IN
 from kubescene.scheduler.state.pod_kinds import DEFAULT_SCHEDULER
 
 DEFAULT_PLUGINS = (
@@ -42,11 +44,16 @@ GATED_PLUGINS = ((GANG_SCHEDULING, EnabledPlugin("GangScheduling")),)
 """Plugins that join at the end when their feature gate is on."""
 
 
+def default_registry() -> PluginRegistry:
+    """The built-in plugins."""
+    registry = PluginRegistry()
+    for name, each in BUILT_IN.items():
+        registry.register(name, each.make, each.plugin)
+    return registry
+
+
 def default_plugins(gates: FeatureGates = DEFAULT_GATES) -> tuple[EnabledPlugin, ...]:
     """Those of the default plugins that exist here."""
-    # Late, so that a plugin module may import from this package without a cycle.
-    from kubescene.scheduler.plugins import BUILT_IN
-
     gated = [plugin for gate, plugin in GATED_PLUGINS if gates.enabled(gate)]
     return tuple(each for each in (*DEFAULT_PLUGINS, *gated) if each.name in BUILT_IN)
 
@@ -69,9 +76,6 @@ def gated_profile(profile: Profile, gates: FeatureGates) -> Profile:
 def _default_points(
     gates: FeatureGates,
 ) -> Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]]:
-    # Late, so that a plugin module may import from this package without a cycle.
-    from kubescene.scheduler.plugins import BUILT_IN
-
     standing = {each: points_of(BUILT_IN[each.name].plugin) for each in default_plugins(gates)}
     return {
         point: tuple(each for each, points in standing.items() if point in points)
