@@ -23,13 +23,13 @@ from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
 from kubescene.results.measures import measures
-from kubescene.results.reading import read_summary
 from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Outcome
 from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
+from run_directories import read_summary
 
 
 def contents(run: Path) -> Contents:

@@ -14,7 +14,6 @@ from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.results import Summary
 from kubescene.results.explaining import read_attempts
 from kubescene.results.output import OutputDirectory
-from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.reading.files import load_yaml
 from kubescene.testing import make_node, make_pod
@@ -22,7 +21,7 @@ from kubescene.timeline import Fact, Instrument, PodScheduled, Timeline, Timelin
 from kubescene.timeline.compacting import unfolded
 from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
-from run_directories import RUN_FILES
+from run_directories import RUN_FILES, read_log
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
 

@@ -17,7 +17,7 @@ from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.results.summary import SummaryFold, folded
-from kubescene.runs.examination import Examination, hearing
+from kubescene.runs.examination import Examination, evaluation
 from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink, Sink
 from kubescene.scenario.documents import with_scheduler, with_seed, without_status
@@ -130,7 +130,7 @@ class StagedRun:
             results,
             None if folder is None else ScenarioFolder(folder),
             self.examination,
-            partial(hearing, own=own),
+            partial(evaluation, own=own),
             stage=stage,
             listed=listed,
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.extenders.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.interfaces import PluginFactory
@@ -16,7 +17,6 @@ from kubescene.scheduler.plugins.default_profile import (
     default_registry,
     gated_profile,
 )
-from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
 

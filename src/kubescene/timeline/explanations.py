@@ -8,7 +8,6 @@ extender, a wait or a traceback is told has a line without nodes and plugins.
 """
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -21,9 +20,6 @@ from kubescene.instruments import Instrument, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt, as_rows
 from kubescene.instruments.score_columns import columns_encoded
 from kubescene.timeline.compacting import compacted
-
-AUTO_FULL_NODES = 200
-"""``Auto`` explains every attempt up to this many nodes, beyond it only failures."""
 
 SCHEMA = "kubescene.dev/explanations"
 VERSION = 2
@@ -65,20 +61,6 @@ Sink: TypeAlias = Callable[[str, Line], None]
 
 def name_of(attempt: SchedulingAttempt) -> str:
     return f"{attempt.pod.namespace}/{attempt.pod.name}"
-
-
-class Explain(StrEnum):
-    """How much a scheduler explains."""
-
-    AUTO = "Auto"
-    FULL = "Full"
-    FAILURES = "Failures"
-    OFF = "Off"
-
-    def wanted(self, *, failed: bool, nodes: int) -> bool:
-        if self is Explain.AUTO:
-            return failed or nodes <= AUTO_FULL_NODES
-        return self is Explain.FULL or (self is Explain.FAILURES and failed)
 
 
 class ExplanationRecorder(Instrument):

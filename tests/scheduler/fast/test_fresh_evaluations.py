@@ -19,10 +19,10 @@ from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
 from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation
 from kubescene.scheduler.fast.summed_scores import CommonColumns
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod
-from kubescene.timeline.explanations import Explain
 from scheduler.staging import NODE, Stage
 from scheduler.tables import NODES as NODES_RESOURCE
 from scheduler.tables import PODS

@@ -27,6 +27,7 @@ from kubescene.scheduler.extenders.extenders import (
 from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.fast.routine import Routines
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import Informers
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.runtime import Framework
@@ -34,7 +35,6 @@ from kubescene.scheduler.state.bare_nodes import BareNodes
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 
 class Cycle:

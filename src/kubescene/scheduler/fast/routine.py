@@ -28,12 +28,12 @@ from kubescene.scheduler.fast.routine_rows import Plan, Routine
 from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.fast.summed_scores import CommonColumns, Told
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle.cycle import Cycle

@@ -2,8 +2,8 @@
 
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import read_configuration
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.feature_gates import FeatureGates
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 
