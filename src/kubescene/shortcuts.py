@@ -20,6 +20,9 @@ class Shortcuts:
     """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
     """
 
+    bunches: bool = True
+    """Instances of a counted create are made many at a time (`kubescene.lane.bunches`)."""
+
     @classmethod
     def none(cls) -> Self:
         """The plain way: everything is done as the rules say it, step by step."""

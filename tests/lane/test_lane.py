@@ -23,6 +23,7 @@ def test_counted_pods_go_through_all_but_the_last(tmp_path: Path) -> None:
     scenario = nodes(MANY).create(pod(), count=200).done()
     found = compared(scenario, tmp_path)
     assert (found.pods, found.shown) == (199, 1)
+    assert found.created > 190
     assert set(found.left) == {"the last pod"}
 
 
@@ -86,6 +87,27 @@ def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_scenarios_made_by_lot(seed: int, tmp_path: Path) -> None:
     compared(random_scenario(seed, pods=200, nodes=40), tmp_path)
+
+
+# -- bunches ---------------------------------------------------------------------------------------
+
+
+def test_an_instance_whose_name_is_taken_ends_the_run_with_the_same_words(tmp_path: Path) -> None:
+    built = nodes(3).create(make_pod("pod-70").cpu("1"))
+    found = compared(built.create(pod(), count=100).done(), tmp_path)
+    assert found.created == 68
+
+
+def test_instances_that_differ_in_more_than_their_names_are_created_one_by_one(
+    tmp_path: Path,
+) -> None:
+    built = nodes(3).create(pod().labels({"number": "n-$(INDEX)"}), count=20)
+    assert compared(built.done(), tmp_path).created == 0
+
+
+def test_names_that_are_refused_are_refused_by_the_rule(tmp_path: Path) -> None:
+    built = nodes(3).create(make_pod("pod_$(INDEX)").cpu("1"), count=3)
+    assert compared(built.done(), tmp_path).created == 0
 
 
 # -- forks, and those who look on ------------------------------------------------------------------

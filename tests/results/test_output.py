@@ -158,13 +158,18 @@ def awkward() -> JsonObject:
             .delete("v1", "Node", "m", id="é\n\x85\u2028x: #"),
             id="failed",
         ),
-        pytest.param(ScenarioBuilder("s").simulate(), id="faulty"),
     ],
 )
 def test_any_scenario_is_written_as_it_is(scenario: ScenarioBuilder, tmp_path: Path) -> None:
     run = kubescene.run(scenario, out=tmp_path, full_status=True)
     text = (tmp_path / "result.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "scenario.yaml") == [run.scenario]
+
+
+def test_a_scenario_that_is_at_fault_leaves_nothing_behind(tmp_path: Path) -> None:
+    run = kubescene.run(ScenarioBuilder("s").simulate(), out=tmp_path)
+    assert (run.phase, run.bad_input) == ("Failed", True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("spec", [{}, {"operations": []}, {"events": []}], ids=str)

@@ -3,7 +3,7 @@
 Controllers run only when somebody turns the crank: `settle` here, the scenario engine elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -163,6 +163,12 @@ class Cluster(Verbs):
     def lane(self) -> Lane | None:
         """Where like pods pass, if this world has such a way (`kubescene.lane`)."""
         return self._lane if self.options.shortcuts.lane else None
+
+    @property
+    def creates_alike(self) -> Callable[..., int] | None:
+        """How pods of one template are created many at a time, if this world has such a way."""
+        lane = self._lane if self.options.shortcuts.bunches else None
+        return None if lane is None else lane.create
 
     def _make_lane(self) -> Lane | None:
         return Lane(self.registry, self.instruments, self.clock)

@@ -1,24 +1,28 @@
 """Pods that go through the lane, a chunk at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kubescene.actors import Role
+from kubescene.actors import Actor, Role
+from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
 from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
+from kubescene.lane.bunches import Creations
 from kubescene.lane.guard import NotNowError, Parties, parties
 from kubescene.registry import Registry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.fast.routine import NextDecision
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route
+from kubescene.types import JsonObject
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""
@@ -45,10 +49,14 @@ class Passage:
 
 @dataclass(slots=True)
 class Counts:
-    """How many pods came through, how many of them the kubelet saw, and why the lane was left."""
+    """How many pods came through, how many of them the kubelet saw, and why the lane was left.
+
+    ``created`` are those that were made in bunches.
+    """
 
     pods: int = 0
     shown: int = 0
+    created: int = 0
     left: Counter[str] = field(default_factory=Counter)
 
 
@@ -100,6 +108,23 @@ class Lane:
             self.counts.pods += passage.pods
             slot.awake = slot.awake or passage.pods > 0
 
+    def create(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        options: WriteOptions,
+        named: Iterable[tuple[str, OperationOrigin]],
+    ) -> int:
+        """Create pods like ``obj`` under other names; how many of them (`bunches`)."""
+        count = 0
+        try:
+            creations = Creations(self._registry, self._instruments, actor)
+            count = creations.create(obj, options, named)
+        except NotNowError as reason:
+            self.counts.left[str(reason)] += 1
+        self.counts.created += count
+        return count
+
 
 class Chunk:
     """Some pods, one after the other."""
@@ -115,7 +140,8 @@ class Chunk:
         self._passage = passage
         self._time = format_time(lane._clock.now())
         self._by_parts: dict[tuple[object, ...], Known] = {}
-        self._hooks = lane._instruments
+        self._follows = False
+        """Whether nothing has happened since the last pod was placed."""
 
     def run(self) -> None:
         """Until the chunk is full, or `NotNowError` says why the next pod does not pass."""
@@ -125,18 +151,19 @@ class Chunk:
             if entry is None:
                 raise NotNowError("the last pod")
             known = self._known_of(entry.pod)
-            decision = like_pods.decide(entry, known.cycle)
+            decision = like_pods.decide(entry, known.cycle, follows=self._follows)
             if decision is None:
                 raise NotNowError("more than a binding")
             self._place(entry, known, decision)
 
-    def _place(self, entry: QueuedPod, known: Known, decision: Decision) -> None:
+    def _place(self, entry: QueuedPod, known: Known, decision: Decision | NextDecision) -> None:
         """Bind the pod and let it run; what has to be seen by others is shown to them."""
         passage, pod, node = self._passage, entry.pod, decision.node
         met, like_pods = self._parties, self._parties.like_pods
         passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
         passage.pods += 1
         is_watching = like_pods.is_watching
+        self._follows = not is_watching
         if is_watching:
             like_pods.assume(entry, node)
         change = self._writes.bind(pod.record, node, known.bound)
@@ -152,7 +179,7 @@ class Chunk:
             if not is_watching:
                 like_pods.placed(entry, bound, pod.start_time)
             self._store.tell_some(change, (met.kubelet_hears,))
-            passage.settle()
+            self._settle()
             if running is None:
                 self._by_parts.clear()  # By now somebody may know.
             return
@@ -160,7 +187,11 @@ class Chunk:
         if not is_watching:
             like_pods.placed(entry, change.record, running.start_time)
         if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
-            passage.settle(met.kubelet.name)
+            self._settle(met.kubelet.name)
+
+    def _settle(self, *turned: str) -> None:
+        self._follows = False
+        self._passage.settle(*turned)
 
     def _is_anybody_awake(self) -> bool:
         for slot in self._others:  # noqa: SIM110 - a generator would take twice as long
@@ -214,7 +245,7 @@ class Chunk:
             self._store.tell_some(change, told)
         return bool(told)
 
-    def _report(self, pod: PodInfo, bound: Record, decision: Decision) -> None:
+    def _report(self, pod: PodInfo, bound: Record, decision: Decision | NextDecision) -> None:
         met, passage = self._parties, self._passage
         explanation = decision.explanation
         met.recorder.bound(

@@ -19,6 +19,8 @@ from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, Wr
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record, make_record, versioned
 from kubescene.api.records.parts import Composite, Predecessor, Sections
+from kubescene.api.records.templates import Blueprint
+from kubescene.api.records.traits import PODS
 from kubescene.api.schemas.strict_decoding import strict_error
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities, format_time
@@ -41,6 +43,7 @@ from kubescene.registry.preconditions import (
     not_found,
 )
 from kubescene.registry.preparation import Preparation
+from kubescene.registry.shortcuts.bunches import Bunch
 from kubescene.registry.shortcuts.encoded_templates import Cast
 from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.node_status_patches import NodeReports
@@ -168,6 +171,19 @@ class Registry:
         if self._tracks(resource_type):
             body = self._ownership.created(body, self._served(obj), request.manager)
         return self._create(request, body, namespace)
+
+    def bunch_of(self, actor: Actor, obj: JsonObject, options: WriteOptions) -> Bunch | None:
+        """How to create pods that differ from this one in nothing but the name.
+
+        None if they may differ in more, or if nothing is known of their template.
+        """
+        if type(options.blueprint) is not Blueprint or self.track_fields or options.dry_run:
+            return None
+        mold = self._molds.find(actor, obj, "", options)
+        if mold is None or mold.cast is None or PODS in self.admission.reads_for(POD.kind):
+            return None
+        now = format_time(self.clocks.of(mold.resource_type).now())
+        return Bunch(mold, self.store, self.identities, now)
 
     def update(
         self,

@@ -16,6 +16,7 @@ from kubescene.recording import Recorder
 from kubescene.scheduler.attempts import Attempts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decided, Decision
+from kubescene.scheduler.fast.routine import NextDecision
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import IN_FLIGHT, QueuedPod
@@ -88,11 +89,16 @@ class LikePods:
             return None
         return cycle if is_default_binder(framework.plugins[binders[0].name]) else None
 
-    def decide(self, entry: QueuedPod, cycle: Cycle) -> Decision | None:
+    def decide(
+        self, entry: QueuedPod, cycle: Cycle, *, follows: bool
+    ) -> Decision | NextDecision | None:
         """Where the pod goes, if it is bound there at once.
 
-        None if there is more to it: then its next turn goes on from here.
+        ``follows`` says that nothing has happened since the pod before was placed. None if there is
+        more to it: then its next turn goes on from here.
         """
+        if follows and (found := cycle.routines.decide_next(entry.pod)) is not None:
+            return found
         pod, nominations = entry.pod, self._nominations
         relevant = cycle.framework.relevance.of(pod.signature)
         if relevant.post_bind or not relevant.binds_at_once:

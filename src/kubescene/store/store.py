@@ -244,7 +244,7 @@ class Store(StoredObjects):
             self._subscriptions.tell(change)
 
     def commit_unheard(self, change: Change) -> None:
-        """Take in a change of the newest record of an object; whoever made it tells the others.
+        """Take in a new object, or a change of the newest record of one; its maker tells others.
 
         For a writer that knows what each of them would do: see `route_of` and `tell_some`.
         """
@@ -252,6 +252,8 @@ class Store(StoredObjects):
         resource = record.resource
         self._begun = record.revision
         self._objects[resource][record.namespace, record.name] = record
+        if change.previous is None:
+            self._membership[resource] += 1
         self._revision = record.revision
         if resource in self.indexes.kept:
             self.indexes.update(change)

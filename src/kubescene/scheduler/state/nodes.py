@@ -199,6 +199,16 @@ class NodeTable:
         at = changes - self._touched_from
         return self._touched[at:] if at >= 0 else None
 
+    def only_change_since(self, changes: int, newest_spec: int) -> int | None:
+        """The row that has changed after so many changes, if it is the only one.
+
+        None also if a node was added, removed or written.
+        """
+        is_one = self._touched_from + len(self._touched) == changes + 1 and self._touched
+        if not is_one or self.newest_spec != newest_spec or self._added or self._removed:
+            return None
+        return self._touched[-1]
+
     def follow(self) -> DeltaReader:
         """Read what happens to the nodes from now on; see `deltas`."""
         return DeltaReader(self._log)
