@@ -2,7 +2,7 @@
 
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.cluster import Cluster
-from kubescene.runs.examination import hearing
+from kubescene.runs.examination import evaluation
 from kubescene.scenario import Engine
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.timeline import TimelineLog, TimelineRecorder
@@ -14,4 +14,4 @@ def begun(cluster: Cluster, scenario: AnyObject) -> Engine:
     cluster.observe(recorder)
     record = cluster.client(cluster.actor).create(plain(scenario))
     resource = ScenarioResource(cluster.store, record)
-    return Engine(cluster, resource, recorder, judge=hearing)
+    return Engine(cluster, resource, recorder, judge=evaluation)

@@ -38,6 +38,10 @@ class Shortcuts:
     bunches: bool = True
     """Instances of a counted create are made many at a time (`kubescene.lane.bunches`)."""
 
+    explanation_texts: bool = True
+    """Scores that all pods of a class get are made text once for the lines of
+    ``explanations.jsonl`` (`kubescene.timeline.texts`)."""
+
     @classmethod
     def none(cls) -> Self:
         """The plain way: everything is done as the rules say it, step by step."""

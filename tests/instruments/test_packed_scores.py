@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import numpy as np
 import orjson
 import pytest
@@ -13,6 +12,7 @@ from kubescene.instruments.score_columns import (
     SharedScores,
     columns_encoded,
 )
+from kubescene.timeline.texts import ScoreTexts
 
 COUNT = 20
 OWN: Any = np.array([range(COUNT), [7] * COUNT], dtype=np.int8)
@@ -45,31 +45,29 @@ def test_what_is_listed_is_that_of_the_columns(begin: int, others: list[int], sh
     told = tuple(each.listed(begin, others) for each in whole)
     assert scores.listed(begin, others) == told
     assert scores.listed(begin, others) == told
-    assert scores.listed_text(begin, others) == msgspec.json.encode(told)
 
 
 def test_attempts_that_share_columns_have_scores_of_their_own() -> None:
     scores, _ = packed(HUNDREDS)
-    shared, other = scores._shared, OWN[::-1].copy()
-    first = scores.text(), scores.listed_text(2, [17])
+    shared, other = scores.shared, OWN[::-1].copy()
+    first = ScoreTexts().of(scores), scores.listed(2, [17])
     again = PackedScores(shared, other)
-    assert b'"Fit":{"weight":1,"raw":7}' in again.text()
-    assert b'"plugin":"Images","weight":2,"raw":[0,1,17]' in again.listed_text(2, [17])
-    assert (scores.text(), scores.listed_text(2, [17])) == first
-    assert scores.listed_text(3, [17]) == msgspec.json.encode(scores.listed(3, [17]))
+    assert b'"Fit":{"weight":1,"raw":7}' in ScoreTexts().of(again)
+    assert again.listed(2, [17])[2].raw == (0, 1, 17)
+    assert (ScoreTexts().of(scores), scores.listed(2, [17])) == first
 
 
 @pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
 def test_what_is_told_is_that_of_the_columns(shared: Any) -> None:
     scores, whole = packed(shared)
     told = {each.plugin: each.told() for each in whole}
-    assert scores.text() == columns_encoded(told)
+    assert ScoreTexts().of(scores) == columns_encoded(told)
 
 
 def test_a_line_whose_ends_agree_need_not_be_of_one_value() -> None:
     scores, _ = packed(HUNDREDS)
     own: Any = np.array([[5, 6, 5], [6, 6, 6]], dtype=np.int8)
-    told = orjson.loads(PackedScores(scores._shared, own).text())
+    told = orjson.loads(ScoreTexts().of(PackedScores(scores.shared, own)))
     assert (told["Fit"]["raw"], told["Images"]["raw"]) == ([5, 6, 5], 6)
 
 

@@ -11,25 +11,25 @@ import kubescene
 from kubescene.markup import visible
 from kubescene.reports.html import report_html
 from kubescene.reports.html.amounts import natural, told_amount, told_duration
-from kubescene.reports.html.choosing import picked
-from kubescene.reports.html.collecting import contents_of
+from kubescene.reports.html.collection import contents_of
 from kubescene.reports.html.contents import ABSENT, Contents
-from kubescene.reports.html.digesting import digested
-from kubescene.reports.html.heating import columns_of, level
-from kubescene.reports.html.operations import told_operation
-from kubescene.reports.html.page import style_sheet
+from kubescene.reports.html.decisions import digested, picked
+from kubescene.reports.html.heat import columns_of, level
+from kubescene.reports.html.page import SHELL
+from kubescene.reports.html.shell import style_sheet
+from kubescene.reports.html.steps import told_operation
 from kubescene.reports.html.waits import parted
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
 from kubescene.results.measures import measures
-from kubescene.results.reading import read_summary
 from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Outcome
 from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
+from run_directories import read_summary
 
 
 def contents(run: Path) -> Contents:
@@ -515,7 +515,7 @@ def test_levels_are_one_byte_a_cell(first: Path) -> None:
     assert [len(base64.b64decode(each)) for each in heat["levels"]] == [4 * 5] * 3
 
 
-STYLE = style_sheet()
+STYLE = style_sheet(SHELL.styles)
 
 
 def tone(name: str, place: int) -> str:

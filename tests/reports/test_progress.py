@@ -8,7 +8,7 @@ from rich.console import Console
 
 from kubescene.cli.run.playing import amounts_of
 from kubescene.clock import ScenarioStep
-from kubescene.reports.progress import ProgressReporter
+from kubescene.reports.progress import STEP_COLUMNS, ProgressReporter, live_line
 from kubescene.reports.tallies import Amounts, Tally
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -49,11 +49,10 @@ def test_a_terminal_of_80_columns_has_room_for_all_of_it() -> None:
     short = Tally(Amounts(30, 110_000, 100_000), 110_000, 99_000, 999, spent_s=45).short()
     assert short.endswith("4,644/s, 0 s left")
     console = Console(file=StringIO(), force_terminal=True, width=80)
-    reporter = ProgressReporter(console, Amounts(30, 110_000, 100_000))
-    assert reporter._progress is not None
-    reporter._progress.update(reporter._task, description=short, completed=17)
+    shown = live_line(console, STEP_COLUMNS)
+    shown.add_task(short, total=30, completed=17)
     with console.capture() as capture:
-        console.print(reporter._progress.get_renderable())
+        console.print(shown.get_renderable())
     (line,) = [each for each in capture.get().splitlines() if "step" in each]
     assert "…" not in line
     assert "17/30" in line

@@ -10,8 +10,7 @@ import pytest
 from browser import Browser, chromium
 from kubescene.reports.html.traffic import write_traffic_report
 from kubescene.reports.html.traffic.charts import Chart, Line, path
-from kubescene.reports.html.traffic.contents import percentiles
-from kubescene.reports.html.traffic.figures import figures_of
+from kubescene.reports.html.traffic.contents import figures_of, percentiles
 from kubescene.reports.traffic import failures
 from kubescene.traffic import TrafficResult, TrafficSpec, run
 from kubescene.traffic.spec.loading import spec_of

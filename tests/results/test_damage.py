@@ -11,9 +11,9 @@ from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.reports.comparison_markdown import markdown
 from kubescene.reports.html import report_html
 from kubescene.results import compare, open_run
-from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_priority_class
+from run_directories import read_log
 
 FILES = ("timeline.jsonl", "explanations.jsonl", "result.yaml", "pods.index", "ledger.jsonl")
 POSITIONS = 12

@@ -12,7 +12,7 @@ from kubescene import ScenarioBuilder
 from kubescene.cel import DEFAULT_COST
 from kubescene.cel.types import Type
 from kubescene.results import ExpectationOutcome, summarize
-from kubescene.results.expectations import ResultHearing, faults_of
+from kubescene.results.expectations import ResultEvaluation, faults_of
 from kubescene.results.expectations.findings import Findings
 from kubescene.results.expectations.variables import ROW_TYPES, TYPES, VARIABLES
 from kubescene.results.measures import measures
@@ -305,9 +305,9 @@ def test_every_measure_of_a_run_can_be_named() -> None:
 
 def test_values_are_of_the_types_that_were_promised() -> None:
     run = kubescene.run(small().step(3).delete("v1", "Node", "n-0").done().expect("x", "true"))
-    hearing = heard(run, "true")
+    evaluation = heard(run, "true")
     for name, variable in VARIABLES.items():
-        value = hearing._findings.values([name])[name]
+        value = evaluation._findings.values([name])[name]
         assert fits(value, variable.type), name
 
 
@@ -331,13 +331,13 @@ def test_an_expectation_sees_what_the_tables_say_afterwards() -> None:
     assert found["measures"] == measures(run)
 
 
-def heard(run: kubescene.Run, *texts: str) -> ResultHearing:
+def heard(run: kubescene.Run, *texts: str) -> ResultEvaluation:
     ending = Ending(str(run.phase), run.log[-1].time)
     asked = tuple(Expectation(text, text) for text in texts)
-    hearing = ResultHearing(asked, run.log, ending)
-    while hearing.go_on():
+    evaluation = ResultEvaluation(asked, run.log, ending)
+    while evaluation.go_on():
         pass
-    return hearing
+    return evaluation
 
 
 PYTHON: dict[str, Any] = {"string": str, "int": int, "double": float, "bool": bool}
@@ -361,13 +361,13 @@ def fits(value: Any, type: Type) -> bool:
 def test_a_hearing_can_be_copied_in_its_middle() -> None:
     run = kubescene.run(small().done())
     ending = Ending("Succeeded", run.log[-1].time)
-    hearing = ResultHearing((Expectation("a", "pods.size() == 5"),), run.log, ending)
-    assert hearing.go_on()
-    twin = copy.deepcopy(hearing)
+    evaluation = ResultEvaluation((Expectation("a", "pods.size() == 5"),), run.log, ending)
+    assert evaluation.go_on()
+    twin = copy.deepcopy(evaluation)
     while twin.go_on():
         pass
     assert twin.outcomes[0].holds
-    assert hearing.outcomes == ()
+    assert evaluation.outcomes == ()
 
 
 def test_a_hearing_reads_a_few_facts_at_a_time() -> None:
@@ -375,12 +375,12 @@ def test_a_hearing_reads_a_few_facts_at_a_time() -> None:
     many = ScenarioBuilder("m").settings(explain="Off").step(1).create(pod, count=1500).done()
     run = kubescene.run(many)
     ending = Ending("Succeeded", run.log[-1].time)
-    hearing = ResultHearing((Expectation("a", "pods.size() == 1500"),), run.log, ending)
+    evaluation = ResultEvaluation((Expectation("a", "pods.size() == 1500"),), run.log, ending)
     turns = 1
-    while hearing.go_on():
+    while evaluation.go_on():
         turns += 1
     assert turns >= len(run.log) // 500
-    assert hearing.outcomes[0].holds
+    assert evaluation.outcomes[0].holds
 
 
 def test_equal_runs_give_equal_outcomes(tmp_path: Path) -> None:

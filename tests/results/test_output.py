@@ -14,7 +14,6 @@ from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.results import Summary
 from kubescene.results.explaining import read_attempts
 from kubescene.results.output import OutputDirectory
-from kubescene.results.reading import read_log
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.reading.files import load_yaml
 from kubescene.testing import make_node, make_pod
@@ -22,7 +21,7 @@ from kubescene.timeline import Fact, Instrument, PodScheduled, Timeline, Timelin
 from kubescene.timeline.compacting import unfolded
 from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
-from run_directories import RUN_FILES
+from run_directories import RUN_FILES, read_log
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
 
@@ -159,13 +158,18 @@ def awkward() -> JsonObject:
             .delete("v1", "Node", "m", id="é\n\x85\u2028x: #"),
             id="failed",
         ),
-        pytest.param(ScenarioBuilder("s").simulate(), id="faulty"),
     ],
 )
 def test_any_scenario_is_written_as_it_is(scenario: ScenarioBuilder, tmp_path: Path) -> None:
     run = kubescene.run(scenario, out=tmp_path, full_status=True)
     text = (tmp_path / "result.yaml").read_text(encoding="utf-8")
     assert load_yaml(text, "scenario.yaml") == [run.scenario]
+
+
+def test_a_scenario_that_is_at_fault_leaves_nothing_behind(tmp_path: Path) -> None:
+    run = kubescene.run(ScenarioBuilder("s").simulate(), out=tmp_path)
+    assert (run.phase, run.bad_input) == ("Failed", True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("spec", [{}, {"operations": []}, {"events": []}], ids=str)

@@ -16,13 +16,13 @@ from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import Stream
 from kubescene.scheduler import Scheduler, SchedulerOptions, default_profile, kube_scheduler
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import KINDS, NODE, POD
 from kubescene.scheduler.framework.interfaces import EventResource
 from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.plugins.pod_topology_spread.default_selectors import SERVICE
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod, make_priority_class
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 from scheduler.staging import Stage
 from scheduler.storage import bound_claim, claim, storage_class, volume

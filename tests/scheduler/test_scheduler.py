@@ -13,6 +13,7 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.control.loops import IDLE, Progress
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import Scheduler
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.testing.builders import (
     NodeBuilder,
     ObjectBuilder,
@@ -21,7 +22,6 @@ from kubescene.testing.builders import (
     make_priority_class,
 )
 from kubescene.timeline import Instrument
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 POD = GroupVersionKind("", "v1", "Pod")

@@ -73,8 +73,8 @@ def explanation(**scores: Any) -> Explanation:
     return Explanation(**parts | scores)
 
 
-def told(explained: Explanation, **options: bool) -> Any:
-    return orjson.loads(columns_encoded(compacted(explained, **options)))
+def told(explained: Explanation, *, extended: bool = False) -> Any:
+    return orjson.loads(columns_encoded(compacted(explained, extended=extended)))
 
 
 def test_what_follows_from_the_rest_is_left_out() -> None:

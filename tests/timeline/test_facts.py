@@ -12,7 +12,6 @@ from kubescene.api.scheme import GroupResource
 from kubescene.clock import ScenarioStep, VirtualClock
 from kubescene.errors import ConfigurationError
 from kubescene.results import summarize
-from kubescene.results.reading import read_log, read_summary
 from kubescene.scenario import ScenarioBuilder
 from kubescene.store import Store
 from kubescene.testing import make_deployment, make_node, make_pod
@@ -28,6 +27,7 @@ from kubescene.timeline import (
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.lines import LineWriter
 from kubescene.timeline.log import from_lines
+from run_directories import read_log, read_summary
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/scenario.yaml"))
 

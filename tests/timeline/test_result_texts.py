@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from kubescene.instruments.attempts import Explanation, FilterGroup
 from kubescene.instruments.score_columns import PackedScores, ScoreColumn, SharedScores
 from kubescene.instruments.stretches import Stretches
-from kubescene.timeline.result_texts import ResultTexts, result_of
-from kubescene.timeline.schedule_results import schedule_result
+from kubescene.timeline.schedule_results import encoded_result, result_of, schedule_result
 
 NAMES = [f'n{n}-\u00e4"' for n in range(60)]
 REASONS = {1: ("no cpu",), 2: ("no cpu", "no memory")}
@@ -88,24 +87,23 @@ def column(plugin: str, raw: Any, normalized: Any) -> ScoreColumn:
 @given(explanations())
 def test_it_is_the_encoding_of_the_result(made: tuple[Explanation, Explanation, str]) -> None:
     few, written_out, node = made
-    result, texts = schedule_result(written_out, node), ResultTexts()
+    result = schedule_result(written_out, node)
     assert schedule_result(few, node) == result
     for explanation in (few, written_out):
-        text = texts(explanation, node)
+        text = encoded_result(explanation, node)
         assert bytes(text) == msgspec.json.encode(result)
         assert result_of(text) == result
 
 
 def test_other_nodes_have_other_names() -> None:
-    texts = ResultTexts()
     for nodes in (["a", "b"], ["b", "a", "c"], ["a", "b"]):
         rows = range(len(nodes))
         told = Explanation(nodes, rows, rows, (), ())
-        assert result_of(texts(told, nodes[0])).candidates == tuple(nodes)
+        assert result_of(encoded_result(told, nodes[0])).candidates == tuple(nodes)
 
 
 @pytest.mark.parametrize("scores", [(), (ScoreColumn("Fit", 1, [4, 5], [4, 5]),)])
 def test_what_was_not_scored_is_left_out(scores: tuple[ScoreColumn, ...]) -> None:
     rows = range(2)
     told = Explanation(["a", "b"], rows, rows, (), ("Fit",), rows if scores else (), scores)
-    assert bytes(ResultTexts()(told, "")) == msgspec.json.encode(schedule_result(told, ""))
+    assert bytes(encoded_result(told, "")) == msgspec.json.encode(schedule_result(told, ""))

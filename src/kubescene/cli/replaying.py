@@ -24,9 +24,9 @@ from kubescene.runs.local import Run, run
 from kubescene.scenario.documents import with_simulation
 from kubescene.scenario.reading.files import load_scenario
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.timeline import ExpectationsEvaluated, OperationsIgnored, ScenarioEnded
-from kubescene.timeline.explanations import Explain
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.types import JsonObject
 

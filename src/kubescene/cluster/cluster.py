@@ -44,6 +44,7 @@ from kubescene.control import Alarm, ControllerContext, Crank, Slot
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
+from kubescene.instruments import Instrument, Instruments
 from kubescene.lane import Lane
 from kubescene.registry import EmbeddedRegistry, Registry, exports
 from kubescene.registry.admission.chain import AdmissionChain
@@ -56,7 +57,6 @@ from kubescene.scheduler.configuration.sources import SchedulerSource
 from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
 from kubescene.shortcuts import PLAIN
 from kubescene.store import Store
-from kubescene.timeline import Instrument, Instruments
 
 TRIES_AT_ONCE = 3
 USER = Actor("user")

@@ -9,9 +9,9 @@ from kubescene.client import DirectClient
 from kubescene.clock import Clock, EventQueue, Streams
 from kubescene.control import Alarm, ControllerContext, Slot, Timers
 from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry
-from kubescene.timeline import Instruments
 
 
 class ControllerManager:

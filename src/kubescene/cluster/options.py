@@ -10,8 +10,8 @@ from kubescene.controllers import builtin
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.shortcuts import ALL, Shortcuts
-from kubescene.timeline.explanations import Explain
 
 SCHEDULER = "kube-scheduler"
 

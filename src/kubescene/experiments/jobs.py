@@ -14,7 +14,7 @@ from kubescene.results.measures.measure import Number
 from kubescene.results.prices import Prices
 from kubescene.runs.local import RunResult, play
 from kubescene.runs.requests import RunRequest
-from kubescene.timeline.explanations import Explain
+from kubescene.scheduler.framework.explain import Explain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,8 +44,6 @@ class ObjectWrite(msgspec.Struct, frozen=True):
     body: Any = None
     patch_type: str = ""
     origin: "OperationOrigin | None" = None
-    is_lasting: bool = False
-    """Whether the writer has promised not to change the body any more."""
 
 
 class StepPhaseChange(msgspec.Struct, frozen=True):

@@ -9,34 +9,8 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
-import msgspec
 import orjson
 from msgspec import Struct
-
-_MARK = b"\0"
-"""No JSON text has such a byte: inside of strings it is escaped."""
-
-
-def blank(number: int) -> orjson.Fragment:
-    """Stands for a value in what the text of a form is encoded from."""
-    return orjson.Fragment(b"%b%d%b" % (_MARK, number, _MARK))
-
-
-class Form:
-    """A text with blanks. Immutable."""
-
-    __slots__ = ("_blanks", "_parts")
-
-    def __init__(self, text: bytes) -> None:
-        self._parts = text.split(_MARK)
-        self._blanks = [(at, int(self._parts[at])) for at in range(1, len(self._parts), 2)]
-
-    def filled(self, values: Sequence[bytes]) -> bytes:
-        """The text with the blanks filled in, each by the value of its number."""
-        parts = self._parts.copy()
-        for at, number in self._blanks:
-            parts[at] = values[number]
-        return b"".join(parts)
 
 
 class ListedScores(Struct, frozen=True, gc=False, rename="camel"):
@@ -105,14 +79,6 @@ def columns_encoded(value: Any) -> bytes:
     return orjson.dumps(value, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _line_text(line: Any) -> bytes:
-    """The encoding of `values` for a line of scores, a byte each; none of them is below 0."""
-    data: bytes = line.tobytes()
-    if data[0] == data[-1] and data == data[:1] * len(data):
-        return b"%d" % data[0]
-    return columns_encoded(line)
-
-
 Line: TypeAlias = int | None
 """Which line of an attempt's own scores takes the place of a column; None if it is shared."""
 
@@ -120,36 +86,13 @@ Line: TypeAlias = int | None
 class SharedScores:
     """``columns`` in their order, as the first attempt had them."""
 
-    __slots__ = ("_even", "_form", "_listed", "_listed_forms", "columns", "told")
+    __slots__ = ("_even", "_listed", "columns", "told")
 
     def __init__(self, columns: Sequence[tuple[ScoreColumn, Line]]) -> None:
         self.columns = tuple(columns)
         self.told = tuple([each.told() if line is None else None for each, line in columns])
         self._even = all(each is None or _is_of_one_value(each) for each in self.told)
         self._listed: dict[int, tuple[ListedScores, ...]] = {}
-        self._listed_forms: dict[int, Form] = {}
-        self._form: Form | None = None
-
-    @property
-    def form(self) -> Form:
-        """What a line of the side file says, with a blank for each line of own scores."""
-        if self._form is None:
-            rows = zip(self.columns, self.told, strict=True)
-            told = {one.plugin: text or _own(one.weight, line) for (one, line), text in rows}
-            self._form = Form(columns_encoded(told))
-        return self._form
-
-    def listed_form(self, count: int) -> Form | None:
-        """What `listed` tells, likewise."""
-        found = self._listed_forms.get(count)
-        if found is None and (listed := self.listed(count)) is not None:
-            rows = map(msgspec.to_builtins, listed)
-            told = [
-                row if line is None else row | {"raw": blank(line), "normalized": blank(line)}
-                for row, (_, line) in zip(rows, self.columns, strict=True)
-            ]
-            found = self._listed_forms[count] = Form(orjson.dumps(told))
-        return found
 
     def listed(self, count: int) -> tuple[ListedScores, ...] | None:
         """The columns over so many nodes, as far as they are shared.
@@ -165,11 +108,6 @@ class SharedScores:
         return found
 
 
-def _own(weight: int, line: Line) -> dict[str, Any]:
-    assert line is not None
-    return {"weight": weight, "raw": blank(line)}
-
-
 def _is_of_one_value(told: dict[str, Any]) -> bool:
     return isinstance(told["raw"], int) and isinstance(told.get("normalized", 0), int)
 
@@ -177,27 +115,16 @@ def _is_of_one_value(told: dict[str, Any]) -> bool:
 class PackedScores(Sequence[ScoreColumn]):
     """Columns that are made for those who read them."""
 
-    __slots__ = ("_own", "_shared")
+    __slots__ = ("own", "shared")
 
     def __init__(self, shared: SharedScores, own: Any) -> None:
         """``own`` is an array of bytes, whose lines the shared columns name."""
-        self._shared = shared
-        self._own = own
-
-    def text(self) -> bytes:
-        """What a line of the side file says, by plugin."""
-        return self._shared.form.filled(list(map(_line_text, self._own)))
-
-    def listed_text(self, begin: int, others: Sequence[int]) -> bytes:
-        """The encoding of `listed`."""
-        form = self._shared.listed_form(begin + len(others))
-        if form is None:
-            return msgspec.json.encode(self.listed(begin, others))
-        return form.filled(list(map(orjson.dumps, self._listed_own(begin, others))))
+        self.shared = shared
+        self.own = own
 
     def listed(self, begin: int, others: Sequence[int]) -> tuple[ListedScores, ...]:
         """The first ``begin`` scores of each column, and some others."""
-        shared = self._shared.listed(begin + len(others))
+        shared = self.shared.listed(begin + len(others))
         if shared is None:
             return tuple([each.listed(begin, others) for each in self])
         own = list(map(tuple, self._listed_own(begin, others)))
@@ -206,19 +133,19 @@ class PackedScores(Sequence[ScoreColumn]):
                 each
                 if line is None
                 else ListedScores(each.plugin, each.weight, own[line], own[line])
-                for each, (_, line) in zip(shared, self._shared.columns, strict=True)
+                for each, (_, line) in zip(shared, self.shared.columns, strict=True)
             ]
         )
 
     def _listed_own(self, begin: int, others: Sequence[int]) -> list[list[int]]:
-        lines: list[list[int]] = self._own[:, :begin].tolist()
+        lines: list[list[int]] = self.own[:, :begin].tolist()
         for row in others:
             for number, line in enumerate(lines):
-                line.append(self._own.item(number, row))
+                line.append(self.own.item(number, row))
         return lines
 
     def __len__(self) -> int:
-        return len(self._shared.columns)
+        return len(self.shared.columns)
 
     @overload
     def __getitem__(self, at: int) -> ScoreColumn: ...
@@ -228,11 +155,11 @@ class PackedScores(Sequence[ScoreColumn]):
         return tuple(self)[at]
 
     def __iter__(self) -> Iterator[ScoreColumn]:
-        return itertools.starmap(self._column, self._shared.columns)
+        return itertools.starmap(self._column, self.shared.columns)
 
     def _column(self, first: ScoreColumn, line: Line) -> ScoreColumn:
         if line is None:
             return first
         # Wide enough to be weighted.
-        scores = self._own[line].astype("int32")
+        scores = self.own[line].astype("int32")
         return ScoreColumn(first.plugin, first.weight, scores, scores)

@@ -52,7 +52,7 @@ class Creations:
 
     def _show(self, pod: Record, obj: JsonObject, origin: OperationOrigin) -> None:
         written = ObjectWrite(
-            self._actor, self._role, "create", "", POD, pod, None, obj, "", origin, True
+            self._actor, self._role, "create", "", POD, pod, None, obj, "", origin
         )
         for hook in self._hooks:
             hook(written)

@@ -75,7 +75,6 @@ class WriteRequest(msgspec.Struct, frozen=True):
             self.body,
             self.patch_type,
             self.options.origin,
-            self.options.is_lasting or self.options.blueprint is not None,
         )
 
 

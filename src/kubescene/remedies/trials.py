@@ -13,10 +13,10 @@ from kubescene.api.scheme import GroupResource
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.suppositions import Supposition
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.scheduler import Scheduler
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.pods import PodClasses, PodInfo
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")

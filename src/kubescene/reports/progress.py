@@ -1,9 +1,9 @@
-"""Progress while a scenario plays: a live line on a terminal, plain lines elsewhere.
+"""How far something is: a live line on a terminal, plain lines elsewhere.
 
-Objects that operations create and pods that are bound both count, so that a step that only creates
-is seen to move. The rate is by the machine's clock: it is for the one who waits, and in no result.
+Rates and time left are by the machine's clock: they are for the one who waits, and in no result.
 """
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -19,33 +19,106 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 REFRESH_EVERY = 200
-SAY_EVERY = 10 * SECOND
-"""How often a long step is told of where nobody can redraw a line."""
+SAY_EVERY, SAY_RUNS_EVERY = 10 * SECOND, 5 * SECOND
+"""How often a long step, or a run more, is told of where nobody can redraw a line."""
 ROOM_FOR_BAR = 100
 """Columns of a terminal that shows a bar as well; the numbers alone need nearly 80."""
 
 
+STEP_COLUMNS = ("step", "count")
+
+
+class LiveLine:
+    """One line, redrawn on a terminal; elsewhere said anew if nothing was said for long.
+
+    ``columns`` of the terminal's line, before the text: names of `_COLUMNS`.
+    """
+
+    def __init__(self, console: Console, every: int, *columns: str) -> None:
+        self.console = console
+        self._columns = columns
+        self._clock = WallClock()
+        self._every = every
+        self._began = self._said = self._clock.now()
+        self._live: Progress | None = None
+
+    def open(self, total: float, completed: int = 0, text: str = "") -> None:
+        """From now on it is shown, if there is a terminal."""
+        self._began = self._said = self._clock.now()
+        if self.console.is_terminal:
+            self._live = live_line(self.console, self._columns)
+            self._task = self._live.add_task(text, total=total, completed=completed)
+            self._live.start()
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    @property
+    def is_live(self) -> bool:
+        return self._live is not None
+
+    @property
+    def spent_s(self) -> float:
+        return (self._clock.now() - self._began) / SECOND
+
+    @property
+    def is_due(self) -> bool:
+        """Whether nothing was said for long."""
+        return self._clock.now() - self._said > self._every
+
+    def show(self, text: str, **moved: float) -> None:
+        """Redraw the line: ``advance`` by so much, or ``completed`` so much of the total."""
+        if self._live is not None:
+            self._live.update(self._task, description=text, **moved)  # type: ignore[arg-type]
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self._said = self._clock.now()
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def live_line(console: Console, columns: Sequence[str]) -> "Progress":
+    # Imported only for people who watch.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+    )
+
+    made: dict[str, ProgressColumn] = {
+        "bar": BarColumn(bar_width=24),
+        "count": MofNCompleteColumn(),
+        "percent": TaskProgressColumn(),
+    }
+    shown = [made.get(name) or TextColumn(name) for name in columns]
+    text = TextColumn("{task.description}")
+    return Progress(SpinnerColumn(), *shown, text, console=console, transient=True)
+
+
 class ProgressReporter(Instrument):
-    """An instrument that says how far the run is. Use it as a context manager."""
+    """An instrument that says how far the run is. Use it as a context manager.
+
+    Objects that operations create and pods that are bound both count, so that a step that only
+    creates is seen to move.
+    """
 
     in_lane = counts_attempts = True
 
     def __init__(self, console: Console, amounts: Amounts) -> None:
-        self._console = console
+        bar = ("bar",) if console.width >= ROOM_FOR_BAR else ()
+        self._line = LiveLine(console, SAY_EVERY, *STEP_COLUMNS, *bar)
         self._amounts = amounts
-        self._clock = WallClock()
-        self._began = self._said = self._clock.now()
         self._written = self._bound = self._failed = self._steps = self._changes = 0
         self._step = ScenarioStep(0, 0)
         self._origin: tuple[str, int | None] | None = None
-        self._progress: Progress | None = None
-        if console.is_terminal:
-            self._progress = live_line(console)
-            self._task = self._progress.add_task("", total=amounts.steps)
 
     def __enter__(self) -> Self:
-        if self._progress is not None:
-            self._progress.start()
+        self._line.open(self._amounts.steps)
         return self
 
     def __exit__(
@@ -54,8 +127,7 @@ class ProgressReporter(Instrument):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self._line.close()
 
     @property
     def reached(self) -> str:
@@ -82,17 +154,13 @@ class ProgressReporter(Instrument):
 
     def step_finished(self, step: ScenarioStep) -> None:
         self._steps += 1
-        if self._progress is None:
-            self._said = self._clock.now()
-            self._console.print(
-                f"step {step.major} ({self._steps} of {self._amounts.steps}) at rest after "
-                f"{counted(step.minor, 'minor step')}: {self._tally().told()}",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
-            )
-        else:
-            self._progress.update(self._task, advance=1, description=self._tally().short())
+        if self._line.is_live:
+            self._line.show(self._tally().short(), advance=1)
+            return
+        self._line.say(
+            f"step {step.major} ({self._steps} of {self._amounts.steps}) at rest after "
+            f"{counted(step.minor, 'minor step')}: {self._tally().told()}"
+        )
 
     def _note(self) -> None:
         self._changes += 1
@@ -101,28 +169,71 @@ class ProgressReporter(Instrument):
 
     def _tell(self) -> None:
         """Redraw the line, or say how far it is if nothing was said for long."""
-        if self._progress is not None:
-            self._progress.update(self._task, description=self._tally().short())
-        elif (now := self._clock.now()) - self._said > SAY_EVERY:
-            self._said = now
-            self._console.print(self.reached, highlight=False, markup=False, soft_wrap=True)
+        if self._line.is_live:
+            self._line.show(self._tally().short())
+        elif self._line.is_due:
+            self._line.say(self.reached)
 
     def _tally(self) -> Tally:
-        spent = (self._clock.now() - self._began) / SECOND
+        spent = self._line.spent_s
         return Tally(self._amounts, self._written, self._bound, self._failed, spent)
 
 
-def live_line(console: Console) -> "Progress":
-    # Imported only for people who watch.
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+class MatrixProgress:
+    """Says how many runs are finished. Use it as a context manager."""
 
-    bar = (BarColumn(bar_width=24),) if console.width >= ROOM_FOR_BAR else ()
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("step"),
-        MofNCompleteColumn(),
-        *bar,
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-    )
+    def __init__(self, console: Console) -> None:
+        self._line = LiveLine(console, SAY_RUNS_EVERY, "bar")
+        self._total = self._kept = self._played = self._failed = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._line.close()
+
+    def start(self, total: int, kept: int) -> None:
+        """``kept`` of all runs were finished earlier."""
+        self._total, self._kept = total, kept
+        if total > kept:
+            self._line.open(total, kept, self.reached)
+
+    def note(self, *, failed: bool) -> None:
+        """One more run is over."""
+        self._played += 1
+        self._failed += failed
+        if self._line.is_live:
+            self._line.show(self.reached, advance=1)
+        elif self._is_over or self._line.is_due:
+            self._line.say(self.reached)
+
+    def say(self, text: str) -> None:
+        self._line.say(text)
+
+    @property
+    def finished(self) -> int:
+        """Runs that are over and did not fail, now or earlier."""
+        return self._kept + self._played - self._failed
+
+    @property
+    def _is_over(self) -> bool:
+        return self._kept + self._played == self._total
+
+    @property
+    def reached(self) -> str:
+        """How far it is, how fast, and how long the rest may take if it goes on like that."""
+        text = f"{self._kept + self._played} of {counted(self._total, 'run')}"
+        if self._failed:
+            text += f", {self._failed} failed"
+        spent = self._line.spent_s
+        if self._played and spent > 0:
+            text += f", {self._played / spent:.3g} a second"
+            if not self._is_over:
+                left = (self._total - self._kept - self._played) * spent / self._played
+                text += f", about {left:.0f} s left"
+        return text

@@ -2,22 +2,20 @@
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kubescene.clock import SECOND, WallClock, format_duration
+from kubescene.clock import SECOND, format_duration
 from kubescene.markup import visible
 from kubescene.reports.plots import axis, highest, plot
+from kubescene.reports.progress import LiveLine
 from kubescene.reports.words import counted
 from kubescene.traffic import AutoscalerDecision, Progress, SizeDecision, TrafficResult
 from kubescene.traffic.measures import Summary
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
 
 PHASE_STYLES = {"Succeeded": "bold green", "Cancelled": "bold yellow", "Failed": "bold red"}
 PLOT_HEIGHT, RATE_HEIGHT = 8, 3
@@ -187,15 +185,10 @@ class TrafficProgress:
     """How far a run is: a live line on a terminal, a plain line now and then elsewhere."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._clock = WallClock()
-        self._began = self._said = self._clock.now()
-        self._live: RichProgress | None = live_bar(console) if console.is_terminal else None
-        self._task = self._live.add_task("", total=1.0) if self._live is not None else None
+        self._line = LiveLine(console, SAY_EVERY, "bar", "percent")
 
     def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
+        self._line.open(total=1.0)
         return self
 
     def __exit__(
@@ -204,34 +197,16 @@ class TrafficProgress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._line.close()
 
     def __call__(self, progress: Progress) -> None:
-        now = self._clock.now()
-        pace = progress.requests / max((now - self._began) / SECOND, 0.001)
+        pace = progress.requests / max(self._line.spent_s, 0.001)
         told = (
             f"{format_duration(progress.now // SECOND * SECOND)} of "
             f"{format_duration(progress.end)}, {counted(progress.requests, 'request')}, "
             f"{counted(progress.active, 'replica')} active, {pace:,.0f} requests a second"
         )
-        if self._live is not None and self._task is not None:
-            self._live.update(self._task, completed=progress.now / progress.end, description=told)
-        elif now - self._said > SAY_EVERY:
-            self._said = now
-            self._console.print(told, highlight=False, markup=False, soft_wrap=True)
-
-
-def live_bar(console: Console) -> "RichProgress":
-    # Imported only for people who watch.
-    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    return Bar(
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-    )
+        if self._line.is_live:
+            self._line.show(told, completed=progress.now / progress.end)
+        elif self._line.is_due:
+            self._line.say(told)

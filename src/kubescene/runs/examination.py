@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubescene.scenario.expectations import Ending, Expectation, Hearing
+from kubescene.scenario.expectations import Ending, Evaluation, Expectation
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.validation.faults import Fault
 from kubescene.scenario.validation.registered import check_schedulers
@@ -77,13 +77,13 @@ def expectation_faults(
     return list(faults_of(expectations, own))
 
 
-def hearing(
+def evaluation(
     expectations: tuple[Expectation, ...],
     log: TimelineLog,
     ending: Ending,
     own: "Sequence[OwnFunction]" = (),
-) -> Hearing:
+) -> Evaluation:
     """The judge of the engine; ``own`` are measures that only a run of this process can have."""
-    from kubescene.results.expectations import ResultHearing
+    from kubescene.results.expectations import ResultEvaluation
 
-    return ResultHearing(expectations, log, ending, own)
+    return ResultEvaluation(expectations, log, ending, own)

@@ -17,7 +17,7 @@ from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.results.summary import SummaryFold, folded
-from kubescene.runs.examination import Examination, hearing
+from kubescene.runs.examination import Examination, evaluation
 from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink, Sink
 from kubescene.scenario.documents import with_scheduler, with_seed, without_status
@@ -32,6 +32,7 @@ from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line
 from kubescene.timeline.files import Header
+from kubescene.timeline.texts import ScoreTexts
 from kubescene.types import JsonObject
 
 USER = Actor("kubescene-run")
@@ -81,7 +82,10 @@ class Account:
         self.onlookers: tuple[Instrument, ...] = (
             self.recorder,
             *self.sink.onlookers,
-            ExplanationRecorder(explainer(self.sink, explained)),
+            ExplanationRecorder(
+                explainer(self.sink, explained),
+                ScoreTexts() if cluster.options.shortcuts.explanation_texts else None,
+            ),
         )
 
     @property
@@ -130,7 +134,7 @@ class StagedRun:
             results,
             None if folder is None else ScenarioFolder(folder),
             self.examination,
-            partial(hearing, own=own),
+            partial(evaluation, own=own),
             stage=stage,
             listed=listed,
         )

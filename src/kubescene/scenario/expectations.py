@@ -29,12 +29,12 @@ class Ending:
     time: int
 
 
-class Hearing(Protocol):
+class Evaluation(Protocol):
     """Expectations that are being looked at. It is copied with the world, so it is no generator."""
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """One for each expectation, when all is heard."""
+        """One for each expectation, when all is evaluated."""
         ...
 
     def go_on(self) -> bool:
@@ -42,8 +42,8 @@ class Hearing(Protocol):
         ...
 
 
-Judge: TypeAlias = Callable[[tuple[Expectation, ...], TimelineLog, Ending], Hearing]
-"""Opens a hearing about what happened in a scenario that is about to end."""
+Judge: TypeAlias = Callable[[tuple[Expectation, ...], TimelineLog, Ending], Evaluation]
+"""Begins an evaluation of what happened in a scenario that is about to end."""
 
 
 def expectations_of(spec: Mapping[str, Any]) -> tuple[Expectation, ...]:

@@ -10,7 +10,7 @@ from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
 from kubescene.scheduler import SchedulerOptions, configuration
-from kubescene.timeline.explanations import Explain
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.types import ReadOnlyObject
 
 MAX_MINOR_STEPS = 1_000_000

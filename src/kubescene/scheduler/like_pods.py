@@ -17,6 +17,7 @@ from kubescene.scheduler.attempts import Attempts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decided, Decision
 from kubescene.scheduler.cycle.fast_path import NextDecision
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import IN_FLIGHT, QueuedPod
 from kubescene.scheduler.state.nominations import Nominations
@@ -24,7 +25,6 @@ from kubescene.scheduler.state.placed_pods import PlacedPods
 from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.scheduler.telling import notices
 from kubescene.scheduler.telling.attempt_reports import AttemptReports
-from kubescene.timeline.explanations import Explain
 
 
 class LikePods:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.extenders.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.interfaces import PluginFactory
@@ -17,7 +18,6 @@ from kubescene.scheduler.plugins.default_profile import (
     gated_profile,
 )
 from kubescene.shortcuts import ALL, Shortcuts
-from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
 

@@ -18,6 +18,7 @@ from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.extenders.extenders import EXTENDER, Extenders
 from kubescene.scheduler.fast.routine import FastDecisions
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import NODE, POD, Informers
 from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.framework.runtime import EVERY_EVENT, Framework
@@ -39,7 +40,6 @@ from kubescene.scheduler.state.pod_groups import PodGroups
 from kubescene.scheduler.telling.attempt_reports import AttemptReports
 from kubescene.scheduler.telling.statuses import StatusWriter
 from kubescene.scheduler.watcher import Watcher
-from kubescene.timeline.explanations import Explain
 
 NAME = "kube-scheduler"
 

@@ -13,6 +13,7 @@ import orjson
 from kubescene.instruments.attempts import Explanation, FilterGroup
 from kubescene.instruments.score_columns import PackedScores, ScoreColumn, integers
 from kubescene.instruments.stretches import Stretches
+from kubescene.timeline.texts import ScoreTexts
 
 Index: TypeAlias = int | tuple[int, int]
 """One index, or the first and the last of a run."""
@@ -20,8 +21,10 @@ _FEW = 32
 """So many indexes are looked through faster one by one."""
 
 
-def compacted(explanation: Explanation, *, extended: bool = False) -> dict[str, Any]:
-    """The members of a line, to be encoded by `columns_encoded`.
+def compacted(
+    explanation: Explanation, *, extended: bool = False, texts: ScoreTexts | None = None
+) -> dict[str, Any]:
+    """The members of a line, to be encoded by `columns_encoded`; ``texts`` are quicker at scores.
 
     Without ``scored``, all feasible nodes were. Without ``totals``, they are the weighted sums of
     the scores; where extenders added theirs (``extended``), totals are told.
@@ -32,7 +35,7 @@ def compacted(explanation: Explanation, *, extended: bool = False) -> dict[str, 
     }
     if explanation.scored is not explanation.feasible:
         row["scored"] = runs(explanation.scored)
-    row["scores"] = _scores(explanation.scores)
+    row["scores"] = _scores(explanation.scores, texts)
     if extended:
         row["totals"] = explanation.totals
     return row
@@ -47,9 +50,9 @@ def _group(group: FilterGroup) -> dict[str, Any]:
     }
 
 
-def _scores(columns: Sequence[ScoreColumn]) -> Any:
-    if isinstance(columns, PackedScores):
-        return orjson.Fragment(columns.text())
+def _scores(columns: Sequence[ScoreColumn], texts: ScoreTexts | None) -> Any:
+    if texts is not None and isinstance(columns, PackedScores):
+        return orjson.Fragment(texts.of(columns))
     return {column.plugin: column.told() for column in columns}
 
 

@@ -8,7 +8,6 @@ extender, a wait or a traceback is told has a line without nodes and plugins.
 """
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -21,9 +20,7 @@ from kubescene.instruments import Instrument, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt, as_rows
 from kubescene.instruments.score_columns import columns_encoded
 from kubescene.timeline.compacting import compacted
-
-AUTO_FULL_NODES = 200
-"""``Auto`` explains every attempt up to this many nodes, beyond it only failures."""
+from kubescene.timeline.texts import ScoreTexts
 
 SCHEMA = "kubescene.dev/explanations"
 VERSION = 2
@@ -40,13 +37,15 @@ class AttemptLine(NamedTuple):
 
     step: ScenarioStep
     attempt: SchedulingAttempt
+    texts: ScoreTexts | None = None
 
     def __bytes__(self) -> bytes:
         attempt, explanation = self.attempt, self.attempt.explanation
         outcome = {"node": attempt.node} if attempt.node else {"message": attempt.message}
         row = {"pod": name_of(attempt), "step": self.step.to_dict(), **outcome}
         if explanation is not None:
-            row.update(compacted(explanation, extended=bool(attempt.extenders)))
+            extended = bool(attempt.extenders)
+            row.update(compacted(explanation, extended=extended, texts=self.texts))
         if attempt.preemption is not None:
             row["preemption"] = orjson.Fragment(msgspec.json.encode(attempt.preemption))
         if attempt.extenders:
@@ -67,27 +66,14 @@ def name_of(attempt: SchedulingAttempt) -> str:
     return f"{attempt.pod.namespace}/{attempt.pod.name}"
 
 
-class Explain(StrEnum):
-    """How much a scheduler explains."""
-
-    AUTO = "Auto"
-    FULL = "Full"
-    FAILURES = "Failures"
-    OFF = "Off"
-
-    def wanted(self, *, failed: bool, nodes: int) -> bool:
-        if self is Explain.AUTO:
-            return failed or nodes <= AUTO_FULL_NODES
-        return self is Explain.FULL or (self is Explain.FAILURES and failed)
-
-
 class ExplanationRecorder(Instrument):
-    """Hands every line to ``sink`` as it comes and keeps none."""
+    """Hands every line to ``sink`` as it comes and keeps none; ``texts`` make lines sooner."""
 
     in_lane = True
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, texts: ScoreTexts | None = None) -> None:
         self._sink = sink
+        self._texts = texts
         self._step = ScenarioStep(0, 0)
         self._nodes: Sequence[str] | None = None
 
@@ -101,7 +87,7 @@ class ExplanationRecorder(Instrument):
         if explanation is not None and explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
             self._write("", encode({"nodes": list(explanation.nodes)}))
-        self._write(name_of(attempt), AttemptLine(self._step, attempt))
+        self._write(name_of(attempt), AttemptLine(self._step, attempt, self._texts))
 
     def _write(self, pod: str, line: Line) -> None:
         try:

@@ -19,8 +19,7 @@ from kubescene.timeline.object_facts import (
     ObjectStored,
     state_of,
 )
-from kubescene.timeline.result_texts import result_of
-from kubescene.timeline.schedule_results import PutOff, ScheduleResult
+from kubescene.timeline.schedule_results import PutOff, ScheduleResult, result_of
 
 
 class PodLine(Line, frozen=True, kw_only=True):

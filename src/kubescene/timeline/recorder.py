@@ -46,8 +46,7 @@ from kubescene.timeline.pod_facts import (
     PodUnscheduled,
 )
 from kubescene.timeline.pod_histories import PodHistories, PodHistory
-from kubescene.timeline.result_texts import ResultTexts
-from kubescene.timeline.schedule_results import NODES_LISTED, PutOff
+from kubescene.timeline.schedule_results import NODES_LISTED, PutOff, encoded_result
 from kubescene.timeline.significance import is_significant
 
 MERGE = PatchType.MERGE.value
@@ -56,7 +55,7 @@ PATCH = "patch"
 FINAL_PHASES = ("Succeeded", "Failed")
 
 RoleOf: TypeAlias = Callable[[Actor], Role]
-Cut: TypeAlias = type[PutOff] | ResultTexts
+Cut: TypeAlias = Callable[[Explanation, str], PutOff | msgspec.Raw]
 """Makes the bounded part of an explanation that a fact holds."""
 
 
@@ -86,14 +85,13 @@ class TimelineRecorder(Instrument):
         self.step = ScenarioStep(0, 0)
         self._clock = clock
         self._role_of = role_of
-        self._cut: Cut = PutOff if puts_off else ResultTexts()
+        self._cut: Cut = PutOff if puts_off else encoded_result
         self._pods = PodHistories()
         self._leaving: dict[str, None] = {}
         """Pods, by uid, whose deletion was told and that are still there."""
         self._ordinal = 0
         self._ordinal_step: ScenarioStep | None = None
         self._id_begins = ""
-        self._lasting: tuple[Any, bytes] = (None, b"")
         self._custom = CustomKinds()
         self._netted: frozenset[str] = frozenset()
         self._net = NetChanges()
@@ -307,20 +305,10 @@ class TimelineRecorder(Instrument):
             return ObjectDeleted(*told, record.deleting)
         if verb == "update" and write.previous is not None:
             return ObjectPatched(*told, record, b"", MERGE, write.previous)
-        body = self._sent_body(write) if origin is None else b""
+        body = sent_body(write.body) if origin is None else b""
         if verb == "create":
             return ObjectCreated(*told, record, body)
         return ObjectPatched(*told, record, body, str(write.patch_type))
-
-    def _sent_body(self, write: ObjectWrite) -> bytes:
-        """What was sent, encoded; once if it is sent over and over."""
-        if not write.is_lasting:
-            return sent_body(write.body)
-        known, text = self._lasting
-        if known is not write.body:
-            text = sent_body(write.body)
-            self._lasting = (write.body, text)
-        return text
 
     def _attempt_fact(self, attempt: SchedulingAttempt) -> PodAttempt:
         pod, node, explanation = attempt.pod, attempt.node, attempt.explanation

@@ -106,6 +106,19 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
     others: list[int]
 
 
+_RESULT = msgspec.json.Decoder(ScheduleResult)
+
+
+def encoded_result(explanation: Explanation, chosen: str) -> msgspec.Raw:
+    """The same as the text that a line has: few are read again while a run is in memory."""
+    return msgspec.Raw(msgspec.json.encode(schedule_result(explanation, chosen)))
+
+
+def result_of(text: msgspec.Raw) -> ScheduleResult:
+    """What such a text says."""
+    return _RESULT.decode(text)
+
+
 def schedule_result(explanation: Explanation, chosen: str) -> ScheduleResult:
     """The bounded part of an explanation."""
     told, name = listing(explanation, chosen), explanation.nodes.__getitem__

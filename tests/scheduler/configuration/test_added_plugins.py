@@ -28,8 +28,8 @@ from kubescene.scheduler import (
     Status,
 )
 from kubescene.scheduler.configuration.added_plugins import import_plugin, with_plugin
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.testing.builders import make_node, make_pod
-from kubescene.timeline.explanations import Explain
 
 PLUGIN = """
 from kubescene.scheduler import SUCCESS, FilterPlugin, Status

@@ -20,10 +20,10 @@ from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, CpuMemoryColumn
 from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
 from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import make_node, make_pod
-from kubescene.timeline.explanations import Explain
 from scheduler.staging import NODE, Stage, fast_of
 from scheduler.tables import NODES as NODES_RESOURCE
 from scheduler.tables import PODS

@@ -22,9 +22,9 @@ from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing.builders import ObjectBuilder, make_node, make_pod
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 from scheduler.staging import NODE, Stage, fast_of
 from scheduler.tables import PODS

@@ -31,6 +31,7 @@ from kubescene.scheduler import (
     SchedulerOptions,
     Status,
 )
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.interfaces import Reads, Scores
 from kubescene.scheduler.framework.points import implements, points_of
@@ -40,7 +41,6 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodClasses
 from kubescene.store import Store
 from kubescene.testing.builders import make_pod
-from kubescene.timeline.explanations import Explain
 from scheduler.staging import Stage, with_plugins
 
 PODS = GroupResource("", "pods")

@@ -14,8 +14,8 @@ from kubescene.scheduler import (
     Scores,
     Status,
 )
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.testing.builders import make_pod
-from kubescene.timeline.explanations import Explain
 from scheduler.staging import Stage
 
 

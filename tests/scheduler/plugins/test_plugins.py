@@ -16,6 +16,7 @@ from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import Informer
 from kubescene.scheduler.framework.interfaces import Action, ClusterEvent, Hint
 from kubescene.scheduler.framework.normalization import normalize_by_maximum
@@ -27,7 +28,6 @@ from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.store import Store
 from kubescene.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod, merged
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 NODES = GroupResource("", "nodes")

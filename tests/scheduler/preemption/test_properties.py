@@ -15,6 +15,7 @@ from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import Informer
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import SUCCESS, Status
@@ -24,7 +25,6 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.testing.builders import make_node, make_pod, merged
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")

@@ -20,7 +20,7 @@ from kubescene.experiments.playing import matrix
 from kubescene.experiments.results import MatrixResult, MatrixRun
 from kubescene.experiments.settings import parse_settings
 from kubescene.experiments.showing import text_lines
-from kubescene.reports.matrix_progress import MatrixProgress
+from kubescene.reports.progress import MatrixProgress
 from kubescene.reports.words import counted
 from kubescene.scheduler import SchedulerOptions
 

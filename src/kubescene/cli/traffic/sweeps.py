@@ -20,7 +20,7 @@ from kubescene.experiments.combinations import Seeds
 from kubescene.experiments.estimates import CONFIDENCE, Estimate
 from kubescene.experiments.executors import ExecutorName
 from kubescene.experiments.sweeps import Outcome, SweepResult, SweepRow, cases, sweep, told
-from kubescene.reports.matrix_progress import MatrixProgress
+from kubescene.reports.progress import MatrixProgress
 from kubescene.reports.words import counted
 from kubescene.traffic.measures import Summary
 from kubescene.traffic.spec.loading import load_run

@@ -7,9 +7,9 @@ opened.
 
 from pathlib import Path
 
-from kubescene.errors import ConfigurationError
-from kubescene.reports.html.collecting import contents_of
+from kubescene.reports.html.collection import contents_of
 from kubescene.reports.html.page import page
+from kubescene.reports.html.shell import write_page
 from kubescene.results.sources import open_run
 
 
@@ -20,13 +20,4 @@ def report_html(run: object) -> str:
 
 def write_report(run: object, path: str | Path) -> Path:
     """Write the page; an existing file is replaced."""
-    file = Path(path)
-    text = report_html(run)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
-    except OSError as error:
-        raise ConfigurationError(
-            f"the report cannot be written to {file}: {error.strerror}; choose another --out"
-        ) from error
-    return file
+    return write_page(report_html(run), path)

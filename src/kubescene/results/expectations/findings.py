@@ -48,7 +48,7 @@ class EndingRun(LogSource):
 
 
 class Findings:
-    """The variables of one hearing; each is made when an expression asks for it."""
+    """The variables of one evaluation; each is made when an expression asks for it."""
 
     def __init__(self, log: TimelineLog, ending: Ending, own: Sequence[OwnFunction] = ()) -> None:
         self._log = log

@@ -4,7 +4,7 @@ from kubescene.actors import ENGINE
 from kubescene.api.gates import OpenGate
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.engine.play import Play
-from kubescene.scenario.expectations import Ending, Expectation, Hearing, Judge
+from kubescene.scenario.expectations import Ending, Evaluation, Expectation, Judge
 from kubescene.scenario.outsiders import Frozen
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.timeline import ExpectationsEvaluated, OperationsIgnored, Outcome
@@ -14,7 +14,7 @@ class Endings:
     """Ends one scenario, perhaps several times: a paused one may go on."""
 
     def __init__(self, play: Play, judge: Judge | None) -> None:
-        self.heard: tuple[Expectation, ...] = ()
+        self.evaluated: tuple[Expectation, ...] = ()
         """The expectations that were looked at last."""
         self._play = play
         self._scenario = play.scenario
@@ -22,18 +22,20 @@ class Endings:
 
     # -- expectations ------------------------------------------------------------------------------
 
-    def hear(self, phase: ScenarioPhase, hearing: Hearing | None) -> Hearing | None:
-        """The hearing of what the author expects now: begun anew if that has changed."""
+    def evaluate(self, phase: ScenarioPhase, evaluation: Evaluation | None) -> Evaluation | None:
+        """The evaluation of what the author expects now: begun anew if that has changed."""
         asked = self._play.script.spec.expectations
-        if self._judge is not None and asked and (hearing is None or asked != self.heard):
+        if self._judge is not None and asked and (evaluation is None or asked != self.evaluated):
             ending = Ending(str(phase), self._play.world.clock.now())
-            hearing = self._judge(asked, self._play.recorder.log, ending)
-        self.heard = asked
-        return hearing
+            evaluation = self._judge(asked, self._play.recorder.log, ending)
+        self.evaluated = asked
+        return evaluation
 
-    def conclude(self, phase: ScenarioPhase, hearing: Hearing | None) -> None:
-        """Everything was heard: tell the outcomes, then end."""
-        self._tell_outcomes(hearing.outcomes if hearing is not None and self.heard else ())
+    def conclude(self, phase: ScenarioPhase, evaluation: Evaluation | None) -> None:
+        """Everything was evaluated: tell the outcomes, then end."""
+        self._tell_outcomes(
+            evaluation.outcomes if evaluation is not None and self.evaluated else ()
+        )
         if phase is ScenarioPhase.SUCCEEDED and (late := self._play.script.note_late()):
             self._play.recorder.record(OperationsIgnored, ENGINE, operations=late)
         self.end(phase)

@@ -8,7 +8,7 @@ from kubescene.scenario.engine.operating import Operating
 from kubescene.scenario.engine.passing_time import PassingTime
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.engine.rest import Rest
-from kubescene.scenario.expectations import Hearing
+from kubescene.scenario.expectations import Evaluation
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.scenario.spec import Operation, OperationKind
 
@@ -70,7 +70,7 @@ class MajorSteps:
     def _succeed(self) -> None:
         self.conclude(ScenarioPhase.SUCCEEDED)
 
-    def conclude(self, phase: ScenarioPhase, hearing: Hearing | None = None) -> None:
+    def conclude(self, phase: ScenarioPhase, evaluation: Evaluation | None = None) -> None:
         """Look whether the expectations hold, piece by piece, then end.
 
         The author may change them meanwhile, or add to a scenario that is about to pause.
@@ -79,8 +79,8 @@ class MajorSteps:
         if phase is ScenarioPhase.PAUSED and self._script.next_major():
             self._then(self.next_step)
             return
-        hearing = self._endings.hear(phase, hearing)
-        if hearing is not None and hearing.go_on():
-            self._then(self.conclude, phase, hearing)
+        evaluation = self._endings.evaluate(phase, evaluation)
+        if evaluation is not None and evaluation.go_on():
+            self._then(self.conclude, phase, evaluation)
         else:
-            self._endings.conclude(phase, hearing)
+            self._endings.conclude(phase, evaluation)

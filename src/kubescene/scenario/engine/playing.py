@@ -138,7 +138,7 @@ class Engine:
         if self._script.next_major() is not None:
             self._tasks.then(self._steps.next_step)
             self._tasks.then(self._beginning.go_on)
-        elif self._script.spec.expectations != self._endings.heard:
+        elif self._script.spec.expectations != self._endings.evaluated:
             self._tasks.then(self._steps.conclude, ScenarioPhase.PAUSED)
         elif self.scenario.ignored != ignored:
             self._tasks.then(self.scenario.write)

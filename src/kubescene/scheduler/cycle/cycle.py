@@ -26,6 +26,7 @@ from kubescene.scheduler.extenders.extenders import (
     Extenders,
 )
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import Informers
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.runtime import Framework
@@ -33,7 +34,6 @@ from kubescene.scheduler.state.bare_nodes import BareNodes
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 
 class Cycle:

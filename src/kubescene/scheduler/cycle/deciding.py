@@ -20,8 +20,8 @@ from kubescene.scheduler.cycle.scoring import Scored, ScoringError
 from kubescene.scheduler.cycle.search import Found, NominatedFiltering, nodes_to_find, search
 from kubescene.scheduler.cycle.verdicts import Filtering
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 if TYPE_CHECKING:
     from kubescene.scheduler.cycle.cycle import Cycle

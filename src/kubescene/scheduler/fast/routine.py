@@ -32,12 +32,12 @@ from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.fast.routine_rows import Plan, Routine
 from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 

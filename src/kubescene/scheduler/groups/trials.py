@@ -20,11 +20,11 @@ from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.deciding import Deciding
 from kubescene.scheduler.cycle.decisions import SCHEDULER_ERROR, UNSCHEDULABLE, Decision
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pod_groups import PodGroups
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 GROUP_UNSCHEDULABLE = "pod group is unschedulable"
 WAITING_FOR_ROOM = "pod group is waiting for preemption to complete"

@@ -7,9 +7,9 @@ from kubescene.client.interfaces import Client
 from kubescene.instruments import Instruments
 from kubescene.instruments.attempts import Explanation, SchedulingAttempt
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 T = TypeVar("T")
 

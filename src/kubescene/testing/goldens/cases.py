@@ -27,6 +27,7 @@ from kubescene.clock import SECOND
 from kubescene.errors import ApiError, ConfigurationError
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import read_configuration
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.feature_gates import FeatureGates
 from kubescene.scheduler.framework.profile import ExtensionPoint, Profile
 from kubescene.scheduler.queue.waiting_places import Place
@@ -35,7 +36,6 @@ from kubescene.testing.goldens.environment import COPIED_LABELS
 from kubescene.testing.goldens.outcomes import NOTHING_SCORED, RECORDED, Matrix, Outcome
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.testing.goldens.worlds import Attempt, Effects, GroupAttempt, World
-from kubescene.timeline.explanations import Explain
 from kubescene.types import JsonObject
 
 

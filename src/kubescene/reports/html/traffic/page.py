@@ -2,43 +2,30 @@
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.markup import Markup, h, table
 from kubescene.reports.html import sections
-from kubescene.reports.html.page import ASSETS as SHARED
-from kubescene.reports.html.page import ICON, policy
-from kubescene.reports.html.page import style_sheet as shared_style
+from kubescene.reports.html.shell import ASSETS as SHARED
+from kubescene.reports.html.shell import Shell, footer
 from kubescene.reports.html.traffic import contents
 from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
-from kubescene.reports.html.traffic.figures import figures_of
 from kubescene.traffic import AutoscalerDecision, SizeDecision, TrafficResult, to_object
 from kubescene.version import __version__
 
 ASSETS = Path(__file__).parent / "assets"
-SHARED_SCRIPTS = ("dom", "theme")
+SHELL = Shell(
+    (SHARED / "style.css", ASSETS / "traffic.css"),
+    (SHARED / "dom.js", SHARED / "theme.js", ASSETS / "traffic.js"),
+)
 MOST_TOLD = 300
 TONES = {"Succeeded": "good", "Cancelled": "wait", "Failed": "bad"}
 
 
 def traffic_page(result: TrafficResult) -> str:
     """The whole document."""
-    style, script = style_sheet(), scripts()
-    head = (
-        h("meta", charset="utf-8"),
-        h("meta", http_equiv="Content-Security-Policy", content=policy(style, script)),
-        h("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        h("meta", name="color-scheme", content="light dark"),
-        h("meta", name="referrer", content="no-referrer"),
-        h("meta", name="generator", content=f"Kubescene {__version__}"),
-        h("title", f"{result.name}: {result.phase} · Kubescene"),
-        h("link", rel="icon", href=ICON),
-        h("style", Markup(style)),
-    )
-    body = h("body", body_of(result), h("script", Markup(script)))
-    return f"<!doctype html>\n{h('html', h('head', head), body, lang='en')}\n"
+    return SHELL.document(f"{result.name}: {result.phase}", __version__, body_of(result))
 
 
 def body_of(result: TrafficResult) -> Iterator[Markup]:
@@ -60,7 +47,7 @@ def body_of(result: TrafficResult) -> Iterator[Markup]:
         heading(result),
         figures(result),
         (h("section", h("h2", title), shown, id=name) for name, title, shown in there),
-        h("footer", f"Made by Kubescene {__version__}. This page is complete: it fetches nothing."),
+        footer(__version__),
     )
 
 
@@ -80,7 +67,7 @@ def heading(result: TrafficResult) -> Markup:
 
 
 def figures(result: TrafficResult) -> Markup:
-    shown = h("div", map(sections.figure, figures_of(result)), class_="figures")
+    shown = h("div", map(sections.figure, contents.figures_of(result)), class_="figures")
     return h("section", shown, id="figures", aria_label="Key figures")
 
 
@@ -141,15 +128,3 @@ def size_row(told: SizeDecision) -> list[str]:
 
 def configuration(result: TrafficResult) -> Markup:
     return h("details", h("summary", "TrafficRun"), h("pre", dump_yaml(to_object(result.run))))
-
-
-@cache
-def style_sheet() -> str:
-    return shared_style() + (ASSETS / "traffic.css").read_text("utf-8")
-
-
-@cache
-def scripts() -> str:
-    parts = [(SHARED / f"{name}.js").read_text("utf-8") for name in SHARED_SCRIPTS]
-    parts.append((ASSETS / "traffic.js").read_text("utf-8"))
-    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"

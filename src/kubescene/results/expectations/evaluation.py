@@ -23,7 +23,7 @@ SHOWN = 1000
 """Characters of a message."""
 
 
-class ResultHearing:
+class ResultEvaluation:
     """Expectations about what a log says. Holds no closures: it is copied with the world."""
 
     def __init__(

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.clock import format_micro_time
 from kubescene.reports.html.amounts import percent, seconds, told_amount, told_duration
-from kubescene.reports.html.choosing import decisions_of
 from kubescene.reports.html.contents import (
     Contents,
     Decision,
@@ -16,8 +15,9 @@ from kubescene.reports.html.contents import (
     NodeAtEnd,
     Preempted,
 )
-from kubescene.reports.html.heating import heat_of
-from kubescene.reports.html.stepping import steps_of
+from kubescene.reports.html.decisions import decisions_of
+from kubescene.reports.html.heat import heat_of
+from kubescene.reports.html.steps import steps_of
 from kubescene.reports.html.waits import (
     GROUPS,
     LATE,
