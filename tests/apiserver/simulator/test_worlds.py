@@ -179,3 +179,21 @@ def test_controllers_see_a_large_import_as_a_whole(live_server: Server, live: Ht
     for _ in range(20):
         live_server.engine.call(lambda: None)
     assert len(live.get("/api/v1/namespaces/default/pods").json["items"]) == count
+
+
+def test_controllers_go_on_after_a_large_import_without_another_command(live: Http) -> None:
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": pod("any")["spec"]}
+    wanted = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "r", "namespace": "default"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+    items = [wanted]
+    for number in range(2 * FEW_ITEMS):
+        each = config_map(f"c-{number}")
+        items.append({**each, "metadata": {**each["metadata"], "namespace": "default"}})
+    assert live.post("/simulator/v1/import", {"items": items}).status == 200
+    while not live.get(PODS).json["items"]:  # reading is no command
+        pass
